@@ -1,0 +1,55 @@
+/**
+ * What a transport saw of one attempt. It is data, never an exception: a transport that cannot say whether the
+ * request reached the other side says `silent`, and only a proof that nothing left says `never_sent`.
+ */
+export type TransportObservation = NeverSent | Answered | Silent;
+
+/** Proven: not one byte of the request reached the destination. */
+export interface NeverSent {
+  readonly kind: "never_sent";
+  readonly reason:
+    | "name_not_resolved"
+    | "address_refused"
+    | "connect_refused"
+    | "connect_timeout"
+    | "tls_failed"
+    | "host_key_mismatch"
+    | "authentication_refused"
+    | "receiver_not_ready"
+    | "credential_refused"
+    | "aborted"
+    | "deadline";
+  readonly detail: string;
+  readonly elapsedMs: number;
+  /** True when a connection was tried: failed connections count as external activity. */
+  readonly connected: boolean;
+}
+
+/** The other side gave a whole answer: an HTTP response or a receiver's final frame. */
+export interface Answered {
+  readonly kind: "answered";
+  /** HTTP status, or the exit status of the remote operation. */
+  readonly status: number;
+  /** Lower-case names; only those on the allow-list. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** The provider's own request identifier, when it gave one. */
+  readonly remoteRequestId: string | null;
+  readonly elapsedMs: number;
+  /** Set when the body was withheld because it carried the credential. */
+  readonly withheld: "credential_echoed" | null;
+}
+
+/** Bytes left, or may have left, and no whole answer came back. */
+export interface Silent {
+  readonly kind: "silent";
+  readonly reason:
+    | "timeout"
+    | "connection_lost"
+    | "response_too_large"
+    | "response_malformed"
+    | "aborted"
+    | "helper_lost";
+  readonly detail: string;
+  readonly elapsedMs: number;
+}

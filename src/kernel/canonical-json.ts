@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { Brand } from "./brand.ts";
+import { Fault } from "./failure.ts";
+import type { JsonValue } from "./json.ts";
+
+/** `sha256:<hex>` over RFC 8785 canonical JSON. */
+export type Digest = Brand<string, "Digest">;
+
+/** RFC 8785: members sorted by UTF-16 code units, ECMAScript numbers, no white space. Lone surrogates have no form. */
+export function canonicalJson(value: JsonValue): string {
+  switch (typeof value) {
+    case "string":
+      return canonicalString(value);
+    case "number":
+      if (!Number.isFinite(value)) throw new Fault("canonical JSON has no form for a number that is not finite");
+      return JSON.stringify(value);
+    case "boolean":
+      return value ? "true" : "false";
+    case "object":
+      return value === null ? "null" : canonicalComposite(value);
+  }
+  throw new Fault(`canonical JSON has no form for ${typeof value}`);
+}
+
+export function digestText(text: string): Digest {
+  return `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}` as Digest;
+}
+
+export function digestBytes(bytes: Uint8Array): Digest {
+  return `sha256:${createHash("sha256").update(bytes).digest("hex")}` as Digest;
+}
+
+export function digestJson(value: JsonValue): Digest {
+  return digestText(canonicalJson(value));
+}
+
+function canonicalString(text: string): string {
+  if (!text.isWellFormed()) throw new Fault("canonical JSON has no form for a lone surrogate");
+  return JSON.stringify(text);
+}
+
+function canonicalComposite(value: Exclude<JsonValue, null | boolean | number | string>): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
+  const members: string[] = [];
+  // The default sort compares UTF-16 code units, which is the order RFC 8785 asks for.
+  for (const name of Object.keys(value).sort()) {
+    const member = (value as { readonly [name: string]: JsonValue })[name];
+    if (member !== undefined) members.push(`${canonicalString(name)}:${canonicalJson(member)}`);
+  }
+  return `{${members.join(",")}}`;
+}

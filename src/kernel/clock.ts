@@ -1,0 +1,23 @@
+/** Two kinds of time. Wall time is for people and records; only boot time decides anything. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  wallMs(): number;
+  /** Milliseconds since this machine booted, counting suspend (CLOCK_BOOTTIME). */
+  bootMs(): number;
+  /** Names the boot that `bootMs` counts from. Deadlines of another boot are over. */
+  bootId(): string;
+}
+
+export interface Sleep {
+  /** Resolves after `ms`, or early when `signal` aborts; never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Random {
+  bytes(length: number): Buffer;
+}
+
+/** ISO 8601 UTC, as every record writes time. */
+export function isoTime(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}

@@ -1,0 +1,26 @@
+/** Every number that a person might tune, with its unit in its name. Rooms take these as arguments where it matters. */
+export const defaults = {
+  // Runs
+  runAttempts: 40,
+  runDurationMs: 600_000,
+  runSpendCents: 0,
+  runSideEffects: 5,
+  // Requests
+  jsonBodyBytes: 262_144,
+  jsonDepth: 32,
+  multipartBodyBytes: 33_554_432,
+  multipartFileBytes: 26_214_400,
+  // Responses from providers
+  responseBytes: 8_388_608,
+  // Discovery
+  pageSize: 50,
+  discoveryPages: 10,
+  discoveryRecords: 500,
+  // Approval
+  approvalWaitMs: 300_000,
+  // Operations
+  leaseMs: 30_000,
+  pollFirstMs: 2_000,
+  pollCapMs: 60_000,
+  pollJitter: 0.2,
+} as const;

@@ -1,0 +1,52 @@
+import type { Brand } from "./brand.ts";
+import type { Clock, Random } from "./clock.ts";
+
+export type RunId = Brand<string, "RunId">;
+export type SessionId = Brand<string, "SessionId">;
+export type CallId = Brand<string, "CallId">;
+export type PlanId = Brand<string, "PlanId">;
+export type OperationId = Brand<string, "OperationId">;
+export type ApprovalId = Brand<string, "ApprovalId">;
+export type EventId = Brand<string, "EventId">;
+
+interface IdKinds {
+  run: RunId;
+  ses: SessionId;
+  call: CallId;
+  plan: PlanId;
+  op: OperationId;
+  apr: ApprovalId;
+  evt: EventId;
+}
+
+export type IdKind = keyof IdKinds;
+
+/** Opaque identifiers. They sort by time of making, so that stores append instead of scattering writes. */
+export interface Ids {
+  next<Kind extends IdKind>(kind: Kind): IdKinds[Kind];
+}
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const TIME_DIGITS = 10;
+const RANDOM_BYTES = 16;
+const SHAPE = new RegExp(`^(run|ses|call|plan|op|apr|evt)_[${ALPHABET}]{${TIME_DIGITS + RANDOM_BYTES}}$`);
+
+export function createIds(clock: Pick<Clock, "wallMs">, random: Random): Ids {
+  return {
+    next<Kind extends IdKind>(kind: Kind): IdKinds[Kind] {
+      let time = "";
+      for (let rest = clock.wallMs(), digit = 0; digit < TIME_DIGITS; digit++) {
+        time = ALPHABET.charAt(rest % 32) + time;
+        rest = Math.floor(rest / 32);
+      }
+      let tail = "";
+      for (const byte of random.bytes(RANDOM_BYTES)) tail += ALPHABET.charAt(byte & 31);
+      return `${kind}_${time}${tail}` as IdKinds[Kind];
+    },
+  };
+}
+
+/** Reads an identifier that came from outside; undefined when it is not one of this kind. */
+export function readId<Kind extends IdKind>(kind: Kind, text: string): IdKinds[Kind] | undefined {
+  return text.startsWith(`${kind}_`) && SHAPE.test(text) ? (text as IdKinds[Kind]) : undefined;
+}

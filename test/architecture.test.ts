@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+
+const root = resolve(import.meta.dirname, "..");
+const src = join(root, "src");
+
+/**
+ * The direction of imports. A room is the longest prefix that matches; `may` lists the prefixes it may import.
+ * Programs are the composition roots and may import everything; nothing imports a program.
+ */
+const rooms: readonly { readonly room: string; readonly may: readonly string[] }[] = [
+  { room: "kernel", may: [] },
+  { room: "conventions", may: ["kernel"] },
+  { room: "audit", may: ["kernel"] },
+  { room: "vault", may: ["kernel"] },
+  { room: "gateway", may: ["kernel", "conventions", "audit", "vault"] },
+  { room: "adapters", may: ["kernel", "conventions", "gateway"] },
+  { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault"] },
+  { room: "reference", may: ["kernel", "conventions", "adapters/store"] },
+  {
+    room: "programs",
+    may: ["kernel", "conventions", "audit", "vault", "gateway", "adapters", "surfaces", "reference"],
+  },
+];
+
+/** Single files or folders that stand under a narrower or wider rule than their room. */
+const exceptions: readonly { readonly room: string; readonly may: readonly string[] }[] = [
+  { room: "conventions/request/fastify.ts", may: ["kernel", "conventions"] },
+];
+
+/** Modules of Node that a pure room may not touch: decisions are functions over data. */
+const impure = new Set([
+  "node:fs",
+  "node:fs/promises",
+  "node:net",
+  "node:http",
+  "node:https",
+  "node:child_process",
+  "node:timers",
+  "node:timers/promises",
+  "node:dns",
+  "node:tls",
+  "node:worker_threads",
+]);
+const pureRooms = ["kernel", "conventions"];
+
+const sources = listSources(src);
+const imports = new Map(sources.map((file) => [file, readImports(file)]));
+
+test("imports run in the direction of the table", () => {
+  const breaches: string[] = [];
+  for (const [file, targets] of imports) {
+    const from = relative(src, file);
+    const rule = ruleOf(from);
+    for (const target of targets.files) {
+      const to = relative(src, target);
+      const sameRoom = topOf(to) === topOf(from);
+      if (!sameRoom && !rule.may.some((prefix) => to === prefix || to.startsWith(`${prefix}/`))) {
+        breaches.push(`${from} imports ${to}`);
+      }
+      if (topOf(to) === "programs" && topOf(from) !== "programs") breaches.push(`${from} imports the program ${to}`);
+    }
+  }
+  assert.deepEqual(breaches, []);
+});
+
+test("pure rooms touch no files, sockets, processes or timers", () => {
+  const breaches: string[] = [];
+  for (const [file, targets] of imports) {
+    const from = relative(src, file);
+    if (!pureRooms.includes(topOf(from)) || from.endsWith(".test.ts")) continue;
+    for (const name of targets.modules) if (impure.has(name)) breaches.push(`${from} imports ${name}`);
+  }
+  assert.deepEqual(breaches, []);
+});
+
+test("no file imports itself through others", () => {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) {
+      cycles.push([...path.slice(at), file].map((name) => relative(src, name)).join(" -> "));
+      return;
+    }
+    if (done.has(file)) return;
+    for (const next of imports.get(file)?.files ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources) visit(file, []);
+  assert.deepEqual(cycles, []);
+});
+
+test("only adapters, surfaces and programs read the time, randomness or timers of the machine", () => {
+  const breaches: string[] = [];
+  for (const file of sources) {
+    const from = relative(src, file);
+    if (from.endsWith(".test.ts") || !["kernel", "conventions", "gateway"].includes(topOf(from))) continue;
+    const text = readFileSync(file, "utf8");
+    for (const word of ["Date.now(", "Math.random(", "setTimeout(", "setInterval(", "performance.now("]) {
+      if (text.includes(word)) breaches.push(`${from} uses ${word})`);
+    }
+  }
+  assert.deepEqual(breaches, []);
+});
+
+test("no folder or file is a drawer for anything", () => {
+  const drawers = /(^|\/)(utils?|helpers?|common|shared|misc|service|manager)(\.ts|\/)/;
+  assert.deepEqual(
+    sources.map((file) => relative(src, file)).filter((file) => drawers.test(file)),
+    [],
+  );
+});
+
+function ruleOf(file: string): { readonly may: readonly string[] } {
+  const found = [...exceptions, ...rooms]
+    .filter(({ room }) => file === room || file.startsWith(`${room}/`))
+    .sort((a, b) => b.room.length - a.room.length)[0];
+  assert.ok(found, `${file} stands in no room: give it one in the table`);
+  return found;
+}
+
+function topOf(file: string): string {
+  return file.split("/")[0] ?? file;
+}
+
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function readImports(file: string): { readonly files: readonly string[]; readonly modules: readonly string[] } {
+  const files: string[] = [];
+  const modules: string[] = [];
+  const text = readFileSync(file, "utf8");
+  for (const match of text.matchAll(
+    /^\s*(?:import|export)\s[^"';]*?from\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
+  )) {
+    const name = match[1] ?? match[2] ?? match[3] ?? "";
+    if (name.startsWith(".")) files.push(resolve(dirname(file), name));
+    else modules.push(name);
+  }
+  return { files, modules };
+}
