@@ -1,0 +1,98 @@
+// Runs on the Node that a fresh machine has (20 or newer): installs what is missing, then hands over to the pinned Node.
+// Plain JavaScript on purpose: nothing of ours is installed yet when this starts.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const pinned = join(root, "node_modules", "node", "bin", "node");
+const stamp = join(root, "node_modules", ".setup-stamp");
+
+const jobs = {
+  install: { packages: [], run: null },
+  start: { packages: [], run: ["scripts/start.ts"] },
+  test: {
+    packages: [
+      { command: "/usr/sbin/sshd", debian: "openssh-server", for: "the SSH tests" },
+      { command: "/usr/bin/chromium", debian: "chromium", for: "the browser tests" },
+    ],
+    run: ["scripts/test.ts"],
+  },
+  bench: {
+    packages: [
+      { command: "/usr/sbin/sshd", debian: "openssh-server", for: "the SSH bench" },
+      { command: "/usr/sbin/nginx", debian: "nginx-light", for: "the proxy peer of the call bench" },
+    ],
+    run: ["--expose-gc", "bench/run.ts"],
+  },
+  soak: { packages: [], run: ["scripts/soak.ts"] },
+};
+
+const name = process.argv[2] ?? "install";
+const job = jobs[name];
+if (job === undefined) {
+  console.error(`setup: there is no job called ${name}; there are ${Object.keys(jobs).join(", ")}`);
+  process.exit(2);
+}
+installNodePackages();
+installDebianPackages(job.packages);
+if (job.run !== null) {
+  const flags = ["--disable-warning=ExperimentalWarning", ...job.run, ...process.argv.slice(3)];
+  const env = { ...process.env, PATH: `${dirname(pinned)}:${join(root, "node_modules", ".bin")}:${process.env.PATH}` };
+  const done = spawnSync(pinned, flags, { cwd: root, stdio: "inherit", env });
+  if (done.error) throw done.error;
+  process.exit(done.status ?? 1);
+}
+
+function installNodePackages() {
+  const wanted = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const present = existsSync(stamp) && existsSync(pinned) ? readFileSync(stamp, "utf8") : "";
+  if (present === wanted) return;
+  console.error("setup: installing the npm packages and the pinned Node (once)");
+  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], "Check that npm can reach its registry, then run the command again.");
+  const version = spawnSync(pinned, ["--version"], { encoding: "utf8" });
+  if (version.status !== 0) {
+    fail(`the pinned Node at ${pinned} does not start: ${version.error?.message ?? version.stderr}`, "Remove node_modules and run the command again.");
+  }
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, wanted);
+}
+
+function installDebianPackages(packages) {
+  const missing = packages.filter((entry) => !existsSync(entry.command));
+  if (missing.length === 0) return;
+  const names = missing.map((entry) => entry.debian).join(" ");
+  const mayInstall = process.getuid?.() === 0 && existsSync("/usr/bin/apt-get");
+  if (!mayInstall) {
+    for (const entry of missing) {
+      console.error(`setup: ${entry.debian} is absent, so ${entry.for} will be skipped (as root: apt-get install ${entry.debian})`);
+    }
+    return;
+  }
+  console.error(`setup: installing Debian's ${names} (once; their services are not started)`);
+  const policy = "/usr/sbin/policy-rc.d";
+  const ours = !existsSync(policy);
+  if (ours) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    const quiet = { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
+    spawnSync("apt-get", ["update", "-qq"], quiet);
+    const done = spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...missing.map((entry) => entry.debian)], quiet);
+    if (done.status !== 0) {
+      for (const entry of missing) console.error(`setup: ${entry.debian} could not be installed, so ${entry.for} will be skipped`);
+    }
+  } finally {
+    if (ours) rmSync(policy, { force: true });
+  }
+}
+
+function run(command, args, hint) {
+  const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  if (done.error || done.status !== 0) fail(`${command} ${args.join(" ")} failed`, hint);
+}
+
+function fail(what, hint) {
+  console.error(`setup: ${what}. ${hint}`);
+  process.exit(1);
+}

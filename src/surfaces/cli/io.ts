@@ -1,0 +1,31 @@
+import type { Secret } from "../../kernel/secret.ts";
+
+/** What a command may do to the person's terminal. Commands take it as an argument, so that tests drive them whole. */
+export interface CliIo {
+  /** Prints one line on standard output. */
+  out(line: string): void;
+  /** Prints one line on standard error. */
+  err(line: string): void;
+  /** Whether standard output is a terminal; colour and progress need it. */
+  readonly isTty: boolean;
+  readonly color: boolean;
+  /** Asks on the terminal without echo; Denied `terminal_needed` where there is none. */
+  askSecret(prompt: string): Promise<Secret>;
+  /** Asks a question on the terminal with echo. */
+  ask(prompt: string): Promise<string>;
+  /** Reads a secret from standard input when that is no terminal, else asks for it. Trailing newline removed, bounded. */
+  readSecret(prompt: string): Promise<Secret>;
+}
+
+/** What the exit status of every command means. */
+export const exits = {
+  done: 0,
+  denied: 1,
+  usage: 2,
+  unreachable: 3,
+  locked: 4,
+  unknown: 5,
+  pending: 6,
+} as const;
+
+export type Exit = (typeof exits)[keyof typeof exits];
