@@ -47,14 +47,23 @@ if (job.run !== null) {
 }
 
 function installNodePackages() {
-  const wanted = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const wanted = createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
   const present = existsSync(stamp) && existsSync(pinned) ? readFileSync(stamp, "utf8") : "";
   if (present === wanted) return;
   console.error("setup: installing the npm packages and the pinned Node (once)");
-  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], "Check that npm can reach its registry, then run the command again.");
+  run(
+    "npm",
+    ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
+    "Check that npm can reach its registry, then run the command again.",
+  );
   const version = spawnSync(pinned, ["--version"], { encoding: "utf8" });
   if (version.status !== 0) {
-    fail(`the pinned Node at ${pinned} does not start: ${version.error?.message ?? version.stderr}`, "Remove node_modules and run the command again.");
+    fail(
+      `the pinned Node at ${pinned} does not start: ${version.error?.message ?? version.stderr}`,
+      "Remove node_modules and run the command again.",
+    );
   }
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, wanted);
@@ -67,7 +76,9 @@ function installDebianPackages(packages) {
   const mayInstall = process.getuid?.() === 0 && existsSync("/usr/bin/apt-get");
   if (!mayInstall) {
     for (const entry of missing) {
-      console.error(`setup: ${entry.debian} is absent, so ${entry.for} will be skipped (as root: apt-get install ${entry.debian})`);
+      console.error(
+        `setup: ${entry.debian} is absent, so ${entry.for} will be skipped (as root: apt-get install ${entry.debian})`,
+      );
     }
     return;
   }
@@ -76,11 +87,19 @@ function installDebianPackages(packages) {
   const ours = !existsSync(policy);
   if (ours) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
-    const quiet = { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
+    const quiet = {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    };
     spawnSync("apt-get", ["update", "-qq"], quiet);
-    const done = spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...missing.map((entry) => entry.debian)], quiet);
+    const done = spawnSync(
+      "apt-get",
+      ["install", "-y", "-qq", "--no-install-recommends", ...missing.map((entry) => entry.debian)],
+      quiet,
+    );
     if (done.status !== 0) {
-      for (const entry of missing) console.error(`setup: ${entry.debian} could not be installed, so ${entry.for} will be skipped`);
+      for (const entry of missing)
+        console.error(`setup: ${entry.debian} could not be installed, so ${entry.for} will be skipped`);
     }
   } finally {
     if (ours) rmSync(policy, { force: true });

@@ -55,7 +55,15 @@ function dropRoot(): Stand {
   spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
   const env = { HOME: home, USER: "gw-test", LOGNAME: "gw-test", XDG_STATE_HOME: join(home, "state") };
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups", "--"];
-  const reach = spawnSync(drop[0] ?? "", [...drop.slice(1), "test", "-r", join(root, "package.json"), "-a", "-x", process.execPath]);
+  const reach = spawnSync(drop[0] ?? "", [
+    ...drop.slice(1),
+    "test",
+    "-r",
+    join(root, "package.json"),
+    "-a",
+    "-x",
+    process.execPath,
+  ]);
   if (reach.status === 0) return { command: drop, node: process.execPath, cwd: root, env };
   const view = mkdtempSync(join(tmpdir(), "gw-test-view-"));
   const clone = join(view, basename(root));
@@ -63,10 +71,22 @@ function dropRoot(): Stand {
   mkdirSync(clone);
   mkdirSync(join(view, "shared"));
   const shared = join(dirname(root), "shared");
-  const script =
-    `mount --bind "$1" "$2" && { [ ! -d "$3" ] || mount --bind "$3" "$4"; } && cd "$2" && shift 4 && exec "$@"`;
+  const script = `mount --bind "$1" "$2" && { [ ! -d "$3" ] || mount --bind "$3" "$4"; } && cd "$2" && shift 4 && exec "$@"`;
   return {
-    command: ["unshare", "--mount", "--propagation=private", "sh", "-c", script, "sh", root, clone, shared, join(view, "shared"), ...drop],
+    command: [
+      "unshare",
+      "--mount",
+      "--propagation=private",
+      "sh",
+      "-c",
+      script,
+      "sh",
+      root,
+      clone,
+      shared,
+      join(view, "shared"),
+      ...drop,
+    ],
     node: join(clone, relative(root, process.execPath)),
     cwd: root,
     env,

@@ -79,6 +79,32 @@ export const codes = {
     mend: "Check the identifier; another caller's identifiers are never visible.",
   },
   method_not_allowed: { status: 405, means: "The path exists, with other methods.", mend: "Use a method in Allow." },
+  // Budgets
+  run_deadline_exhausted: {
+    status: 403,
+    means: "The run's time is over, or what is left is too short to start this.",
+    mend: "Report what was done; a new run needs a new approval. An expired run is never revived.",
+  },
+  attempts_exhausted: {
+    status: 403,
+    means: "The run has used all its attempts. Retries, redirects and failed connections count.",
+    mend: "Report what was done, or ask for a new run.",
+  },
+  side_effects_exhausted: {
+    status: 403,
+    means: "The run has used all its side-effect attempts. Reads may go on.",
+    mend: "Report what was done, or ask for a new run with a larger allowance.",
+  },
+  spend_exhausted: {
+    status: 403,
+    means: "The maximum charge of this call does not fit what the run may still spend.",
+    mend: "Ask for a new run whose budget covers the maximum charge.",
+  },
+  spend_overage: {
+    status: 403,
+    means: "An earlier call cost more than its ceiling, so the run spends nothing more.",
+    mend: "Have a person look at the charge before any new run.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

@@ -1,0 +1,57 @@
+import { attemptsRemaining, type BudgetStop, type RunBudget, type RunLimits, spendRemainingCents } from "./budget.ts";
+
+/** The run budget record, with the specification's field names. */
+export interface BudgetRecord {
+  readonly run_id: string;
+  readonly attempts_used: number;
+  readonly attempts_remaining: number;
+  readonly deadline_at: string;
+  readonly reserved_spend: number;
+  readonly settled_spend: number;
+  readonly spend_remaining_cents: number;
+  readonly side_effect_attempts: number;
+  readonly side_effects_remaining: number;
+  readonly budget_stop_reason: BudgetStop | null;
+}
+
+export function budgetRecord(budget: RunBudget): BudgetRecord {
+  return {
+    run_id: budget.runId,
+    attempts_used: budget.attemptsUsed,
+    attempts_remaining: attemptsRemaining(budget),
+    deadline_at: budget.deadlineAt,
+    reserved_spend: budget.reservedSpendCents,
+    settled_spend: budget.settledSpendCents,
+    spend_remaining_cents: spendRemainingCents(budget),
+    side_effect_attempts: budget.sideEffectAttempts,
+    side_effects_remaining: Math.max(0, budget.limits.sideEffects - budget.sideEffectAttempts),
+    budget_stop_reason: budget.stopReason,
+  };
+}
+
+/** The ceilings as a card, a request and a grant write them. */
+export interface LimitsRecord {
+  readonly attempts: number;
+  readonly side_effects: number;
+  readonly duration_seconds: number;
+  readonly spend_cents: number;
+}
+
+export function limitsRecord(limits: RunLimits): LimitsRecord {
+  return {
+    attempts: limits.attempts,
+    side_effects: limits.sideEffects,
+    duration_seconds: Math.floor(limits.durationMs / 1000),
+    spend_cents: limits.spendCents,
+  };
+}
+
+/** Reads a request's budget over the defaults; what is left out keeps its default. */
+export function readLimits(record: Partial<LimitsRecord>, standard: RunLimits): RunLimits {
+  return {
+    attempts: record.attempts ?? standard.attempts,
+    sideEffects: record.side_effects ?? standard.sideEffects,
+    durationMs: record.duration_seconds === undefined ? standard.durationMs : record.duration_seconds * 1000,
+    spendCents: record.spend_cents ?? standard.spendCents,
+  };
+}

@@ -1,0 +1,36 @@
+import type { RunBudget } from "./budget.ts";
+import type { Reservation } from "./decide.ts";
+
+/**
+ * How a reservation ends. `released`: proven that nothing left, so no charge can follow; `charged`: the provider said
+ * how much; `assumed`: the call ended without a price, so the maximum is taken. An unknown outcome is not settled at all:
+ * its reserve stays held until somebody knows.
+ */
+export type Settlement =
+  | { readonly kind: "released" }
+  | { readonly kind: "charged"; readonly cents: number }
+  | { readonly kind: "assumed" };
+
+/** Turns a reserve into spend. The attempt itself is never given back: failed connections are external activity too. */
+export function settleReservation(budget: RunBudget, reservation: Reservation, settlement: Settlement): RunBudget {
+  const cents = centsOf(reservation, settlement);
+  const overage = cents > reservation.maximumCents;
+  return {
+    ...budget,
+    reservedSpendCents: budget.reservedSpendCents - reservation.maximumCents,
+    settledSpendCents: budget.settledSpendCents + cents,
+    overage: budget.overage || overage,
+    stopReason: overage ? (budget.stopReason ?? "spend_overage") : budget.stopReason,
+  };
+}
+
+function centsOf(reservation: Reservation, settlement: Settlement): number {
+  switch (settlement.kind) {
+    case "released":
+      return 0;
+    case "charged":
+      return settlement.cents;
+    case "assumed":
+      return reservation.maximumCents;
+  }
+}
