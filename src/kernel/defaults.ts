@@ -10,6 +10,13 @@ export const defaults = {
   jsonDepth: 32,
   multipartBodyBytes: 33_554_432,
   multipartFileBytes: 26_214_400,
+  schemaFindings: 32,
+  schemaFindingPathLength: 256,
+  schemaDepth: 16,
+  schemaPatternLength: 256,
+  schemaPatternInputLength: 256,
+  schemaPatternSize: 4_096,
+  schemaPatternWork: 1_048_576,
   // Responses from providers
   responseBytes: 8_388_608,
   // Discovery
