@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { classifyObservation } from "./classify.ts";
+import type { Answered, NeverSent, Silent, TransportObservation } from "./observation.ts";
+import { observationRecord } from "./result.ts";
+import { decideRetry, type RetryAsk, type RetryClass, retryAfterMs } from "./retry.ts";
+
+function answered(status: number, headers: Record<string, string> = {}): Answered {
+  return {
+    kind: "answered",
+    status,
+    headers,
+    body: Buffer.alloc(0),
+    remoteRequestId: null,
+    elapsedMs: 3,
+    withheld: null,
+  };
+}
+const silent: Silent = { kind: "silent", reason: "timeout", detail: "no answer in 2 s", elapsedMs: 2_000 };
+const refused: NeverSent = { kind: "never_sent", reason: "connect_refused", detail: "", elapsedMs: 1, connected: true };
+
+test("a timeout after dispatch of a write is unknown, never a clean failure", () => {
+  assert.equal(classifyObservation(silent, true).kind, "unknown");
+});
+
+test("a read without an answer changed nothing", () => {
+  assert.equal(classifyObservation(silent, false).kind, "error");
+});
+
+test("what provably never left is an error, for reads and writes", () => {
+  assert.equal(classifyObservation(refused, true).kind, "error");
+  assert.equal(classifyObservation(refused, false).kind, "error");
+});
+
+test("202 is not completion", () => {
+  assert.equal(classifyObservation(answered(202), true).kind, "accepted");
+});
+
+test("a status that decides nothing leaves a write unknown", () => {
+  for (const status of [408, 425, 500, 502, 503, 504, 599]) {
+    assert.equal(classifyObservation(answered(status), true).kind, "unknown", `${status}`);
+    assert.equal(classifyObservation(answered(status), false).kind, "error", `${status}`);
+  }
+});
+
+test("a rejection is a confirmed failure of a write", () => {
+  for (const status of [400, 401, 403, 404, 409, 412, 422, 429]) {
+    assert.equal(classifyObservation(answered(status), true).kind, "error", `${status}`);
+  }
+});
+
+test("a redirect is left to the redirect rule", () => {
+  const verdict = classifyObservation(answered(307, { location: "/x" }), true);
+  assert.deepEqual(verdict.kind === "redirect" && verdict.location, "/x");
+  assert.equal(classifyObservation(answered(304), false).kind, "error");
+});
+
+test("no observation without an answer is ever a success", () => {
+  const observation = fc.oneof(fc.constant<TransportObservation>(silent), fc.constant<TransportObservation>(refused));
+  fc.assert(
+    fc.property(observation, fc.boolean(), (seen, sideEffect) => {
+      assert.notEqual(classifyObservation(seen, sideEffect).kind, "success");
+    }),
+  );
+});
+
+const ask: RetryAsk = {
+  retryClass: "read",
+  attempt: 1,
+  observation: answered(503),
+  token: true,
+  timeLeftMs: 60_000,
+  spread: 0.5,
+  jitter: 0.2,
+};
+
+test("reads are tried three times on the listed statuses, with 2 s and then 8 s between", () => {
+  assert.deepEqual(decideRetry(ask), { kind: "retry", waitMs: 2_000 });
+  assert.deepEqual(decideRetry({ ...ask, attempt: 2 }), { kind: "retry", waitMs: 8_000 });
+  assert.deepEqual(decideRetry({ ...ask, attempt: 3 }), { kind: "stop", why: "attempts_used" });
+  assert.deepEqual(decideRetry({ ...ask, observation: answered(500) }), { kind: "stop", why: "not_retryable" });
+});
+
+test("an idempotent write needs its token and is tried twice", () => {
+  const write = { ...ask, retryClass: "idempotent_write" as const };
+  assert.equal(decideRetry(write).kind, "retry");
+  assert.deepEqual(decideRetry({ ...write, token: false }), { kind: "stop", why: "no_token" });
+  assert.deepEqual(decideRetry({ ...write, attempt: 2 }), { kind: "stop", why: "attempts_used" });
+  assert.deepEqual(decideRetry({ ...write, observation: answered(502) }), { kind: "stop", why: "not_retryable" });
+});
+
+test("an unknown outcome of a write is never retried", () => {
+  const classes: RetryClass[] = ["idempotent_write", "non_idempotent_write"];
+  for (const retryClass of classes) {
+    assert.equal(decideRetry({ ...ask, retryClass, observation: silent }).kind, "stop");
+  }
+});
+
+test("Retry-After is a floor of the wait, and the wait counts against the run", () => {
+  const busy = { ...ask, observation: answered(429, { "retry-after": "30" }) };
+  assert.deepEqual(decideRetry(busy), { kind: "retry", waitMs: 30_000 });
+  assert.deepEqual(decideRetry({ ...busy, timeLeftMs: 30_000 }), { kind: "stop", why: "would_outlast_run" });
+});
+
+test("a Retry-After that is not a plain number of seconds is not read", () => {
+  for (const text of ["", " ", "-1", "1e3", "9999999", "Wed, 21 Oct 2015 07:28:00 GMT", "٣"]) {
+    assert.equal(retryAfterMs(answered(429, { "retry-after": text })), null, text);
+  }
+  assert.equal(retryAfterMs(answered(429, { "retry-after": "999999" })), 86_400_000);
+});
+
+test("the jitter stays within its share", () => {
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (spread) => {
+      const decision = decideRetry({ ...ask, spread });
+      assert.ok(decision.kind === "retry" && decision.waitMs >= 1_600 && decision.waitMs <= 2_400);
+    }),
+  );
+});
+
+test("the observation record names kind, reason and time", () => {
+  assert.deepEqual(observationRecord(silent), {
+    kind: "silent",
+    reason: "timeout",
+    detail: "no answer in 2 s",
+    elapsed_ms: 2_000,
+  });
+  assert.equal(observationRecord(answered(200)).reason, null);
+});

@@ -1,0 +1,51 @@
+import type { Answered, TransportObservation } from "./observation.ts";
+
+/**
+ * What an attempt proves about the world. A timeout is an observation about us and proves no failure; a dispatch proves
+ * no delivery; an answer proves only what the answering side owns. Success is confirmed by a receipt and a later read.
+ */
+export type OutcomeClass = "confirmed_success" | "confirmed_failure" | "unknown" | "not_attempted";
+
+export type Verdict =
+  /** A receipt came back. It is confirmed only by a later read of the state. */
+  | { readonly kind: "success"; readonly observation: Answered }
+  /** 202 and its like: accepted is not completed. */
+  | { readonly kind: "accepted"; readonly observation: Answered }
+  /** Proof of rejection: the action did not happen. */
+  | { readonly kind: "error"; readonly reason: string; readonly observation: TransportObservation }
+  /** The action may have happened. */
+  | { readonly kind: "unknown"; readonly reason: string; readonly observation: TransportObservation }
+  /** An answer that points elsewhere; the redirect rule decides. */
+  | { readonly kind: "redirect"; readonly location: string; readonly observation: Answered };
+
+/** Statuses that a server, or something in front of it, sends without having decided about the request. */
+const UNDECIDED = new Set([408, 425, 500, 502, 503, 504]);
+
+export function classifyObservation(observation: TransportObservation, sideEffect: boolean): Verdict {
+  switch (observation.kind) {
+    case "never_sent":
+      return { kind: "error", reason: observation.reason, observation };
+    case "silent":
+      return sideEffect
+        ? { kind: "unknown", reason: observation.reason, observation }
+        : { kind: "error", reason: observation.reason, observation };
+    case "answered":
+      return classifyAnswer(observation, sideEffect);
+  }
+}
+
+function classifyAnswer(observation: Answered, sideEffect: boolean): Verdict {
+  const { status } = observation;
+  if (status === 202) return { kind: "accepted", observation };
+  if (status >= 200 && status < 300) return { kind: "success", observation };
+  if (status >= 300 && status < 400 && status !== 304) {
+    const location = observation.headers["location"];
+    if (location !== undefined) return { kind: "redirect", location, observation };
+  }
+  const reason = `status_${status}`;
+  // A read that failed changed nothing; a write that met an undecided server may have gone through.
+  if (sideEffect && (UNDECIDED.has(status) || status >= 500 || status < 200)) {
+    return { kind: "unknown", reason, observation };
+  }
+  return { kind: "error", reason, observation };
+}

@@ -1,0 +1,50 @@
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { TransportObservation } from "./observation.ts";
+
+/** The result an agent gets of one call, with the specification's field names. */
+export interface CallResult {
+  readonly call_id: string;
+  readonly run_id: string;
+  readonly action: string;
+  readonly outcome: "success" | "error" | "unknown";
+  /** True only when a receipt and a later read both show the expected state. */
+  readonly confirmed: boolean;
+  readonly operation_id: string | null;
+  readonly correlation_id: string;
+  readonly transport_observation: ObservationRecord;
+  readonly retry_allowed: boolean;
+  readonly reconcile: { readonly method: string; readonly path: string } | null;
+  /** What must not be done now, in words, where the outcome is unknown. */
+  readonly guidance: string | null;
+  readonly response: ResponseRecord | null;
+}
+
+export interface ObservationRecord {
+  readonly kind: "never_sent" | "answered" | "silent";
+  readonly reason: string | null;
+  readonly detail: string | null;
+  readonly elapsed_ms: number;
+}
+
+export interface ResponseRecord {
+  readonly status: number;
+  readonly headers: JsonObject;
+  readonly body: JsonValue;
+  /** How `body` was read: parsed JSON, text, base64, or nothing. */
+  readonly body_kind: "json" | "text" | "base64" | "none" | "withheld";
+  readonly provider_request_id: string | null;
+}
+
+export function observationRecord(observation: TransportObservation): ObservationRecord {
+  const elapsed_ms = Math.round(observation.elapsedMs);
+  switch (observation.kind) {
+    case "answered":
+      return { kind: "answered", reason: observation.withheld, detail: null, elapsed_ms };
+    case "never_sent":
+    case "silent":
+      return { kind: observation.kind, reason: observation.reason, detail: observation.detail, elapsed_ms };
+  }
+}
+
+export const UNKNOWN_GUIDANCE =
+  "The action may have happened. Do not repeat it and do not report it as failed: read the state with the reconcile call, or ask a person.";

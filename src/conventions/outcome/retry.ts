@@ -1,0 +1,72 @@
+import type { TransportObservation } from "./observation.ts";
+
+export type RetryClass = "read" | "idempotent_write" | "non_idempotent_write";
+
+interface RetryPolicy {
+  readonly maxAttempts: number;
+  readonly statuses: ReadonlySet<number>;
+  readonly backoffMs: readonly number[];
+}
+
+/** The specification's example policy is our policy. */
+const policies: Readonly<Record<RetryClass, RetryPolicy>> = {
+  read: { maxAttempts: 3, statuses: new Set([408, 429, 502, 503, 504]), backoffMs: [2_000, 8_000] },
+  idempotent_write: { maxAttempts: 2, statuses: new Set([408, 429, 503]), backoffMs: [2_000] },
+  non_idempotent_write: { maxAttempts: 1, statuses: new Set(), backoffMs: [] },
+};
+
+export interface RetryAsk {
+  readonly retryClass: RetryClass;
+  /** How many attempts of this call were made, this one included. */
+  readonly attempt: number;
+  readonly observation: TransportObservation;
+  /** An idempotency token goes with every attempt of the call. */
+  readonly token: boolean;
+  readonly timeLeftMs: number;
+  /** In [0, 1): spreads the waits of many callers. */
+  readonly spread: number;
+  readonly jitter: number;
+}
+
+export type RetryDecision =
+  | { readonly kind: "stop"; readonly why: "not_retryable" | "attempts_used" | "no_token" | "would_outlast_run" }
+  | { readonly kind: "retry"; readonly waitMs: number };
+
+/** Decides about another send of the same command. An unknown outcome of a write is never among the reasons to retry. */
+export function decideRetry(ask: RetryAsk): RetryDecision {
+  const policy = policies[ask.retryClass];
+  if (!isRetryable(ask, policy)) return { kind: "stop", why: "not_retryable" };
+  if (ask.attempt >= policy.maxAttempts) return { kind: "stop", why: "attempts_used" };
+  if (ask.retryClass === "idempotent_write" && !ask.token) return { kind: "stop", why: "no_token" };
+  const base = policy.backoffMs[ask.attempt - 1] ?? policy.backoffMs.at(-1) ?? 0;
+  const backoff = Math.round(base * (1 - ask.jitter + 2 * ask.jitter * ask.spread));
+  const waitMs = Math.max(backoff, retryAfterMs(ask.observation) ?? 0);
+  return waitMs < ask.timeLeftMs ? { kind: "retry", waitMs } : { kind: "stop", why: "would_outlast_run" };
+}
+
+function isRetryable(ask: RetryAsk, policy: RetryPolicy): boolean {
+  switch (ask.observation.kind) {
+    case "answered":
+      return policy.statuses.has(ask.observation.status);
+    case "never_sent":
+      return ask.observation.connected || ask.observation.reason === "name_not_resolved";
+    case "silent":
+      // A read that got no answer changed nothing. A write without an answer is unknown: retries are paused.
+      return ask.retryClass === "read" && ask.observation.reason !== "aborted";
+  }
+}
+
+const MAX_RETRY_AFTER_S = 86_400;
+
+/** Retry-After in its seconds form, as a floor of the wait. The date form needs a wall clock that decides nothing here. */
+export function retryAfterMs(observation: TransportObservation): number | null {
+  if (observation.kind !== "answered") return null;
+  const text = observation.headers["retry-after"]?.trim() ?? "";
+  if (text.length === 0 || text.length > 6 || !isDigits(text)) return null;
+  return Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000;
+}
+
+function isDigits(text: string): boolean {
+  for (const char of text) if (char < "0" || char > "9") return false;
+  return true;
+}
