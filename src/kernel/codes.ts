@@ -72,6 +72,57 @@ export const codes = {
     means: "A value is outside what the schema allows.",
     mend: "Send a value within the declared bounds.",
   },
+  // URLs
+  already_encoded: {
+    status: 422,
+    means: "An argument holds a percent escape, and arguments are unencoded text.",
+    mend: "Send plain text. If the percent sign is meant, the action must declare percent: literal.",
+  },
+  segment_refused: {
+    status: 422,
+    means: "A path segment is empty, is or holds . or .., or could be read as such further on.",
+    mend: "Send the name of one thing, not a path.",
+  },
+  text_malformed: {
+    status: 422,
+    means: "Text holds a lone surrogate or a control character where none may stand.",
+    mend: "Send well-formed text.",
+  },
+  percent_malformed: {
+    status: 400,
+    means: "A path holds a malformed escape, bytes that are not UTF-8, or a character that must be escaped.",
+    mend: "Encode each segment once, as UTF-8.",
+  },
+  parameter_repeated: {
+    status: 422,
+    means: "A query parameter that takes one value came more than once.",
+    mend: "Send it once. Only parameters declared as lists repeat.",
+  },
+  origin_refused: {
+    status: 422,
+    means: "An origin is not https (http on loopback), or not in its plain spelling.",
+    mend: "Write scheme, host and port only, as the message shows.",
+  },
+  template_malformed: {
+    status: 422,
+    means: "A path template is not literal segments and whole {name} segments.",
+    mend: "Make each parameter a segment of its own.",
+  },
+  url_altered: {
+    status: 422,
+    means: "The finished URL does not parse back to the origin and path that the action describes.",
+    mend: "This is a guard that should never fire; report the action and its arguments.",
+  },
+  url_not_allowed: {
+    status: 403,
+    means: "A full URL is outside the action's list of origins and paths, or not in its plain spelling.",
+    mend: "Use a URL under an allowed prefix.",
+  },
+  redirect_refused: {
+    status: 403,
+    means: "The provider redirected somewhere that this call may not go.",
+    mend: "The reason is in the message. A person may add the origin to the pack.",
+  },
   // Things that are not there, or not yours
   not_found: {
     status: 404,
@@ -104,6 +155,63 @@ export const codes = {
     status: 403,
     means: "An earlier call cost more than its ceiling, so the run spends nothing more.",
     mend: "Have a person look at the charge before any new run.",
+  },
+  // Callers
+  caller_unknown: {
+    status: 403,
+    means: "The operating system does not say which process is behind the connection.",
+    mend: "Connect from a process on this machine, in a namespace that the gateway can see.",
+  },
+  caller_unreadable: {
+    status: 403,
+    means: "The gateway may not look at the process behind the connection.",
+    mend: "Run the agent as the gateway's own user, or give the gateway the right to inspect callers (dedicated mode).",
+  },
+  caller_gone: {
+    status: 403,
+    means: "The process that made the connection has exited.",
+    mend: "Connect again; the new process is a new caller and is asked about.",
+  },
+  caller_replaced: {
+    status: 403,
+    means: "The process behind the connection runs another image than the one that was identified.",
+    mend: "Connect again; after exec a process is a new caller and is asked about.",
+  },
+  caller_traced: {
+    status: 403,
+    means: "Another process traces the caller and can act as it.",
+    mend: "Detach the debugger or tracer, then call again.",
+  },
+  caller_writer_changed: {
+    status: 403,
+    means: "Bytes on the connection were written by another process than the one that made it.",
+    mend: "Let every process open its own connection; never hand a connected socket on.",
+  },
+  caller_writer_unknown: {
+    status: 403,
+    means: "The kernel did not say who wrote the bytes on the connection.",
+    mend: "Connect again. If it happens often, use a Linux kernel of 6.16 or newer.",
+  },
+  platform_unsupported: {
+    status: 501,
+    means: "This operating system gives no caller identity that the gateway can rely on.",
+    mend: "Run the gateway on Linux or macOS.",
+  },
+  // Our own programs
+  program_traced: {
+    status: 500,
+    means: "A tracer is attached to this program, so it refuses to hold anything secret.",
+    mend: "Start it without a debugger or tracer.",
+  },
+  program_debuggable: {
+    status: 500,
+    means: "This program could be made to open a debugger from outside.",
+    mend: "Start it through its launcher, which passes --disable-sigusr1 and clears NODE_OPTIONS.",
+  },
+  program_not_hardened: {
+    status: 500,
+    means: "The operating system refused a protection that this program must have before it may run.",
+    mend: "The message names the protection; see docs/callers.md.",
   },
   // The gateway itself
   internal_fault: {

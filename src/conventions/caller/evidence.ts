@@ -1,0 +1,100 @@
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Authority } from "./authority.ts";
+
+/**
+ * What the operating system and the image file say of a live caller. It is evidence for a person and for the log; it
+ * never carries an approval over to another process, however alike the two look.
+ */
+export interface CallerEvidence {
+  readonly process: ProcessCredential;
+  /** Where the image was when it was looked at. Context only: names can be chosen by anyone. */
+  readonly pathObserved: string;
+  readonly signingIdentifier: string | null;
+  readonly designatedRequirement: string | null;
+  /** `sha256:<hex>` of the opened image on Linux, the code directory hash on macOS. */
+  readonly cdhash: string;
+  readonly validity: CallerValidity;
+  readonly authority: Authority;
+  /** Set when the image runs programs that are files of their own: no claim about the image covers those. */
+  readonly interpreter: Interpreter | null;
+  /** Executable mappings of files that no package owns, or that are no longer the file of that name. */
+  readonly unownedMappings: readonly string[];
+  /** The parent chain, nearest first. Context only. */
+  readonly ancestors: readonly Ancestor[];
+  readonly namespaces: "own" | "other" | "unreadable";
+  readonly binding: CallerBinding;
+}
+
+/** `process` is bound to the live process; `connection` ends with the connection and is asked about again. */
+export type CallerBinding = "process" | "connection";
+
+export type CallerValidity = "valid" | "package_record" | "unsigned" | "invalid";
+
+/** The credential that the operating system issued, none of it taken from what the caller sent. */
+export interface ProcessCredential {
+  readonly pid: number;
+  /** Clock ticks after boot on Linux, pid version on macOS: tells a process from a later one with its pid. */
+  readonly startTime: string;
+  readonly uid: number;
+  /** The kernel's own number of the process; null where a kernel has none. */
+  readonly pidfdInode: string | null;
+}
+
+export interface Interpreter {
+  /** What the program is called, such as `node`. */
+  readonly name: string;
+  /** The script as the command line names it; null when there is none or it cannot be told. */
+  readonly script: string | null;
+}
+
+export interface Ancestor {
+  readonly pid: number;
+  readonly startTime: string;
+  readonly path: string | null;
+}
+
+/** The specification's `caller` object: the one place that turns evidence into wire names. */
+export function encodeCaller(evidence: CallerEvidence): JsonObject {
+  return {
+    process: {
+      pid: evidence.process.pid,
+      start_time: evidence.process.startTime,
+      uid: evidence.process.uid,
+      pidfd_inode: evidence.process.pidfdInode,
+    },
+    path_observed: evidence.pathObserved,
+    signing_identifier: evidence.signingIdentifier,
+    designated_requirement: evidence.designatedRequirement,
+    cdhash: evidence.cdhash,
+    validity: evidence.validity,
+  };
+}
+
+/** What the card shows beside the record: never part of the specification's object, always beside it. */
+export function encodeCallerContext(evidence: CallerEvidence): JsonObject {
+  return {
+    authority: { ...evidence.authority },
+    interpreter: evidence.interpreter === null ? null : { ...evidence.interpreter },
+    unowned_mappings: [...evidence.unownedMappings],
+    ancestors: evidence.ancestors.map(({ pid, startTime, path }) => ({ pid, start_time: startTime, path })),
+    namespaces: evidence.namespaces,
+    binding: evidence.binding,
+  };
+}
+
+export interface CallerEvidenceRecord {
+  readonly session: string;
+  readonly caller: JsonObject;
+  readonly approval: JsonValue;
+  readonly action: JsonValue;
+  readonly result: JsonValue;
+}
+
+/** The record of an approved session. Per-action records name the session and do not repeat the caller. */
+export function encodeCallerRecord(
+  session: string,
+  evidence: CallerEvidence,
+  rest: { readonly approval: JsonValue; readonly action: JsonValue; readonly result: JsonValue },
+): CallerEvidenceRecord {
+  return { session, caller: encodeCaller(evidence), approval: rest.approval, action: rest.action, result: rest.result };
+}

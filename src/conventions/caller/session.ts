@@ -1,0 +1,68 @@
+import { Fault } from "../../kernel/failure.ts";
+
+/**
+ * The caller approval session of the specification, as one table. `requested` is its "approval requested". A session
+ * is bound to one live process: `ended` is final, and whoever comes next starts from `none`.
+ */
+export type SessionState = "none" | "requested" | "approved" | "ended";
+
+export type SessionTrigger =
+  /** A new agent process requests an action. */
+  | "action_requested"
+  | "operator_approved"
+  /** Denied, expired or withdrawn: no session came of it. */
+  | "not_approved"
+  /** The same process continues, and a fresh check of its credential says so. */
+  | "same_process_continues"
+  | "process_exited"
+  | "image_replaced"
+  | "connection_closed"
+  | "operator_revoked"
+  | "gateway_locked"
+  | "run_over";
+
+interface Row {
+  readonly from: SessionState;
+  readonly trigger: SessionTrigger;
+  readonly to: SessionState;
+}
+
+const endings = [
+  "process_exited",
+  "image_replaced",
+  "connection_closed",
+  "operator_revoked",
+  "gateway_locked",
+  "run_over",
+] as const satisfies readonly SessionTrigger[];
+
+export type SessionEnding = (typeof endings)[number];
+
+export const sessionTable: readonly Row[] = [
+  { from: "none", trigger: "action_requested", to: "requested" },
+  { from: "requested", trigger: "operator_approved", to: "approved" },
+  { from: "requested", trigger: "not_approved", to: "none" },
+  { from: "approved", trigger: "same_process_continues", to: "approved" },
+  ...endings.map((trigger): Row => ({ from: "requested", trigger, to: "ended" })),
+  ...endings.map((trigger): Row => ({ from: "approved", trigger, to: "ended" })),
+];
+
+export type SessionStep =
+  | { readonly kind: "moved"; readonly to: SessionState }
+  | { readonly kind: "refused"; readonly from: SessionState; readonly trigger: SessionTrigger };
+
+/** A pair that the table does not hold changes nothing: an ended session is never revived. */
+export function stepSession(from: SessionState, trigger: SessionTrigger): SessionStep {
+  const row = sessionTable.find((candidate) => candidate.from === from && candidate.trigger === trigger);
+  return row === undefined ? { kind: "refused", from, trigger } : { kind: "moved", to: row.to };
+}
+
+export function isEnding(trigger: SessionTrigger): trigger is SessionEnding {
+  return (endings as readonly SessionTrigger[]).includes(trigger);
+}
+
+/** The `end_reason` of a session record, or a fault: only an ending can be one. */
+export function endReasonOf(trigger: SessionTrigger): SessionEnding {
+  if (!isEnding(trigger)) throw new Fault(`${trigger} does not end a session`);
+  return trigger;
+}

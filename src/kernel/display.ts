@@ -1,0 +1,57 @@
+/**
+ * Everything an agent, a provider or a file system wrote is hostile when a person reads it. Text goes through here on
+ * its way to any screen: nothing is dropped, what could act or hide is written out as `\u{…}`, and a backslash is
+ * doubled so that no text can pretend to be an escape of ours.
+ */
+
+/** For prose and argument values: letters of every script stay readable, everything that moves or hides does not. */
+export function showText(text: string): string {
+  let shown = "";
+  let marks = 0;
+  let spaces = 0;
+  const points = [...text];
+  for (const [index, point] of points.entries()) {
+    spaces = point === " " ? spaces + 1 : 0;
+    marks = MARK.test(point) ? marks + 1 : 0;
+    // A run of blanks can push the rest of a line out of sight, a pile of marks can overprint its neighbours.
+    const edge = point === " " && (index === 0 || index === points.length - 1);
+    const plain = point === " " ? spaces <= MAX_SPACES && !edge : READABLE.test(point) && !HIDDEN.test(point);
+    const attached = marks === 0 || (marks <= MAX_MARKS && index > 0);
+    if (point === "\\") shown += "\\\\";
+    else if (plain && attached) shown += point;
+    else shown += escapePoint(point);
+  }
+  return shown;
+}
+
+/** For names that decide something (hosts, labels, paths, identities): a look-alike letter must not pass for ASCII. */
+export function showIdentifier(text: string): string {
+  let shown = "";
+  for (const point of showText(text)) shown += point > "~" ? escapePoint(point) : point;
+  return shown;
+}
+
+/** Lines of a text, each safe by itself. The caller indents or numbers them, so that none can pass for a line of ours. */
+export function showLines(text: string): string[] {
+  return text.split("\n").map(showText);
+}
+
+/** For context that may be long and decides nothing. What is cut is said; arguments on a card never pass through here. */
+export function showBounded(text: string, maxCharacters: number): string {
+  const points = [...text];
+  if (points.length <= maxCharacters) return showIdentifier(text);
+  const left = points.length - maxCharacters;
+  return `${showIdentifier(points.slice(0, maxCharacters).join(""))} [and ${left} more characters]`;
+}
+
+const MAX_SPACES = 2;
+const MAX_MARKS = 2;
+const MARK = /^\p{M}$/u;
+// Assigned and visible by general category: no controls, formats, surrogates, private use, unassigned or odd blanks.
+const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
+// Visible by category and yet blank or ignorable: fillers, variation selectors, the empty braille cell.
+const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
+
+function escapePoint(point: string): string {
+  return `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`;
+}
