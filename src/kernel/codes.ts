@@ -213,6 +213,72 @@ export const codes = {
     means: "The operating system refused a protection that this program must have before it may run.",
     mend: "The message names the protection; see docs/callers.md.",
   },
+  // Upgrades: documents, decisions, probes
+  document_too_large: {
+    status: 413,
+    means: "An API document is larger, deeper or has more parts than a review takes.",
+    mend: "Cut the document to the operations that matter, or raise the limit that the message names.",
+  },
+  document_malformed: {
+    status: 400,
+    means: "An API document is not UTF-8, not JSON or YAML, or names a member twice.",
+    mend: "Correct the text at the line and column in the message.",
+  },
+  document_invalid: {
+    status: 422,
+    means: "The text can be read, but it is not a Swagger 2 or OpenAPI 3.0 or 3.1 document that can be reviewed.",
+    mend: "Each entry of errors[] names a place; correct it there or ask the provider to.",
+  },
+  reference_remote: {
+    status: 422,
+    means: "A reference leaves the document. A review opens nothing but the two files it was given.",
+    mend: "Bundle the document into one file first, and review that.",
+  },
+  reference_broken: {
+    status: 422,
+    means: "A local reference points at nothing, or only at itself.",
+    mend: "Correct the reference at the place in the message.",
+  },
+  operation_id_duplicate: {
+    status: 422,
+    means: "Two operations carry one operationId, so that no decision could name either.",
+    mend: "Give each operation its own operationId.",
+  },
+  upgrade_undecided: {
+    status: 409,
+    means: "The review has differences that nobody has decided, or whose signature does not hold.",
+    mend: "Read the report and decide each one with gw upgrade decide.",
+  },
+  upgrade_refused: {
+    status: 409,
+    means: "A reviewer rejected a difference, so that this version must not be used.",
+    mend: "Stay on the old version, narrow what the new one can reach, or decide anew with a reason.",
+  },
+  review_file_invalid: {
+    status: 422,
+    means: "The review file or the authority map cannot be read as one.",
+    mend: "Restore the file from version control; it is never repaired by guessing.",
+  },
+  difference_unknown: {
+    status: 404,
+    means: "No difference or group of this review has that id.",
+    mend: "Take the id from the report; ids change when the difference itself changes.",
+  },
+  corpus_invalid: {
+    status: 422,
+    means: "The probe corpus is not in the format, names something that it does not define, or is too large.",
+    mend: "Each entry of errors[] names a place in the file.",
+  },
+  side_effect_unapproved: {
+    status: 403,
+    means: "A probe has a side effect that nobody approved.",
+    mend: "Leave it out, or have a person approve the side effects of this corpus.",
+  },
+  authority_increase: {
+    status: 403,
+    means: "The new version allowed what had to be denied. The upgrade is blocked and the credential disabled.",
+    mend: "Revoke the credential at the provider, make a narrower identity, and have an operator restore it.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

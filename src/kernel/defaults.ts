@@ -30,4 +30,20 @@ export const defaults = {
   pollFirstMs: 2_000,
   pollCapMs: 60_000,
   pollJitter: 0.2,
+  // URLs
+  urlCharacters: 8_192,
+  urlTemplateCharacters: 1_024,
+  redirectsFollowed: 3,
+  // Upgrade reviews
+  upgradeDocumentBytes: 16_777_216,
+  upgradeDocumentDepth: 200,
+  upgradeDocumentNodes: 3_000_000,
+  upgradeOperations: 5_000,
+  upgradeDifferences: 50_000,
+  upgradeReviewMs: 120_000,
+  upgradeReviewHeapMb: 3_072,
+  upgradeReviewFileBytes: 16_777_216,
+  upgradeCorpusBytes: 1_048_576,
+  upgradeProbes: 500,
+  upgradeProbeSideEffects: 5,
 } as const;
