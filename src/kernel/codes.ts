@@ -279,6 +279,52 @@ export const codes = {
     means: "The new version allowed what had to be denied. The upgrade is blocked and the credential disabled.",
     mend: "Revoke the credential at the provider, make a narrower identity, and have an operator restore it.",
   },
+  // Scope and approval
+  action_not_permitted: {
+    status: 403,
+    means: "This run may not do that. An action that does not exist gets the same answer.",
+    mend: "Work within what was granted, or ask a person for a wider run.",
+  },
+  approval_denied: {
+    status: 403,
+    means: "A person said no. Their reason is in the message.",
+    mend: "Do not try another way around it; ask the person.",
+  },
+  approval_expired: {
+    status: 403,
+    means: "Nobody decided in time. Nothing was sent.",
+    mend: "Ask again when somebody is there to decide.",
+  },
+  approval_withdrawn: {
+    status: 403,
+    means: "The question was taken back: the caller or the run ended, or the gateway was locked or restarted.",
+    mend: "Start a new run when the cause is gone.",
+  },
+  approval_cooling_down: {
+    status: 403,
+    means: "The same thing was denied a moment ago and is not asked again yet.",
+    mend: "Wait, and do not repeat what a person refused.",
+  },
+  approvals_full: {
+    status: 403,
+    means: "Too many questions of this user are waiting for a person.",
+    mend: "Wait until some are decided.",
+  },
+  approval_not_pending: {
+    status: 409,
+    means: "The question is already decided, expired or withdrawn. The late decision changed nothing.",
+    mend: "Look at its state; a new question needs a new decision.",
+  },
+  card_mismatch: {
+    status: 409,
+    means: "The decision was signed for another card than the one that is open.",
+    mend: "Read the card as it is now and decide again.",
+  },
+  signature_invalid: {
+    status: 403,
+    means: "A statement does not carry the signature of an operator of this gateway.",
+    mend: "Sign with an enrolled operator's key.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

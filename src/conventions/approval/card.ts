@@ -1,0 +1,60 @@
+import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { LimitsRecord } from "../budget/record.ts";
+import type { ScopeRecord } from "../scope/scope.ts";
+
+/**
+ * What a person sees and signs. We write every word of it from the canonical command and the evidence; what the agent
+ * wrote appears only as a claim. The signature covers the digest of this exact object, so that what was shown is what is sent.
+ */
+export type Card = {
+  readonly format: "gw.card/v1";
+  readonly approval_id: string;
+  readonly asks: CardAsks;
+  readonly created_at: string;
+  readonly expires_at: string;
+  /** The first line: who vouches for the image of the calling process. */
+  readonly authority: string;
+  /** What this gateway can and cannot keep from a program of the same user. */
+  readonly mode: "guard-rail" | "dedicated";
+  readonly caller: JsonObject;
+  readonly context: JsonObject;
+  readonly run: CardRun;
+  readonly scope: ScopeRecord | null;
+  readonly call: CardCall | null;
+  /** What else a person should know before signing, most important first. */
+  readonly notes: readonly string[];
+  readonly if_unanswered: string;
+};
+
+/** One card serves both modes when both apply: `session_and_call`. */
+export type CardAsks = "session" | "call" | "session_and_call" | "redirect";
+
+export type CardRun = {
+  readonly run_id: string;
+  /** The agent's own words. */
+  readonly purpose_claimed: string;
+  readonly budget: LimitsRecord;
+  readonly deadline_at: string;
+};
+
+export type CardCall = {
+  readonly call_id: string;
+  readonly action: string;
+  readonly effect: string;
+  readonly channel: "http" | "ssh";
+  readonly method: string;
+  /** The whole URL, or host, user and host-key fingerprint for SSH. */
+  readonly target: string;
+  readonly credential: string | null;
+  /** The exact arguments, never shortened; a field that the pack calls opaque stands as size and digest. */
+  readonly arguments: JsonObject;
+  readonly request_digest: string;
+  readonly maximum_cents: number | null;
+  /** Why this very call needs a person. */
+  readonly because: readonly string[];
+};
+
+export function digestCard(card: Card): Digest {
+  return digestJson(card);
+}

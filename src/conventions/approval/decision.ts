@@ -1,0 +1,111 @@
+import { type KeyObject, sign, verify } from "node:crypto";
+import type { Brand } from "../../kernel/brand.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { LimitsRecord } from "../budget/record.ts";
+
+/**
+ * A decision is a signature by an operator's approver key over a statement that names the exact card by its digest.
+ * The gateway can verify one and cannot make one.
+ */
+export type DecisionStatement = {
+  readonly format: "gw.decision/v1";
+  readonly vault_id: string;
+  readonly approval_id: string;
+  readonly card_digest: string;
+  readonly decision: "approve" | "deny";
+  readonly reason: string | null;
+  readonly narrow: Narrowing | null;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly decided_at: string;
+  /** The head of the log that the operator saw when deciding. */
+  readonly log_head: { readonly frame: string; readonly link: string };
+};
+
+/** What the person took away while approving. */
+export type Narrowing = {
+  readonly actions: readonly string[] | null;
+  readonly request_bytes: number | null;
+  readonly budget: LimitsRecord | null;
+};
+
+/** An operator ends a session now. */
+export type RevocationStatement = {
+  readonly format: "gw.revocation/v1";
+  readonly vault_id: string;
+  readonly session_id: string;
+  readonly reason: string | null;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly decided_at: string;
+};
+
+/** Answers a challenge: proves that whoever speaks on the operator plane holds the approver key. */
+export type LoginStatement = {
+  readonly format: "gw.login/v1";
+  readonly vault_id: string;
+  readonly challenge: string;
+  readonly operator: string;
+  readonly operator_key_id: string;
+};
+
+export type OperatorStatement = DecisionStatement | RevocationStatement | LoginStatement;
+
+export interface Signed<Statement extends OperatorStatement> {
+  readonly statement: Statement;
+  /** Base64 of the Ed25519 signature over the canonical statement. */
+  readonly signature: string;
+}
+
+/** A statement whose signature was checked against an enrolled key, and by whom it was made. */
+export type Verified<Statement extends OperatorStatement> = Brand<Signed<Statement>, "Verified">;
+
+export interface OperatorKey {
+  readonly name: string;
+  readonly keyId: string;
+  readonly publicKey: KeyObject;
+}
+
+export function signStatement<Statement extends OperatorStatement>(
+  statement: Statement,
+  privateKey: KeyObject,
+): Signed<Statement> {
+  return { statement, signature: sign(null, statementBytes(statement), privateKey).toString("base64") };
+}
+
+export function statementBytes(statement: OperatorStatement): Buffer {
+  return Buffer.from(canonicalJson(statement as unknown as JsonObject), "utf8");
+}
+
+/** Checks who signed. Denied `signature_invalid` for an unknown key, another operator's name, or bytes that do not verify. */
+export function verifyStatement<Statement extends OperatorStatement>(
+  signed: Signed<Statement>,
+  vaultId: string,
+  operators: readonly OperatorKey[],
+): Verified<Statement> {
+  const { statement, signature } = signed;
+  const key = operators.find(({ keyId }) => keyId === statement.operator_key_id);
+  const bytes = Buffer.from(signature, "base64");
+  if (
+    key === undefined ||
+    key.name !== statement.operator ||
+    statement.vault_id !== vaultId ||
+    bytes.toString("base64") !== signature ||
+    !verify(null, statementBytes(statement), key.publicKey, bytes)
+  ) {
+    throw new Denied(
+      "signature_invalid",
+      "The signature is not one of an operator of this gateway over exactly this statement. Nothing was changed.",
+    );
+  }
+  return signed as Verified<Statement>;
+}
+
+/** A verified decision fits a card only when it names that card by id and digest; what was shown is what was signed. */
+export function requireSameCard(decision: Verified<DecisionStatement>, approvalId: string, cardDigest: string): void {
+  if (decision.statement.approval_id !== approvalId || decision.statement.card_digest !== cardDigest) {
+    throw new Denied("card_mismatch", "The decision was signed for another card, or for an earlier state of this one.");
+  }
+}
