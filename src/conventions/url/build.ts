@@ -1,0 +1,84 @@
+/**
+ * Makes the URL of an action from its fixed origin, its path template and typed arguments. The arguments fill segments
+ * and query values and nothing else: whatever they hold, origin, path shape and the set of parameters stay the author's.
+ * The finished text is parsed again and must come out as it went in.
+ */
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { climbs, encodeComponent, hasControl, type PercentRule, refuseEncoded } from "./encode.ts";
+import type { Origin } from "./origin.ts";
+import { buildQuery, type QueryPair, type Scalar, scalarText } from "./query.ts";
+import type { PathTemplate } from "./template.ts";
+
+export interface PathArgument {
+  readonly value: Scalar;
+  readonly percent: PercentRule;
+}
+
+export interface UrlParts {
+  readonly origin: Origin;
+  readonly template: PathTemplate;
+  readonly path: ReadonlyMap<string, PathArgument>;
+  readonly query: readonly QueryPair[];
+}
+
+export interface BuiltUrl {
+  readonly url: string;
+  readonly origin: Origin;
+  readonly path: string;
+  readonly query: string;
+}
+
+export function buildUrl(parts: UrlParts): BuiltUrl {
+  const path = buildPath(parts.template, parts.path);
+  const query = buildQuery(parts.query);
+  const url = query === "" ? `${parts.origin}${path}` : `${parts.origin}${path}?${query}`;
+  if (url.length > defaults.urlCharacters) {
+    throw new Denied(
+      "value_not_allowed",
+      `the URL would have ${url.length} characters; the limit is ${defaults.urlCharacters}`,
+    );
+  }
+  refuseAltered(url, parts);
+  return { url, origin: parts.origin, path, query };
+}
+
+function buildPath(template: PathTemplate, values: ReadonlyMap<string, PathArgument>): string {
+  let path = "";
+  for (const segment of template.segments) {
+    path +=
+      segment.kind === "literal" ? `/${segment.text}` : `/${encodeSegment(segment.name, values.get(segment.name))}`;
+  }
+  return template.trailingSlash ? `${path}/` : path;
+}
+
+function encodeSegment(name: string, argument: PathArgument | undefined): string {
+  if (argument === undefined) throw new Denied("missing_member", `the path needs "${name}"`);
+  const text = scalarText(name, argument.value);
+  refuseEncoded(name, text, argument.percent);
+  if (text === "") throw new Denied("segment_refused", `"${name}" is empty, and a path has no empty segments`);
+  if (climbs(text)) throw new Denied("segment_refused", `"${name}" is or holds a . or .. segment`);
+  if (hasControl(text)) throw new Denied("text_malformed", `"${name}" holds a control character`);
+  return encodeComponent(text);
+}
+
+/** The last look, with the parser that the transport uses: nothing was normalised, moved or added. */
+function refuseAltered(text: string, parts: UrlParts): void {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const slashes = parts.template.segments.length + (parts.template.trailingSlash ? 1 : 0);
+  if (
+    url === null ||
+    url.href !== text ||
+    url.origin !== parts.origin ||
+    url.hash !== "" ||
+    countSlashes(url.pathname) !== slashes
+  ) {
+    throw new Denied("url_altered", "the finished URL does not parse back to what the action describes");
+  }
+}
+
+function countSlashes(path: string): number {
+  let count = 0;
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) count++;
+  return count;
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { troubleWithOrigin } from "./origin.ts";
+
+describe("an origin is https, or http on loopback, in its plain spelling", () => {
+  const accepted = [
+    "https://api.acme.example",
+    "https://api.acme.example:8443",
+    "https://xn--bcher-kva.example",
+    "https://192.0.2.1",
+    "https://[2001:db8::1]:444",
+    "http://127.0.0.1:8080",
+    "http://127.8.9.1",
+    "http://localhost:1",
+    "http://[::1]:8080",
+  ];
+  for (const text of accepted) test(`${text} is accepted`, () => assert.equal(troubleWithOrigin(text), null));
+
+  const refused = [
+    "",
+    "api.acme.example",
+    "ftp://api.acme.example",
+    "file:///etc/passwd",
+    "http://api.acme.example",
+    "http://127.0.0.1.evil.example",
+    "http://localhost.evil.example",
+    "http://0.0.0.0",
+    "http://[::ffff:127.0.0.1]",
+    "https://api.acme.example/",
+    "https://api.acme.example/v1",
+    "https://api.acme.example?x",
+    "https://api.acme.example#x",
+    "https://user@api.acme.example",
+    "https://user:pass@api.acme.example",
+    "https://api.acme.example:443",
+    "https://API.acme.example",
+    "https://api.acme.example.",
+    "https://bücher.example",
+    "https://api。acme.example",
+    "https://0x7f.1",
+    "https://2130706433",
+    "https:api.acme.example",
+    "https:\\\\api.acme.example",
+    " https://api.acme.example",
+    "https://api.acme\t.example",
+    "https://",
+    "null",
+  ];
+  for (const text of refused) {
+    test(`${JSON.stringify(text)} is refused`, () => assert.notEqual(troubleWithOrigin(text), null));
+  }
+
+  test("wpt-url: no odd spelling in the public vectors passes for an origin unless it is exactly that origin", (context) => {
+    const file = join(import.meta.dirname, "../../../../shared/vectors/wpt-url/tests/wpt/urltestdata.json");
+    if (!existsSync(file)) return context.skip("the public vectors are not beside this checkout");
+    const cases = JSON.parse(readFileSync(file, "utf8")) as readonly (
+      | string
+      | { readonly input: string; readonly origin?: string; readonly failure?: boolean }
+    )[];
+    let seen = 0;
+    let accepted = 0;
+    for (const entry of cases) {
+      if (typeof entry === "string") continue;
+      seen++;
+      if (troubleWithOrigin(entry.input) !== null) continue;
+      accepted++;
+      assert.equal(entry.failure, undefined);
+      assert.equal(entry.input, entry.origin);
+      assert.match(entry.input, /^https:\/\/|^http:\/\/(?:localhost|127\.|\[::1\])/);
+    }
+    assert.ok(seen > 500 && accepted < 20, `${accepted} of ${seen} were accepted`);
+  });
+});

@@ -1,0 +1,33 @@
+import type { Brand } from "../../kernel/brand.ts";
+import { Denied } from "../../kernel/failure.ts";
+
+/** Scheme, host and port in the one spelling that the URL parser gives them. */
+export type Origin = Brand<string, "Origin">;
+
+/** Reads an origin that is written exactly as a parser would print it, so that a reviewer reads what is called. */
+export function readOrigin(text: string): Origin {
+  const trouble = troubleWithOrigin(text);
+  if (trouble !== null) throw new Denied("origin_refused", trouble);
+  return text as Origin;
+}
+
+/** What is wrong with an origin, in words for the person who wrote it; null when nothing is. */
+export function troubleWithOrigin(text: string): string | null {
+  if (!URL.canParse(text)) return "expected an origin such as https://api.example.com";
+  const url = new URL(text);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "expected an https origin";
+  if (url.username !== "" || url.password !== "") return "an origin holds no user name or password";
+  if (url.origin !== text) return `expected the origin alone, in its plain spelling: ${url.origin}`;
+  if (url.hostname.endsWith(".")) return "a host name is written without a final dot";
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) return "http is for loopback only; expected https";
+  return null;
+}
+
+export function isLoopbackHost(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+}
+
+/** The origin of an absolute URL that was already parsed or built by this room. */
+export function originOf(url: URL): Origin {
+  return url.origin as Origin;
+}

@@ -1,0 +1,53 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+
+export type TemplateSegment =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "parameter"; readonly name: string };
+
+/** A path of literal segments and single `{name}` segments. A final slash, where an API insists on one, is the author's. */
+export interface PathTemplate {
+  readonly text: string;
+  readonly segments: readonly TemplateSegment[];
+  readonly parameters: readonly string[];
+  readonly trailingSlash: boolean;
+}
+
+const LITERAL = /^[A-Za-z0-9\-._~!$&'()*+,;=:@]+$/;
+const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
+
+export function parseTemplate(text: string): PathTemplate {
+  if (text.length > defaults.urlTemplateCharacters)
+    throw malformed(`a path template has at most ${defaults.urlTemplateCharacters} characters`);
+  if (!text.startsWith("/")) throw malformed("a path template starts with a slash");
+  const trailingSlash = text.endsWith("/");
+  const inner = text.slice(1, trailingSlash && text.length > 1 ? -1 : undefined);
+  const segments = inner === "" && trailingSlash && text.length === 1 ? [] : inner.split("/").map(parseSegment);
+  const parameters: string[] = [];
+  for (const segment of segments) {
+    if (segment.kind !== "parameter") continue;
+    if (parameters.includes(segment.name)) throw malformed(`{${segment.name}} stands twice in the path`);
+    parameters.push(segment.name);
+  }
+  return { text, segments, parameters, trailingSlash };
+}
+
+function parseSegment(raw: string): TemplateSegment {
+  const parameter = PARAMETER.exec(raw)?.[1];
+  if (parameter !== undefined) return { kind: "parameter", name: parameter };
+  if (raw === "") throw malformed("a path template has no empty segments");
+  if (raw === "." || raw === "..") throw malformed("a path template has no . or .. segments");
+  if (raw.includes("{") || raw.includes("}")) {
+    throw malformed(`"${raw}" mixes text and braces; a parameter is a whole segment, written {name}`);
+  }
+  if (!LITERAL.test(raw)) {
+    throw malformed(
+      `"${raw}" holds a character that a literal segment may not have; no escapes, query or fragment here`,
+    );
+  }
+  return { kind: "literal", text: raw };
+}
+
+function malformed(message: string): Denied {
+  return new Denied("template_malformed", message);
+}
