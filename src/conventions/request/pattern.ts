@@ -121,10 +121,10 @@ class PatternReader {
   }
 
   #readAtom(): string {
-    const escape = ESCAPE.exec(this.#rest)?.[0] ?? CLASS.exec(this.#rest)?.[0];
-    if (escape !== undefined) {
-      this.#rest = this.#rest.slice(escape.length);
-      return escape;
+    const token = ESCAPE.exec(this.#rest)?.[0] ?? CLASS.exec(this.#rest)?.[0];
+    if (token !== undefined) {
+      this.#rest = this.#rest.slice(token.length);
+      return token;
     }
     const character = String.fromCodePoint(this.#rest.codePointAt(0) ?? 0);
     if ("\\[^$".includes(character))

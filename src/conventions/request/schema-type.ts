@@ -31,7 +31,9 @@ type FromArray<Schema> = Schema extends { readonly items: infer Item }
   : readonly JsonValue[];
 
 type FromObject<Schema> = Schema extends { readonly properties: infer Members }
-  ? { readonly [Name in keyof Members as Name extends RequiredOf<Schema> ? Name : never]: FromSchema<Members[Name]> } & {
+  ? {
+      readonly [Name in keyof Members as Name extends RequiredOf<Schema> ? Name : never]: FromSchema<Members[Name]>;
+    } & {
       readonly [Name in keyof Members as Name extends RequiredOf<Schema> ? never : Name]?: FromSchema<Members[Name]>;
     }
   : Schema extends { readonly additionalProperties: infer Other extends JsonSchema }

@@ -54,7 +54,7 @@ export function compileSchema(schema: JsonSchema): SchemaCheck {
   if (first !== undefined) throw new Fault(`schema ${first.path || "/"}: ${first.message}`);
   const check = compile(schema);
   return (value, spelling = plainSpelling) => {
-    const report = new Report(spelling.floats);
+    const report = new Report(spelling);
     check(value, "", report);
     return report.findings;
   };
@@ -65,10 +65,10 @@ const plainSpelling: ValueSpelling = { floats: new Set() };
 /** Collects findings up to a bound, so that a hostile body cannot buy a huge answer. */
 class Report {
   readonly findings: Finding[] = [];
-  readonly floats: ReadonlySet<string>;
+  readonly spelling: ValueSpelling;
 
-  constructor(floats: ReadonlySet<string>) {
-    this.floats = floats;
+  constructor(spelling: ValueSpelling) {
+    this.spelling = spelling;
   }
 
   get full(): boolean {
@@ -130,7 +130,7 @@ function isType(type: JsonType, value: JsonValue, path: string, report: Report):
     case "number":
       return typeof value === "number";
     case "integer":
-      return Number.isSafeInteger(value) && !(report.floats.size > 0 && report.floats.has(path));
+      return Number.isSafeInteger(value) && !report.spelling.floats.has(path);
     case "array":
       return Array.isArray(value);
     case "object":
@@ -143,7 +143,7 @@ function describe(value: JsonValue, path: string, report: Report): string {
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
   if (typeof value !== "number") return `a ${typeof value}`;
-  if (report.floats.has(path)) return "an integer written as a fraction";
+  if (report.spelling.floats.has(path)) return "an integer written as a fraction";
   if (Number.isInteger(value)) return Number.isSafeInteger(value) ? "an integer" : "an integer outside ±(2^53−1)";
   return "a fraction";
 }
@@ -244,7 +244,7 @@ function compileAnyOf(branches: readonly JsonSchema[]): Check {
   const checks = branches.map(compile);
   return (value, path, report) => {
     for (const check of checks) {
-      const trial = new Report(report.floats);
+      const trial = new Report(report.spelling);
       check(value, path, trial);
       if (trial.findings.length === 0) return;
     }
