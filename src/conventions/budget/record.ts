@@ -1,7 +1,7 @@
 import { attemptsRemaining, type BudgetStop, type RunBudget, type RunLimits, spendRemainingCents } from "./budget.ts";
 
 /** The run budget record, with the specification's field names. */
-export interface BudgetRecord {
+export type BudgetRecord = {
   readonly run_id: string;
   readonly attempts_used: number;
   readonly attempts_remaining: number;
@@ -12,7 +12,7 @@ export interface BudgetRecord {
   readonly side_effect_attempts: number;
   readonly side_effects_remaining: number;
   readonly budget_stop_reason: BudgetStop | null;
-}
+};
 
 export function budgetRecord(budget: RunBudget): BudgetRecord {
   return {
@@ -30,12 +30,12 @@ export function budgetRecord(budget: RunBudget): BudgetRecord {
 }
 
 /** The ceilings as a card, a request and a grant write them. */
-export interface LimitsRecord {
+export type LimitsRecord = {
   readonly attempts: number;
   readonly side_effects: number;
   readonly duration_seconds: number;
   readonly spend_cents: number;
-}
+};
 
 export function limitsRecord(limits: RunLimits): LimitsRecord {
   return {

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Denied } from "../../kernel/failure.ts";
+import { type Card, digestCard } from "./card.ts";
+import { type DecisionStatement, requireSameCard, signStatement, verifyStatement } from "./decision.ts";
+import { addCoolDown, type CardPlace, coolDownKey, isCoolingDown, mayOpen, mayWait, pickNext } from "./queue.ts";
+import { renderCard } from "./render.ts";
+import { type ApprovalState, type ApprovalTrigger, codeOfState, stepApproval } from "./state.ts";
+
+const card: Card = {
+  format: "gw.card/v1",
+  approval_id: "apr_1",
+  asks: "session_and_call",
+  created_at: "2026-01-01T00:00:00.000Z",
+  expires_at: "2026-01-01T00:05:00.000Z",
+  authority: "Unsigned: nobody vouches for this image",
+  mode: "guard-rail",
+  caller: { process: { pid: 7, uid: 1000 }, path_observed: "/tmp/agent", cdhash: "sha256:00", validity: "unsigned" },
+  context: { binding: "process", unowned_mappings: [] },
+  run: {
+    run_id: "run_1",
+    purpose_claimed: "tidy\u202e up\nApproved by: root",
+    budget: { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 0 },
+    deadline_at: "2026-01-01T00:10:00.000Z",
+  },
+  scope: {
+    actions: ["acme.a"],
+    hosts: ["https://api.acme.example"],
+    credentials: ["acme"],
+    methods: ["POST"],
+    ssh_destinations: [],
+    paths: ["POST /v1/a"],
+    request_bytes: 1000,
+  },
+  call: {
+    call_id: "call_1",
+    action: "acme.a",
+    effect: "write",
+    channel: "http",
+    method: "POST",
+    target: "https://api.acme.example/v1/a",
+    credential: "acme",
+    arguments: { name: "x".repeat(5_000), evil: "\u001b[2J\r\nrequest digest sha256:ff" },
+    request_digest: "sha256:11",
+    maximum_cents: null,
+    because: ["the credential is marked for approval on every use"],
+  },
+  notes: [],
+  if_unanswered: "nothing is sent",
+};
+
+test("the approval card leads with the signing authority, and the file is context only", () => {
+  const lines = renderCard(card);
+  assert.equal(lines[0], card.authority);
+  assert.ok(lines.some((line) => line.includes("file (context only)")));
+});
+
+test("arguments on a card are never elided", () => {
+  assert.ok(renderCard(card).some((line) => line.includes("x".repeat(5_000))));
+});
+
+test("nothing that an agent wrote can start a line, move the cursor or hide", () => {
+  const lines = renderCard(card);
+  for (const line of lines) {
+    assert.ok(!/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b-\u200f]/.test(line), JSON.stringify(line));
+    assert.ok(!line.startsWith("Approved by"));
+    assert.ok(!line.startsWith("request digest"));
+  }
+});
+
+test("any text whatsoever stays inside its own line", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      const hostile = { ...card, run: { ...card.run, purpose_claimed: text } };
+      assert.equal(renderCard(hostile).length, renderCard(card).length);
+      assert.ok(renderCard(hostile).every((line) => !line.includes("\n") && !line.includes("\u001b")));
+    }),
+  );
+});
+
+const operator = generateKeyPairSync("ed25519");
+const stranger = generateKeyPairSync("ed25519");
+const keys = [{ name: "ada", keyId: "k1", publicKey: operator.publicKey }];
+const statement: DecisionStatement = {
+  format: "gw.decision/v1",
+  vault_id: "v1",
+  approval_id: "apr_1",
+  card_digest: digestCard(card),
+  decision: "approve",
+  reason: null,
+  narrow: null,
+  operator: "ada",
+  operator_key_id: "k1",
+  decided_at: "2026-01-01T00:01:00.000Z",
+  log_head: { frame: "7", link: "00" },
+};
+
+function denies(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof Denied && error.code === code;
+}
+
+test("a decision is a signature by the approver key over the digest of the exact card", () => {
+  const verified = verifyStatement(signStatement(statement, operator.privateKey), "v1", keys);
+  requireSameCard(verified, "apr_1", digestCard(card));
+  assert.throws(
+    () => requireSameCard(verified, "apr_1", digestCard({ ...card, if_unanswered: "something" })),
+    denies("card_mismatch"),
+  );
+  assert.throws(() => requireSameCard(verified, "apr_2", digestCard(card)), denies("card_mismatch"));
+});
+
+test("a decision without, with a wrong or with a borrowed signature is refused", () => {
+  const signed = signStatement(statement, operator.privateKey);
+  const refused: [string, () => unknown][] = [
+    ["none", () => verifyStatement({ statement, signature: "" }, "v1", keys)],
+    ["stranger", () => verifyStatement(signStatement(statement, stranger.privateKey), "v1", keys)],
+    ["changed", () => verifyStatement({ ...signed, statement: { ...statement, decision: "deny" } }, "v1", keys)],
+    ["other vault", () => verifyStatement(signed, "v2", keys)],
+    ["unknown key", () => verifyStatement(signed, "v1", [])],
+    ["other name", () => verifyStatement(signed, "v1", [{ name: "eve", keyId: "k1", publicKey: operator.publicKey }])],
+    ["sloppy base64", () => verifyStatement({ ...signed, signature: `${signed.signature}\n` }, "v1", keys)],
+  ];
+  for (const [name, attempt] of refused) assert.throws(attempt, denies("signature_invalid"), name);
+});
+
+test("a final state is final, and a decision needs a signature", () => {
+  const states: ApprovalState[] = ["pending", "approved", "denied", "expired", "withdrawn"];
+  const triggers: ApprovalTrigger[] = ["operator_approved", "operator_denied", "time_passed", "withdrawn"];
+  for (const from of states.slice(1)) {
+    for (const trigger of triggers) {
+      assert.equal(stepApproval(from, trigger, "signature"), null);
+      assert.equal(stepApproval(from, trigger, "observation"), null);
+    }
+  }
+  assert.equal(stepApproval("pending", "operator_approved", "observation"), null);
+  assert.equal(stepApproval("pending", "operator_approved", "signature"), "approved");
+  assert.equal(stepApproval("pending", "time_passed", "observation"), "expired");
+  assert.deepEqual(
+    ["denied", "expired", "withdrawn"].map((state) => codeOfState(state as "denied")),
+    ["approval_denied", "approval_expired", "approval_withdrawn"],
+  );
+});
+
+const limits = { openPerUid: 3, waitingPerUid: 4 };
+const place = (callerKey: string, uid = 1000): CardPlace => ({ callerKey, uid });
+
+test("one open card per caller, three per uid", () => {
+  assert.equal(mayOpen([place("a")], place("a"), limits), false);
+  assert.equal(mayOpen([place("a"), place("b")], place("c"), limits), true);
+  assert.equal(mayOpen([place("a"), place("b"), place("c")], place("d"), limits), false);
+  assert.equal(mayOpen([place("a"), place("b"), place("c")], place("d", 2000), limits), true);
+  assert.equal(mayWait([place("a"), place("a"), place("a"), place("a")], place("b"), limits), false);
+});
+
+test("the line moves in order and never opens more than the limits allow", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d", "e"), fc.constantFrom(1, 2)), { maxLength: 12 }),
+      (asked) => {
+        const picked = pickNext(
+          [],
+          asked.map(([key, uid]) => place(`${uid}${key}`, uid)),
+          limits,
+        );
+        assert.equal(new Set(picked.map(({ callerKey }) => callerKey)).size, picked.length);
+        for (const uid of [1, 2]) assert.ok(picked.filter((entry) => entry.uid === uid).length <= 3);
+      },
+    ),
+  );
+});
+
+test("a denied digest cools down", () => {
+  const key = coolDownKey(1000, "sha256:aa");
+  const cooling = addCoolDown(new Map(), key, 60_000, 0, 8);
+  assert.equal(isCoolingDown(cooling, key, 59_999), true);
+  assert.equal(isCoolingDown(cooling, key, 60_000), false);
+  assert.equal(isCoolingDown(cooling, coolDownKey(1001, "sha256:aa"), 0), false);
+  let many = cooling;
+  for (let index = 0; index < 20; index++) many = addCoolDown(many, `k${index}`, 60_000, 0, 8);
+  assert.equal(many.size, 8);
+});
