@@ -1,0 +1,123 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, lstatSync } from "node:fs";
+import { release } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** What this machine has for us. Every row that is not `ok` names the command that mends it. */
+export interface Examined {
+  readonly name: string;
+  readonly state: "ok" | "missing" | "warning";
+  readonly detail: string;
+  readonly mend: string | null;
+}
+
+const NODE_FLOOR = [24, 15] as const;
+const PEER_PIDFD_KERNEL = [6, 5] as const;
+
+export async function examineMachine(home: string): Promise<readonly Examined[]> {
+  return [
+    examineNode(process.versions.node),
+    examineSignals(process.execArgv),
+    examineKernel(process.platform, release()),
+    await examineProgram("openssh client", "ssh", ["-V"], "SSH actions", "apt-get install openssh-client"),
+    await examineProgram("openssh server", "/usr/sbin/sshd", ["-V"], "the SSH tests", "apt-get install openssh-server"),
+    await examineProgram("chromium", "chromium", ["--version"], "the browser tests", "apt-get install chromium"),
+    ...examineHome(home),
+  ];
+}
+
+export function examineNode(version: string): Examined {
+  const fits = atLeast(version, NODE_FLOOR);
+  return {
+    name: "node",
+    state: fits ? "ok" : "missing",
+    detail: fits ? `v${version}` : `v${version}; ${NODE_FLOOR.join(".")} or newer is needed`,
+    mend: fits ? null : "npm ci",
+  };
+}
+
+export function examineSignals(execArgv: readonly string[]): Examined {
+  const guarded = execArgv.includes("--disable-sigusr1");
+  return {
+    name: "inspector",
+    state: guarded ? "ok" : "warning",
+    detail: guarded ? "SIGUSR1 does not open it" : "SIGUSR1 would open it for any program of this user",
+    mend: guarded ? null : "start gw through its launcher (bin/gw or npx gw)",
+  };
+}
+
+export function examineKernel(platform: string, kernel: string): Examined {
+  if (platform === "darwin") {
+    return { name: "callers", state: "warning", detail: "macOS: peer audit tokens; not yet run on hardware", mend: null };
+  }
+  if (platform !== "linux") {
+    return { name: "callers", state: "missing", detail: `${platform} has no way to name callers here`, mend: "run gw on Linux or macOS" };
+  }
+  const fits = atLeast(kernel, PEER_PIDFD_KERNEL);
+  return {
+    name: "peer pidfd",
+    state: fits ? "ok" : "warning",
+    detail: fits ? `Linux ${kernel}` : `Linux ${kernel}: a session lasts for its connection only`,
+    mend: fits ? null : `boot a kernel of ${PEER_PIDFD_KERNEL.join(".")} or newer`,
+  };
+}
+
+async function examineProgram(
+  name: string,
+  command: string,
+  args: readonly string[],
+  purpose: string,
+  mend: string,
+): Promise<Examined> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(command, [...args], { timeout: 10_000 });
+    return { name, state: "ok", detail: firstLine(`${stdout}${stderr}`), mend: null };
+  } catch (error) {
+    // sshd answers its own -V with a usage error on older releases; being there is what counts.
+    const text = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
+    if (text.includes("OpenSSH")) return { name, state: "ok", detail: firstLine(text.slice(text.indexOf("OpenSSH"))), mend: null };
+    return { name, state: "warning", detail: `absent; only ${purpose} need it`, mend };
+  }
+}
+
+/** The home and its files belong to one user alone. */
+export function examineHome(home: string): readonly Examined[] {
+  const folder = modeOf(home);
+  if (folder === null) return [{ name: "home", state: "warning", detail: `${home} is not there yet`, mend: "gw init" }];
+  const rows: Examined[] = [modeRow(`home ${home}`, home, folder, 0o700)];
+  for (const file of ["vault.json", "policy.json", "config.yaml", "state.db"]) {
+    const path = join(home, file);
+    const mode = modeOf(path);
+    if (mode !== null) rows.push(modeRow(file, path, mode, 0o600));
+  }
+  return rows;
+}
+
+function modeRow(name: string, path: string, mode: number, wanted: number): Examined {
+  const open = (mode & ~wanted & 0o777) !== 0;
+  return {
+    name,
+    state: open ? "missing" : "ok",
+    detail: open ? `mode ${mode.toString(8)}: others could read or change it` : `mode ${mode.toString(8)}`,
+    mend: open ? `chmod ${wanted.toString(8)} ${path}` : null,
+  };
+}
+
+function modeOf(path: string): number | null {
+  try {
+    accessSync(path, constants.F_OK);
+    return lstatSync(path).mode & 0o777;
+  } catch {
+    return null;
+  }
+}
+
+function atLeast(version: string, floor: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  return major > floor[0] || (major === floor[0] && minor >= floor[1]);
+}
+
+function firstLine(text: string): string {
+  return text.split("\n")[0]?.trim() ?? "";
+}

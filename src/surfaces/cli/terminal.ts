@@ -1,0 +1,108 @@
+import { createInterface } from "node:readline/promises";
+import type { ReadStream } from "node:tty";
+import { Denied } from "../../kernel/failure.ts";
+import { Secret } from "../../kernel/secret.ts";
+import type { CliIo } from "./io.ts";
+
+const MAX_SECRET_BYTES = 65_536;
+
+/** The person's real terminal. */
+export function openTerminal(): CliIo {
+  const isTty = process.stdout.isTTY === true;
+  return {
+    out: (line) => void process.stdout.write(`${line}\n`),
+    err: (line) => void process.stderr.write(`${line}\n`),
+    isTty,
+    color: isTty && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb",
+    askSecret,
+    ask,
+    readSecret: (prompt) => (process.stdin.isTTY === true ? askSecret(prompt) : readPiped()),
+  };
+}
+
+async function ask(prompt: string): Promise<string> {
+  requireTerminal(prompt);
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return (await reader.question(prompt)).trim();
+  } finally {
+    reader.close();
+  }
+}
+
+/** Reads one line without echo, byte by byte, so that the secret is never a JavaScript string. */
+function askSecret(prompt: string): Promise<Secret> {
+  requireTerminal(prompt);
+  const input: ReadStream = process.stdin;
+  process.stderr.write(prompt);
+  input.setRawMode(true);
+  const typed = Buffer.alloc(MAX_SECRET_BYTES);
+  let length = 0;
+  return new Promise((resolve, reject) => {
+    const finish = (end: () => void): void => {
+      input.off("data", read);
+      input.setRawMode(false);
+      input.pause();
+      process.stderr.write("\n");
+      end();
+    };
+    const read = (chunk: Buffer): void => {
+      for (const byte of chunk) {
+        if (byte === 0x0d || byte === 0x0a) {
+          const secret = Secret.take(Buffer.from(typed.subarray(0, length)));
+          typed.fill(0);
+          return finish(() => resolve(secret));
+        }
+        if (byte === 0x03 || byte === 0x04) {
+          typed.fill(0);
+          return finish(() => reject(new Denied("interrupted", "Stopped at the prompt. Nothing was changed.")));
+        }
+        if (byte === 0x7f || byte === 0x08) length = dropLastCharacter(typed, length);
+        else if (byte === 0x15) length = 0;
+        else if (byte >= 0x20 && length < MAX_SECRET_BYTES) typed[length++] = byte;
+      }
+      chunk.fill(0);
+    };
+    input.on("data", read);
+    input.resume();
+  });
+}
+
+function dropLastCharacter(typed: Buffer, length: number): number {
+  let end = length;
+  while (end > 0) {
+    end--;
+    // Continuation bytes of UTF-8 belong to the character before them.
+    if (((typed[end] ?? 0) & 0xc0) !== 0x80) break;
+  }
+  return end;
+}
+
+async function readPiped(): Promise<Secret> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    length += chunk.byteLength;
+    if (length > MAX_SECRET_BYTES) {
+      throw new Denied("secret_too_large", `Standard input holds more than ${MAX_SECRET_BYTES} bytes. Nothing was changed.`);
+    }
+    chunks.push(chunk);
+  }
+  const whole = Buffer.concat(chunks);
+  for (const chunk of chunks) chunk.fill(0);
+  let end = whole.byteLength;
+  if (end > 0 && whole[end - 1] === 0x0a) end--;
+  if (end > 0 && whole[end - 1] === 0x0d) end--;
+  const secret = Secret.take(Buffer.from(whole.subarray(0, end)));
+  whole.fill(0);
+  return secret;
+}
+
+function requireTerminal(prompt: string): void {
+  if (process.stdin.isTTY !== true) {
+    throw new Denied(
+      "terminal_needed",
+      `"${prompt.trim()}" needs a terminal, and standard input is none. Run it in a terminal, or use the option that names a file.`,
+    );
+  }
+}
