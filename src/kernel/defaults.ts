@@ -10,6 +10,11 @@ export const defaults = {
   jsonDepth: 32,
   multipartBodyBytes: 33_554_432,
   multipartFileBytes: 26_214_400,
+  multipartFieldBytes: 65_536,
+  multipartHeaderBytes: 2_048,
+  formBodyBytes: 65_536,
+  formFields: 256,
+  queryBytes: 8_192,
   schemaFindings: 32,
   schemaFindingPathLength: 256,
   schemaDepth: 16,
@@ -19,6 +24,14 @@ export const defaults = {
   schemaPatternWork: 1_048_576,
   // Responses from providers
   responseBytes: 8_388_608,
+  // HTTP transport
+  httpConnectMs: 10_000,
+  httpIdleMs: 4_000,
+  httpEffectIdleMs: 1_000,
+  httpConnectionsPerOrigin: 64,
+  httpConnections: 512,
+  httpResponseHeaderBytes: 32_768,
+  dnsKeepMs: 1_000,
   // Discovery
   pageSize: 50,
   discoveryPages: 10,

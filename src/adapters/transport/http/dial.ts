@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import type { Stop } from "./stop.ts";
+import type { Target } from "./target.ts";
+
+/** A connection that is ready for its first request byte, or why there is none. Nothing of a request is written here. */
+export type Dialled =
+  | { readonly kind: "connected"; readonly socket: Socket }
+  | { readonly kind: "failed"; readonly reason: DialFailure; readonly detail: string };
+
+export type DialFailure = "connect_refused" | "connect_timeout" | "tls_failed" | "aborted" | "deadline";
+
+/**
+ * Connects to exactly this address. The name in the URL is what the certificate must carry and what SNI says; it is
+ * never looked up again. TLS settings are spelled out so that no environment variable can weaken them.
+ */
+export function dial(
+  target: Target,
+  address: string,
+  authority: SecureContext | null,
+  connectMs: number,
+  stop: Stop,
+): Promise<Dialled> {
+  if (stop.cause !== null) return Promise.resolve({ kind: "failed", reason: stop.cause, detail: "not connected yet" });
+  return new Promise((resolve) => {
+    let opened = false;
+    const socket = authority === null ? connectTcp({ host: address, port: target.port }) : openTls(authority);
+    const timer = setTimeout(() => fail("connect_timeout", `no connection after ${connectMs} ms`), connectMs);
+    stop.onStop = (cause) => fail(cause, "the connection was not ready");
+    socket.setNoDelay(true);
+    // For life: an error between this stage and the next must not become an uncaught exception.
+    socket.on("error", () => {});
+    socket.once("connect", () => {
+      opened = true;
+      if (authority === null) succeed();
+    });
+    if (authority !== null) socket.once("secureConnect", succeed);
+    socket.once("error", onError);
+    socket.once("close", onClose);
+
+    function openTls(secureContext: SecureContext): TLSSocket {
+      return connectTls({
+        host: address,
+        port: target.port,
+        servername: target.literal ? "" : target.hostname,
+        secureContext,
+        rejectUnauthorized: true,
+        ALPNProtocols: ["http/1.1"],
+      });
+    }
+    function onError(error: NodeJS.ErrnoException): void {
+      if (opened && authority !== null) fail("tls_failed", describe(error));
+      else fail(error.code === "ETIMEDOUT" ? "connect_timeout" : "connect_refused", describe(error));
+    }
+    function onClose(): void {
+      fail(opened && authority !== null ? "tls_failed" : "connect_refused", "the connection was closed");
+    }
+    function leave(): void {
+      clearTimeout(timer);
+      stop.onStop = null;
+      socket.removeListener("error", onError);
+      socket.removeListener("close", onClose);
+    }
+    function succeed(): void {
+      leave();
+      resolve({ kind: "connected", socket });
+    }
+    function fail(reason: DialFailure, detail: string): void {
+      leave();
+      socket.destroy();
+      resolve({ kind: "failed", reason, detail });
+    }
+  });
+}
+
+/** Keeps one TLS context per private authority: making one reads and parses every certificate. */
+export function createAuthorities(keep: number): (ca: string | null) => { context: SecureContext; id: string } {
+  const known = new Map<string, { context: SecureContext; id: string }>();
+  return (ca) => {
+    const id = ca === null ? "system" : createHash("sha256").update(ca).digest("base64url");
+    const held = known.get(id);
+    if (held !== undefined) return held;
+    const context = createSecureContext({ minVersion: "TLSv1.2", ...(ca === null ? {} : { ca }) });
+    const oldest = known.size >= keep ? known.keys().next().value : undefined;
+    if (oldest !== undefined) known.delete(oldest);
+    const made = { context, id };
+    known.set(id, made);
+    return made;
+  };
+}
+
+/** Codes only: a peer can put its own words into an error's message. */
+function describe(error: NodeJS.ErrnoException): string {
+  return error.code ?? "unnamed error";
+}

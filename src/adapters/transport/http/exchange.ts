@@ -1,0 +1,157 @@
+import type { Dispatcher } from "undici";
+import type { Silent } from "../../../conventions/outcome/observation.ts";
+import type { Connection } from "./connection.ts";
+import { type ResponseHead, readResponseHead } from "./response-headers.ts";
+import type { Stop, StopCause } from "./stop.ts";
+
+/** What one connection made of one request. `not_written` is proof: the first byte was never handed to the socket. */
+export type Exchanged =
+  | { readonly kind: "not_written"; readonly cause: StopCause | null }
+  | { readonly kind: "answered"; readonly status: number; readonly head: ResponseHead; readonly body: Buffer }
+  | { readonly kind: "silent"; readonly reason: Silent["reason"]; readonly detail: string };
+
+export interface ExchangeRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer | null;
+  readonly responseBytes: number;
+}
+
+export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
+  return new Promise((resolve) => {
+    const reader = new AnswerReader(request, stop, resolve);
+    const { method, path, headers, body } = request;
+    // `idempotent: false` and one client per socket: undici has neither reason nor means to send anything twice.
+    connection.client.dispatch({ method, path, headers, body, idempotent: false, blocking: true }, reader);
+  });
+}
+
+/** A few are normal (103 Early Hints); a stream of them is somebody holding the connection. */
+const INFORMATIONAL_RESPONSES = 8;
+
+class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #method: string;
+  readonly #responseBytes: number;
+  readonly #stop: Stop;
+  readonly #resolve: (exchanged: Exchanged) => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #settled = false;
+  #informational = 0;
+  #status = 0;
+  #head: ResponseHead | null = null;
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(request: ExchangeRequest, stop: Stop, resolve: (exchanged: Exchanged) => void) {
+    this.#method = request.method;
+    this.#responseBytes = request.responseBytes;
+    this.#stop = stop;
+    this.#resolve = resolve;
+    stop.onStop = (cause) => this.#stopped(cause);
+  }
+
+  /** undici calls this in the same turn as, and directly before, its first write: the line between sent and not sent. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#settled) controller.abort(new Error("stopped before the first byte"));
+    else this.#controller = controller;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) {
+      if (++this.#informational > INFORMATIONAL_RESPONSES) this.#refuse("response_malformed", "informational_flood");
+      return;
+    }
+    const head = readResponseHead(rawFields(controller));
+    this.#status = status;
+    this.#head = head;
+    const fault = this.#faultOf(head, status);
+    if (fault !== null) this.#refuse("response_malformed", fault);
+    else if (this.#hasBody(status) && (head.contentLength ?? 0) > this.#responseBytes) {
+      this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes announced`);
+    }
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.byteLength;
+    if (this.#head?.encoded) this.#refuse("response_malformed", "content_encoding");
+    else if (this.#size > this.#responseBytes) {
+      this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes sent`);
+    } else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#head === null) {
+      this.#settle({ kind: "silent", reason: "response_malformed", detail: "no_head" });
+      return;
+    }
+    // A copy: the chunks are windows on what the socket read, header section included.
+    const body = Buffer.concat(this.#chunks, this.#size);
+    this.#settle({ kind: "answered", status: this.#status, head: this.#head, body });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: NodeJS.ErrnoException): void {
+    if (this.#controller === null) this.#settle({ kind: "not_written", cause: null });
+    else this.#settle({ kind: "silent", ...silenceOf(error) });
+  }
+
+  #hasBody(status: number): boolean {
+    return this.#method !== "HEAD" && status !== 204 && status !== 304;
+  }
+
+  /** A body must say where it ends: one that ends with the connection cannot be told from one that was cut off. */
+  #faultOf(head: ResponseHead, status: number): string | null {
+    switch (head.framing) {
+      case "both":
+        return "content_length_and_transfer_encoding";
+      case "unknown_coding":
+        return "transfer_encoding";
+      case null:
+        return this.#hasBody(status) ? "length_not_stated" : null;
+      case "length":
+      case "chunked":
+        return null;
+    }
+  }
+
+  #stopped(cause: StopCause): void {
+    if (this.#controller === null) this.#settle({ kind: "not_written", cause });
+    else {
+      const detail = this.#head === null ? "no_response" : "response_not_finished";
+      this.#refuse(cause === "deadline" ? "timeout" : "aborted", detail);
+    }
+  }
+
+  #refuse(reason: Silent["reason"], detail: string): void {
+    this.#settle({ kind: "silent", reason, detail });
+    this.#controller?.abort(new Error(detail));
+  }
+
+  #settle(exchanged: Exchanged): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#stop.onStop = null;
+    this.#chunks = [];
+    this.#resolve(exchanged);
+  }
+}
+
+/** Codes and our own words only: the message of a parser error can quote the peer. */
+function silenceOf(error: NodeJS.ErrnoException): { readonly reason: Silent["reason"]; readonly detail: string } {
+  const code = error.code ?? "unnamed";
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "response_too_large", detail: "header_section" };
+  if (code === "HPE_INVALID_EOF_STATE" || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH") {
+    return { reason: "connection_lost", detail: "response_not_finished" };
+  }
+  if (code.startsWith("HPE_")) return { reason: "response_malformed", detail: code };
+  if (error.message === "bad response" || error.message === "bad upgrade") {
+    return { reason: "response_malformed", detail: "response_not_expected" };
+  }
+  return { reason: "connection_lost", detail: code };
+}
+
+function rawFields(controller: Dispatcher.DispatchController): readonly Buffer[] {
+  const raw = controller.rawHeaders;
+  if (!Array.isArray(raw)) return [];
+  return raw.map((field) => (typeof field === "string" ? Buffer.from(field, "latin1") : field));
+}

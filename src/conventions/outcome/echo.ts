@@ -1,0 +1,138 @@
+/**
+ * Looks for a lent credential in what the provider sent back, in the forms in which software echoes by accident: plain,
+ * hex, percent-encoded (in whole or in part), base64 and base64url at any alignment, each also inside JSON strings.
+ * Against a provider that hides the credential on purpose it promises nothing.
+ */
+import type { Secret } from "../../kernel/secret.ts";
+import { type EchoForm, holdsSpace, type Pattern, patternsOf } from "./echo-patterns.ts";
+import { type EchoCoding, type View, viewsOf } from "./echo-views.ts";
+
+/** Where it was seen: the body, or the header field of that name. `through` lists the decodings that showed it. */
+export interface Echo {
+  readonly where: "body" | `header ${string}`;
+  readonly form: EchoForm;
+  readonly through: readonly EchoCoding[];
+}
+
+export interface ResponseContent {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export type Screened =
+  | { readonly kind: "clean" }
+  | { readonly kind: "withheld"; readonly echo: Echo; readonly content: ResponseContent }
+  | { readonly kind: "redacted"; readonly echo: Echo; readonly content: ResponseContent };
+
+/** What stands where the credential stood. */
+export const REDACTED = "[credential]";
+
+/** A body with more occurrences than this is withheld whole: nothing in it is worth the work of keeping. */
+const REDACTIONS = 10_000;
+
+/**
+ * `withhold` answers with an empty body and only the header fields that are clean; `redact` puts `[credential]` in
+ * place of each occurrence, and withholds all the same when anything is still found afterwards.
+ */
+export function screenResponse(
+  secrets: readonly Secret[],
+  content: ResponseContent,
+  mode: "withhold" | "redact",
+): Screened {
+  const search: Search = { patterns: patternsOf(secrets), plusIsSpace: holdsSpace(secrets) };
+  const echo = findIn(search, content);
+  if (echo === null) return { kind: "clean" };
+  const redacted = mode === "redact" ? redactContent(search, content) : null;
+  if (redacted !== null && findIn(search, redacted) === null) return { kind: "redacted", echo, content: redacted };
+  const clean = Object.entries(content.headers).filter(([, value]) => findText(search, latin1(value)) === null);
+  return { kind: "withheld", echo, content: { headers: Object.fromEntries(clean), body: Buffer.alloc(0) } };
+}
+
+interface Search {
+  readonly patterns: readonly Pattern[];
+  readonly plusIsSpace: boolean;
+}
+
+function findIn(search: Search, content: ResponseContent): Echo | null {
+  if (search.patterns.length === 0) return null;
+  const values = Object.values(content.headers);
+  // One pass over all fields; only a hit looks for the field.
+  if (findText(search, latin1(values.join("\n"))) !== null) {
+    for (const [name, value] of Object.entries(content.headers)) {
+      const found = findText(search, latin1(value));
+      if (found !== null) return { where: `header ${name}`, ...found };
+    }
+  }
+  const found = findText(search, content.body);
+  return found === null ? null : { where: "body", ...found };
+}
+
+function findText(search: Search, text: Buffer): Omit<Echo, "where"> | null {
+  for (const view of viewsOf(text, search.plusIsSpace, false)) {
+    for (const { bytes, form } of search.patterns) {
+      if (view.bytes.includes(bytes)) return { form, through: view.through };
+    }
+  }
+  return null;
+}
+
+function redactContent(search: Search, content: ResponseContent): ResponseContent | null {
+  const body = redactText(search, content.body);
+  if (body === null) return null;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(content.headers)) {
+    const redacted = redactText(search, latin1(value));
+    if (redacted === null) return null;
+    headers[name] = redacted.toString("latin1");
+  }
+  return { headers, body };
+}
+
+type Range = readonly [start: number, end: number];
+
+function redactText(search: Search, raw: Buffer): Buffer | null {
+  const ranges: Range[] = [];
+  for (const view of viewsOf(raw, search.plusIsSpace, true)) {
+    for (const pattern of search.patterns) {
+      if (!collect(view, pattern, ranges)) return null;
+    }
+  }
+  if (ranges.length === 0) return raw;
+  ranges.sort((a, b) => a[0] - b[0]);
+  const parts: Buffer[] = [];
+  let kept = 0;
+  for (const [start, end] of ranges) {
+    // A range that touches the one before it belongs to the same mark.
+    if (start > kept || parts.length === 0) parts.push(raw.subarray(kept, start), Buffer.from(REDACTED, "latin1"));
+    kept = Math.max(kept, end);
+  }
+  parts.push(raw.subarray(kept));
+  return Buffer.concat(parts);
+}
+
+function collect(view: View, pattern: Pattern, ranges: Range[]): boolean {
+  const { bytes, trace } = view;
+  const length = pattern.bytes.byteLength;
+  for (let at = bytes.indexOf(pattern.bytes); at >= 0; at = bytes.indexOf(pattern.bytes, at + length)) {
+    let from = at;
+    let to = at + length;
+    if (pattern.form === "base64" || pattern.form === "base64url") {
+      // The edge characters share bits with the neighbours: they go too.
+      if (isBase64(bytes[from - 1])) from--;
+      if (isBase64(bytes[to])) to++;
+    }
+    ranges.push(trace === null ? [from, to] : [trace.starts[from] ?? 0, trace.ends[to - 1] ?? 0]);
+    if (ranges.length > REDACTIONS) return false;
+  }
+  return true;
+}
+
+function isBase64(byte: number | undefined): boolean {
+  return byte !== undefined && BASE64.includes(byte);
+}
+
+const BASE64 = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_", "latin1");
+
+function latin1(text: string): Buffer {
+  return Buffer.from(text, "latin1");
+}
