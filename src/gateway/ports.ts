@@ -1,18 +1,12 @@
+import type { IntentReceipt, NewEvent } from "../audit/event.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
-import type { Brand } from "../kernel/brand.ts";
-import type { Secret } from "../kernel/secret.ts";
+import type { Clock, Random, Sleep } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { HttpLoan, LentCredential } from "../vault/lent.ts";
 
-/** Proof that an intent is durable in the log. Only the log mints it; a transport does not send without one. */
-export type IntentReceipt = Brand<{ readonly frame: bigint; readonly at: number }, "IntentReceipt">;
-
-/** A credential on loan for one send, already checked against the origin it is bound to. */
-export interface LentCredential {
-  readonly label: string;
-  readonly headerName: string;
-  readonly headerValue: Secret;
-  /** Every secret that must not come back in the response, such as the token inside the header value. */
-  readonly secrets: readonly Secret[];
-}
+export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
+export type { IntentReceipt, LentCredential };
 
 /** One HTTP exchange: redirects are answers, and the gateway decides about them. */
 export interface OutboundHttp {
@@ -40,4 +34,43 @@ export interface HttpTransport {
     credential: LentCredential | null,
     limits: SendLimits,
   ): Promise<TransportObservation>;
+}
+
+/** The log as the gateway sees it: it can append and say where it stands. It cannot read. */
+export interface AuditSink {
+  /** Resolves when the events are durable on disk. Any failure stops the gateway from sending. */
+  append(events: readonly NewEvent[]): Promise<IntentReceipt>;
+  head(): { readonly frame: bigint; readonly link: string };
+}
+
+/** The service compartment of the vault, open. It lends; it never shows. */
+export interface Credentials {
+  find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
+  /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
+  lendHttp(label: string, origin: string): HttpLoan;
+}
+
+/** A row of state that must survive us. The store seals and authenticates `body`. */
+export interface StateRow {
+  readonly table: "runs" | "attempts";
+  readonly id: string;
+  readonly runId: string;
+  readonly state: string;
+  readonly body: JsonObject;
+}
+
+export interface StateStore {
+  /** Rows of one commit become durable together. `power` survives a power cut, `process` survives us. */
+  commit(rows: readonly StateRow[], durability: "process" | "power"): Promise<void>;
+  /** Rows in the given state. A row that does not authenticate comes back as `tampered`. */
+  load(table: StateRow["table"], state: string): readonly (StateRow | { readonly tampered: string })[];
+}
+
+export interface Ports {
+  readonly clock: Clock;
+  readonly sleep: Sleep;
+  readonly random: Random;
+  readonly ids: Ids;
+  readonly audit: AuditSink;
+  readonly http: HttpTransport;
 }

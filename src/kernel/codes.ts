@@ -58,6 +58,47 @@ export const codes = {
     means: "A number cannot be held exactly.",
     mend: "Send identifiers, money and quotas as strings or as integers in the documented range.",
   },
+  // Requests: forms, queries, multipart, signatures
+  query_malformed: {
+    status: 400,
+    means: "The query string is not a strict sequence of encoded name=value pairs.",
+    mend: "Encode each name and value once as UTF-8, join them with &, and leave no pair empty.",
+  },
+  form_malformed: {
+    status: 400,
+    means: "The form body is not a strict sequence of encoded name=value pairs.",
+    mend: "Encode each name and value once as UTF-8, join them with &, and leave no pair empty.",
+  },
+  repeated_name: {
+    status: 400,
+    means: "A field, query parameter or part that may come once came more than once.",
+    mend: "Send it once. Only what the schema declares as a list repeats.",
+  },
+  multipart_malformed: {
+    status: 400,
+    means: "The multipart body is not a strict sequence of named parts.",
+    mend: "Start with the boundary, end with the closing boundary, and put nothing before, between or after.",
+  },
+  part_header_refused: {
+    status: 400,
+    means: "A part carries a header field that the route does not admit, or lacks one that it asks for.",
+    mend: "Send Content-Disposition with name (and filename for files), and Content-Type as the route says.",
+  },
+  request_signature_missing: {
+    status: 401,
+    means: "The route takes signed requests, and no signature came.",
+    mend: "Send the key id and the signature in the fields that the route documents.",
+  },
+  request_signature_invalid: {
+    status: 401,
+    means: "The signature does not verify for this key and request.",
+    mend: "Sign exactly the statement that the documentation describes, with an enrolled key.",
+  },
+  request_encoding_not_canonical: {
+    status: 400,
+    means: "A canonical signature came with a body, path or query that is not in its canonical spelling.",
+    mend: "Send the RFC 8785 form of the body and the plain encoding of path and query.",
+  },
   // Requests: schema
   schema_violation: {
     status: 422,
@@ -325,6 +366,49 @@ export const codes = {
     means: "A statement does not carry the signature of an operator of this gateway.",
     mend: "Sign with an enrolled operator's key.",
   },
+  run_ended: {
+    status: 403,
+    means: "The run is over: it was revoked, its caller is gone, or its time passed.",
+    mend: "Start a new run; it needs a new approval.",
+  },
+  session_ended: {
+    status: 403,
+    means: "The approval that tied this caller to the run has ended.",
+    mend: "Start a new run; a new process always needs a new approval.",
+  },
+  credential_missing: {
+    status: 403,
+    means: "The pack names a credential that the vault does not hold.",
+    mend: "An operator adds it with gw credential add.",
+  },
+  gateway_locked: {
+    status: 503,
+    means: "The gateway is locked and holds no credential. Nothing was sent.",
+    mend: "An operator unlocks it with gw unlock.",
+  },
+  gateway_stopped: {
+    status: 503,
+    means: "The gateway cannot record any more and has stopped sending. Nothing was sent.",
+    mend: "Free disk space or mend the disk, then restart the gateway; its log says where it stopped.",
+  },
+  state_tampered: {
+    status: 403,
+    means: "A stored record does not authenticate: somebody changed the state file. The run it belongs to was stopped.",
+    mend: "Find out who writes to the home folder before you start a new run.",
+  },
+  too_many_requests: {
+    status: 429,
+    means: "This user has too many connections or too many refusals in a short time.",
+    mend: "Slow down; the gateway counts refusals instead of writing each one.",
+  },
+  // The command line
+  interrupted: { status: 400, means: "A prompt was interrupted.", mend: "Run the command again." },
+  terminal_needed: {
+    status: 400,
+    means: "A question needs a terminal and there is none.",
+    mend: "Run the command in a terminal, or use the option that names a file.",
+  },
+  secret_too_large: { status: 413, means: "A secret is larger than the limit.", mend: "Check what was piped in." },
   // The gateway itself
   internal_fault: {
     status: 500,

@@ -5,6 +5,16 @@ export const defaults = {
   runDurationMs: 600_000,
   runSpendCents: 0,
   runSideEffects: 5,
+  runMaximumAttempts: 10_000,
+  runMaximumDurationMs: 86_400_000,
+  runMaximumSpendCents: 100_000_000,
+  runMaximumSideEffects: 1_000,
+  runRequestBytes: 262_144,
+  runsRemembered: 1_000,
+  callsRememberedPerRun: 200,
+  /** Less run time than this is not worth starting a request. */
+  callMinimumMs: 50,
+  callTimeoutMs: 30_000,
   // Requests
   jsonBodyBytes: 262_144,
   jsonDepth: 32,
@@ -38,6 +48,13 @@ export const defaults = {
   discoveryRecords: 500,
   // Approval
   approvalWaitMs: 300_000,
+  cardsOpenPerUid: 3,
+  cardsWaitingPerUid: 16,
+  cardsRemembered: 200,
+  denialCoolDownMs: 60_000,
+  coolDownsRemembered: 1_000,
+  /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
+  expiryLookMs: 1_000,
   // Operations
   leaseMs: 30_000,
   pollFirstMs: 2_000,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../kernel/failure.ts";
@@ -64,7 +64,7 @@ test("arguments on a card are never elided", () => {
 test("nothing that an agent wrote can start a line, move the cursor or hide", () => {
   const lines = renderCard(card);
   for (const line of lines) {
-    assert.ok(!/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b-\u200f]/.test(line), JSON.stringify(line));
+    for (const point of line) assert.ok(point >= " " && !/\p{C}/u.test(point), JSON.stringify(line));
     assert.ok(!line.startsWith("Approved by"));
     assert.ok(!line.startsWith("request digest"));
   }
@@ -97,12 +97,16 @@ const statement: DecisionStatement = {
   log_head: { frame: "7", link: "00" },
 };
 
+function approverOf(key: KeyObject): { sign(bytes: Buffer): Buffer } {
+  return { sign: (bytes) => sign(null, bytes, key) };
+}
+
 function denies(code: string): (error: unknown) => boolean {
   return (error) => error instanceof Denied && error.code === code;
 }
 
 test("a decision is a signature by the approver key over the digest of the exact card", () => {
-  const verified = verifyStatement(signStatement(statement, operator.privateKey), "v1", keys);
+  const verified = verifyStatement(signStatement(statement, approverOf(operator.privateKey)), "v1", keys);
   requireSameCard(verified, "apr_1", digestCard(card));
   assert.throws(
     () => requireSameCard(verified, "apr_1", digestCard({ ...card, if_unanswered: "something" })),
@@ -112,10 +116,10 @@ test("a decision is a signature by the approver key over the digest of the exact
 });
 
 test("a decision without, with a wrong or with a borrowed signature is refused", () => {
-  const signed = signStatement(statement, operator.privateKey);
+  const signed = signStatement(statement, approverOf(operator.privateKey));
   const refused: [string, () => unknown][] = [
     ["none", () => verifyStatement({ statement, signature: "" }, "v1", keys)],
-    ["stranger", () => verifyStatement(signStatement(statement, stranger.privateKey), "v1", keys)],
+    ["stranger", () => verifyStatement(signStatement(statement, approverOf(stranger.privateKey)), "v1", keys)],
     ["changed", () => verifyStatement({ ...signed, statement: { ...statement, decision: "deny" } }, "v1", keys)],
     ["other vault", () => verifyStatement(signed, "v2", keys)],
     ["unknown key", () => verifyStatement(signed, "v1", [])],

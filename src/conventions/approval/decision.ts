@@ -1,4 +1,4 @@
-import { type KeyObject, sign, verify } from "node:crypto";
+import { type KeyObject, verify } from "node:crypto";
 import type { Brand } from "../../kernel/brand.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -70,9 +70,9 @@ export interface OperatorKey {
 
 export function signStatement<Statement extends OperatorStatement>(
   statement: Statement,
-  privateKey: KeyObject,
+  approver: { sign(bytes: Buffer): Buffer },
 ): Signed<Statement> {
-  return { statement, signature: sign(null, statementBytes(statement), privateKey).toString("base64") };
+  return { statement, signature: approver.sign(statementBytes(statement)).toString("base64") };
 }
 
 export function statementBytes(statement: OperatorStatement): Buffer {

@@ -1,0 +1,55 @@
+import type { RunBudget } from "../conventions/budget/budget.ts";
+import type { SessionEnding } from "../conventions/caller/session.ts";
+import type { CallResult } from "../conventions/outcome/result.ts";
+import type { Scope } from "../conventions/scope/scope.ts";
+import type { ApprovalId, CallId, RunId, SessionId } from "../kernel/ids.ts";
+import type { LiveCaller } from "./ports.ts";
+
+/** One budgeted piece of work. Sessions tie callers to it; it belongs to whoever opened it. */
+export interface Run {
+  readonly id: RunId;
+  readonly ownerKey: string;
+  readonly purpose: string;
+  /** What was asked for. What was granted stands in the session. */
+  readonly asked: Scope;
+  readonly createdAt: string;
+  readonly sessions: Map<string, Session>;
+  /** Aborts whatever the run still waits for. */
+  readonly over: AbortController;
+  state: "pending" | "open" | "ended";
+  endReason: string | null;
+  budget: RunBudget;
+  /** The question about the session that is still open, if one is. */
+  admission: Admission | null;
+}
+
+export interface Admission {
+  readonly approvalId: ApprovalId;
+  readonly callerKey: string;
+  readonly session: Promise<Session>;
+}
+
+/** The approval that ties one run to one live caller. */
+export interface Session {
+  readonly id: SessionId;
+  readonly runId: RunId;
+  readonly caller: LiveCaller;
+  readonly scope: Scope;
+  readonly approvalId: ApprovalId | null;
+  readonly approvedBy: string;
+  readonly approvedAt: string;
+  endedAt: string | null;
+  endReason: SessionEnding | null;
+}
+
+/** One call of an agent, from the moment it was asked for. `done` settles once and is kept for whoever asks later. */
+export interface Call {
+  readonly id: CallId;
+  readonly runId: RunId;
+  readonly callerKey: string;
+  readonly action: string;
+  readonly createdAt: string;
+  readonly done: Promise<CallResult>;
+  state: "pending" | "sending" | "done" | "denied";
+  approvalId: ApprovalId | null;
+}
