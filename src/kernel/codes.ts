@@ -409,6 +409,27 @@ export const codes = {
     mend: "Run the command in a terminal, or use the option that names a file.",
   },
   secret_too_large: { status: 413, means: "A secret is larger than the limit.", mend: "Check what was piped in." },
+  // The state store
+  store_newer: {
+    status: 503,
+    means: "The store was written by a newer program than this one.",
+    mend: "Run the newer program, or restore a backup that this one wrote.",
+  },
+  store_foreign: {
+    status: 503,
+    means: "The store's schema history is not the one this program knows.",
+    mend: "Check that the file belongs to this program; restore a backup if it was edited.",
+  },
+  store_unsafe: {
+    status: 503,
+    means: "The store's file or folder could be read or replaced by others, so it is not used.",
+    mend: "The message says what is wrong; make the folder 0700 and the file 0600, owned by the user that runs the program.",
+  },
+  store_unreadable: {
+    status: 503,
+    means: "The store's file is not a database, or is damaged.",
+    mend: "Restore it from a backup; keep the damaged file for inspection.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

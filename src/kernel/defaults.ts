@@ -42,6 +42,10 @@ export const defaults = {
   httpConnections: 512,
   httpResponseHeaderBytes: 32_768,
   dnsKeepMs: 1_000,
+  // SQLite
+  sqliteBusyMs: 5_000,
+  sqliteStatements: 256,
+  sqliteWalBytes: 67_108_864,
   // Discovery
   pageSize: 50,
   discoveryPages: 10,
@@ -100,4 +104,6 @@ export const defaults = {
   secretBytes: 16_384,
   secretBytesMin: 8,
   vaultLockWaitMs: 5_000,
+  // Callers
+  callerImageBytes: 1_073_741_824,
 } as const;

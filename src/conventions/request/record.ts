@@ -1,0 +1,102 @@
+import type { Digest } from "../../kernel/canonical-json.ts";
+import type { Code } from "../../kernel/codes.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { AcceptedRequest } from "./pipeline.ts";
+import type { Command, Route } from "./route.ts";
+import type { SignatureRecord } from "./signed.ts";
+
+/** Everything that the audit keeps of a request, as one value. Nothing raw is in it. */
+export interface RequestRecord {
+  readonly principal: string;
+  readonly endpoint: string;
+  readonly media_type: string | null;
+  /** Null when the request was refused before it became a command. */
+  readonly request_digest: Digest | null;
+  readonly signature: SignatureRecord | null;
+  /** The members that the route calls safe, by JSON Pointer. */
+  readonly fields: JsonObject;
+  readonly decision: RequestDecision;
+  readonly result: RequestResult;
+}
+
+export type RequestDecision =
+  | { readonly kind: "allowed"; readonly by: string }
+  | { readonly kind: "denied"; readonly code: Code }
+  | { readonly kind: "refused"; readonly code: Code };
+
+export type RequestResult =
+  | { readonly kind: "not_attempted" }
+  | { readonly kind: "done"; readonly status: number }
+  | { readonly kind: "failed"; readonly code: Code };
+
+/** The last three steps: authorization and execution over the accepted command, and the record of both. */
+export interface Steps<C, Answer extends { readonly status: number }> {
+  /** Names the rule that allowed it, or throws Denied. */
+  authorize(request: AcceptedRequest<C>, principal: string): string | Promise<string>;
+  execute(request: AcceptedRequest<C>, principal: string): Answer | Promise<Answer>;
+}
+
+export interface Carried<Answer> {
+  readonly record: RequestRecord;
+  readonly outcome:
+    | { readonly kind: "answer"; readonly answer: Answer }
+    | { readonly kind: "trouble"; readonly error: unknown };
+}
+
+export async function carryOut<
+  C extends Command<unknown, unknown, unknown>,
+  Answer extends { readonly status: number },
+>(route: Route<C>, principal: string, request: AcceptedRequest<C>, steps: Steps<C, Answer>): Promise<Carried<Answer>> {
+  const known = {
+    ...{ principal, endpoint: route.endpoint, media_type: request.mediaType, request_digest: request.digest },
+    ...{ signature: request.signature, fields: pickFields(route.recorded, request.command) },
+  };
+  let by: string;
+  try {
+    by = await steps.authorize(request, principal);
+  } catch (error) {
+    const decision: RequestDecision = { kind: "denied", code: codeOf(error) };
+    return { record: { ...known, decision, result: { kind: "not_attempted" } }, outcome: { kind: "trouble", error } };
+  }
+  const decision: RequestDecision = { kind: "allowed", by };
+  try {
+    const answer = await steps.execute(request, principal);
+    const result: RequestResult = { kind: "done", status: answer.status };
+    return { record: { ...known, decision, result }, outcome: { kind: "answer", answer } };
+  } catch (error) {
+    const result: RequestResult = { kind: "failed", code: codeOf(error) };
+    return { record: { ...known, decision, result }, outcome: { kind: "trouble", error } };
+  }
+}
+
+/** The record of a request that never became a command. */
+export function recordRefusal(endpoint: string, principal: string, denied: Denied): RequestRecord {
+  return {
+    ...{ principal, endpoint, media_type: null, request_digest: null, signature: null, fields: {} },
+    ...{ decision: { kind: "refused", code: denied.code }, result: { kind: "not_attempted" } },
+  };
+}
+
+function codeOf(error: unknown): Code {
+  return error instanceof Denied ? error.code : "internal_fault";
+}
+
+function pickFields(pointers: readonly string[], command: Command<unknown, unknown, unknown>): JsonObject {
+  const fields: Record<string, JsonValue> = {};
+  for (const pointer of pointers) {
+    const value = resolve(command, pointer);
+    if (value !== undefined) fields[pointer] = value;
+  }
+  return fields;
+}
+
+function resolve(root: unknown, pointer: string): JsonValue | undefined {
+  let value: unknown = root;
+  for (const token of pointer.split("/").slice(1)) {
+    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[name];
+  }
+  return value as JsonValue;
+}

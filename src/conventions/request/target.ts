@@ -1,0 +1,45 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { decodePath } from "../url/decode.ts";
+import type { PathTemplate } from "../url/template.ts";
+import { type Pairs, readPairs } from "./pairs.ts";
+
+export interface RequestTarget {
+  readonly path: string;
+  readonly query: string | undefined;
+}
+
+/** Origin form only: a path, and at most one query. */
+export function splitTarget(target: string): RequestTarget {
+  if (!target.startsWith("/") || target.includes("#")) throw new Denied("query_malformed", "the target is not a path");
+  const mark = target.indexOf("?");
+  if (mark < 0) return { path: target, query: undefined };
+  return { path: target.slice(0, mark), query: target.slice(mark + 1) };
+}
+
+/** The decoded segments and parameters when the path has the template's shape, else undefined. */
+export function matchPath(
+  template: PathTemplate,
+  path: string,
+): { readonly segments: readonly string[]; readonly params: Pairs } | undefined {
+  const raw =
+    path === "/" ? [] : path.slice(1, template.trailingSlash && path.endsWith("/") ? -1 : undefined).split("/");
+  if (raw.length !== template.segments.length || path.endsWith("/") !== template.trailingSlash) return undefined;
+  for (const [index, segment] of template.segments.entries()) {
+    if (segment.kind === "literal" && segment.text !== raw[index]) return undefined;
+  }
+  const segments = decodePath(`/${raw.join("/")}`);
+  const params = new Map<string, readonly string[]>();
+  for (const [index, segment] of template.segments.entries()) {
+    if (segment.kind === "parameter") params.set(segment.name, [segments[index] ?? ""]);
+  }
+  return { segments, params };
+}
+
+export function readQuery(query: string | undefined, lists: ReadonlySet<string>): Pairs {
+  if (query === undefined) return new Map();
+  if (query.length > defaults.queryBytes) {
+    throw new Denied("query_malformed", `the query is longer than ${defaults.queryBytes} bytes`);
+  }
+  return readPairs(query, { malformed: "query_malformed", lists });
+}
