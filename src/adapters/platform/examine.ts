@@ -49,10 +49,20 @@ export function examineSignals(execArgv: readonly string[]): Examined {
 
 export function examineKernel(platform: string, kernel: string): Examined {
   if (platform === "darwin") {
-    return { name: "callers", state: "warning", detail: "macOS: peer audit tokens; not yet run on hardware", mend: null };
+    return {
+      name: "callers",
+      state: "warning",
+      detail: "macOS: peer audit tokens; not yet run on hardware",
+      mend: null,
+    };
   }
   if (platform !== "linux") {
-    return { name: "callers", state: "missing", detail: `${platform} has no way to name callers here`, mend: "run gw on Linux or macOS" };
+    return {
+      name: "callers",
+      state: "missing",
+      detail: `${platform} has no way to name callers here`,
+      mend: "run gw on Linux or macOS",
+    };
   }
   const fits = atLeast(kernel, PEER_PIDFD_KERNEL);
   return {
@@ -76,7 +86,8 @@ async function examineProgram(
   } catch (error) {
     // sshd answers its own -V with a usage error on older releases; being there is what counts.
     const text = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
-    if (text.includes("OpenSSH")) return { name, state: "ok", detail: firstLine(text.slice(text.indexOf("OpenSSH"))), mend: null };
+    if (text.includes("OpenSSH"))
+      return { name, state: "ok", detail: firstLine(text.slice(text.indexOf("OpenSSH"))), mend: null };
     return { name, state: "warning", detail: `absent; only ${purpose} need it`, mend };
   }
 }

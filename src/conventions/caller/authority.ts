@@ -1,5 +1,4 @@
 import { showIdentifier } from "../../kernel/display.ts";
-import type { CallerEvidence, CallerValidity } from "./evidence.ts";
 
 /**
  * Who vouches for the image *file* of a caller. Nothing here vouches for the process: what it has loaded, been told
@@ -10,8 +9,10 @@ export type Authority =
   | { readonly kind: "enrolled"; readonly name: string; readonly by: string | null }
   /** A signature of an identity that policy trusts, checked against the operator's trust root. */
   | { readonly kind: "sigstore"; readonly name: string; readonly subject: string; readonly issuer: string }
-  /** The kernel enforces this file's content under a key in its own keyring. */
-  | { readonly kind: "kernel"; readonly facility: "ima" | "fs-verity"; readonly keyId: string | null }
+  /** The file's `security.ima` signature, checked against a key that policy names. */
+  | { readonly kind: "ima"; readonly name: string; readonly keyId: string }
+  /** The kernel reads this file only as its own keyring signed it. */
+  | { readonly kind: "fs_verity"; readonly digest: string }
   /** macOS code signing. `ad-hoc` has no authority at all. */
   | { readonly kind: "code_signature"; readonly name: string; readonly team: string | null }
   | { readonly kind: "ad_hoc" }
@@ -27,11 +28,21 @@ export type Authority =
   /** Something claims to vouch for the file and is wrong. */
   | { readonly kind: "invalid"; readonly claim: string; readonly why: string };
 
+export type CallerValidity = "valid" | "package_record" | "unsigned" | "invalid";
+
+export interface Interpreter {
+  /** What the program is called, such as `node`. */
+  readonly name: string;
+  /** The script as the command line names it; null when there is none or it cannot be told. */
+  readonly script: string | null;
+}
+
 export function validityOf(authority: Authority): CallerValidity {
   switch (authority.kind) {
     case "enrolled":
     case "sigstore":
-    case "kernel":
+    case "ima":
+    case "fs_verity":
     case "code_signature":
       return "valid";
     case "package":
@@ -45,21 +56,19 @@ export function validityOf(authority: Authority): CallerValidity {
 }
 
 /** The first line of a card. It speaks of the image file only and never calls the caller signed. */
-export function authorityLine(evidence: Pick<CallerEvidence, "authority" | "interpreter">): string {
-  const claim = claimOf(evidence.authority);
-  if (evidence.interpreter === null) return claim;
-  const name = showIdentifier(evidence.interpreter.name);
-  return `${claim}; it is ${name}, an interpreter, running ${programOf(evidence)}`;
+export function authorityLine({
+  authority,
+  interpreter,
+}: {
+  readonly authority: Authority;
+  readonly interpreter: Interpreter | null;
+}): string {
+  const claim = claimOf(authority, interpreter?.name ?? null);
+  if (interpreter === null) return claim;
+  return `${claim}, running ${interpreter.script === null ? "a program" : "a script"} that no signature covers`;
 }
 
-function programOf({ authority, interpreter }: Pick<CallerEvidence, "authority" | "interpreter">): string {
-  const what = interpreter?.script === null ? "a program" : "a script";
-  return validityOf(authority) === "unsigned"
-    ? `${what} that nothing covers either`
-    : `${what} that no signature covers`;
-}
-
-function claimOf(authority: Authority): string {
+function claimOf(authority: Authority, interpreter: string | null): string {
   switch (authority.kind) {
     case "enrolled": {
       const by = authority.by === null ? "" : ` by ${showIdentifier(authority.by)}`;
@@ -67,18 +76,21 @@ function claimOf(authority: Authority): string {
     }
     case "sigstore":
       return `Image signed (Sigstore) by ${showIdentifier(authority.subject)}, vouched for by ${showIdentifier(authority.issuer)}, trusted as ${showIdentifier(authority.name)}`;
-    case "kernel": {
-      const key = authority.keyId === null ? "" : `, key ${showIdentifier(authority.keyId)}`;
-      return `Image held to its signature by the kernel (${authority.facility}${key})`;
-    }
+    case "ima":
+      return `Image signed (IMA) by ${showIdentifier(authority.name)}, key ${showIdentifier(authority.keyId)}`;
+    case "fs_verity":
+      return "Image signed by a key in this machine's kernel (fs-verity)";
     case "code_signature": {
       const team = authority.team === null ? "" : `, team ${showIdentifier(authority.team)}`;
       return `Image signed by ${showIdentifier(authority.name)}${team}`;
     }
     case "ad_hoc":
       return "Ad-hoc signature: nobody vouches for this image";
-    case "package":
-      return `${showIdentifier(authority.vendor)}'s ${showIdentifier(authority.package)} ${showIdentifier(authority.version)} (package record, not a signature)`;
+    case "package": {
+      const name = `${showIdentifier(authority.package)} ${showIdentifier(authority.version)}`;
+      const image = interpreter === null ? name : `${showIdentifier(interpreter)} (${name})`;
+      return `${showIdentifier(authority.vendor)}'s ${image}, by package record, not a signature`;
+    }
     case "unsigned":
       return authority.note === null
         ? "Unsigned: nobody vouches for this image"

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import type { Authority } from "./authority.ts";
+import type { Authority, CallerValidity, Interpreter } from "./authority.ts";
 
 /**
  * What the operating system and the image file say of a live caller. It is evidence for a person and for the log; it
@@ -28,8 +28,6 @@ export interface CallerEvidence {
 /** `process` is bound to the live process; `connection` ends with the connection and is asked about again. */
 export type CallerBinding = "process" | "connection";
 
-export type CallerValidity = "valid" | "package_record" | "unsigned" | "invalid";
-
 /** The credential that the operating system issued, none of it taken from what the caller sent. */
 export interface ProcessCredential {
   readonly pid: number;
@@ -38,13 +36,6 @@ export interface ProcessCredential {
   readonly uid: number;
   /** The kernel's own number of the process; null where a kernel has none. */
   readonly pidfdInode: string | null;
-}
-
-export interface Interpreter {
-  /** What the program is called, such as `node`. */
-  readonly name: string;
-  /** The script as the command line names it; null when there is none or it cannot be told. */
-  readonly script: string | null;
 }
 
 export interface Ancestor {

@@ -1,4 +1,4 @@
-import type { CallerBinding, CallerEvidence } from "./evidence.ts";
+import type { Ancestor, CallerBinding, CallerEvidence } from "./evidence.ts";
 
 /** What a fresh look at a caller found. Only `same` lets an operation go on. */
 export type CallerCheck =
@@ -25,6 +25,10 @@ export interface LiveCaller {
   check(): CallerCheck;
   /** Called once, when the process has exited or its image was replaced; at once if that has already happened. */
   onExit(listener: (end: CallerEnd) => void): void;
+  /** The parent chain as it is now, nearest first, each link proven by walking it twice while all of it is held. */
+  ancestry(): readonly Ancestor[];
+  /** Another hold on the same image, for a session that outlives the connection. It is closed by itself. */
+  retain(): LiveCaller;
   close(): void;
 }
 

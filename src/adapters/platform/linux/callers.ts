@@ -1,0 +1,196 @@
+import { closeSync } from "node:fs";
+import type { CallerEvidence } from "../../../conventions/caller/evidence.ts";
+import type { CallerCheck, CallerEnd, CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
+import { requireSame } from "../../../conventions/caller/validity.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { walkAncestry } from "./ancestry.ts";
+import { type Hold, holdProcess } from "./hold.ts";
+import { type Peer, readPeer } from "./peer.ts";
+import { createReactor, EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
+
+/** Makes the evidence of a held process: the slow part, done once for all connections of the process. */
+export type EvidenceReader = (hold: Hold) => Promise<CallerEvidence>;
+
+export interface LinuxCallerOptions {
+  readonly readEvidence: EvidenceReader;
+  readonly reactor?: Reactor;
+}
+
+interface Entry {
+  readonly hold: Hold;
+  readonly key: string;
+  readonly evidence: Promise<CallerEvidence>;
+  readonly listeners: Set<(end: CallerEnd) => void>;
+  readonly watches: Watch[];
+  holders: number;
+  end: CallerEnd | undefined;
+}
+
+/** Execs may follow one another while we look; after this many the caller has to settle down and connect again. */
+const LOOKS = 3;
+/** Where the kernel does not report exec, the callers that are held (and no other process) are looked at this often. */
+const SWEEP_MS = 500;
+
+/** Callers of a Linux machine. Connections of one live image share one entry, dropped when the last of them closes. */
+export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform {
+  const reactor = options.reactor ?? createReactor();
+  const entries = new Map<string, Entry>();
+  const all = new Set<Entry>();
+  let serial = 0;
+  let closed = false;
+  let sweep: NodeJS.Timeout | undefined;
+
+  return {
+    async identify(fd) {
+      if (closed) throw new Denied("caller_unknown", "the gateway is shutting down");
+      for (let look = 1; ; look++) {
+        const entry = findOrMake(readPeer(fd));
+        entry.holders++;
+        try {
+          const evidence = await entry.evidence;
+          requireSame(entry.end ?? entry.hold.check());
+          return lend(entry, evidence);
+        } catch (error) {
+          release(entry);
+          if (look < LOOKS && error instanceof Denied && error.code === "caller_replaced") continue;
+          throw error;
+        }
+      }
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      clearInterval(sweep);
+      for (const entry of all) finish(entry, { kind: "gone" });
+      if (options.reactor === undefined) reactor.close();
+    },
+  };
+
+  function findOrMake(peer: Peer): Entry {
+    const known = entries.get(nameOf(peer));
+    if (known !== undefined && known.hold.namespaces === "own" && known.end === undefined) {
+      const check = known.hold.check();
+      if (check.kind === "same" || check.kind === "traced") {
+        closeSync(peer.pidfd);
+        return known;
+      }
+      finish(known, check);
+    }
+    return make(holdProcess(peer));
+  }
+
+  function make(hold: Hold): Entry {
+    const { peer } = hold;
+    // The serial keeps a name from meaning two images, even where exec changes nothing that could be seen.
+    const key = `${peer.pid}.${hold.startTime}.${peer.pidfdInode ?? "-"}.${++serial}`;
+    const entry: Entry = {
+      hold,
+      key,
+      evidence: options.readEvidence(hold),
+      listeners: new Set(),
+      watches: [],
+      holders: 0,
+      end: undefined,
+    };
+    // Whoever awaits it handles the failure; an entry nobody waits for any more must not bring the process down.
+    entry.evidence.catch(() => undefined);
+    const watch = (fd: number): void => {
+      entry.watches.push(reactor.watch(fd, { events: EPOLLIN, holds: false }, () => look(entry)));
+    };
+    watch(peer.pidfd);
+    if (hold.execWatch !== undefined) watch(hold.execWatch.fd);
+    all.add(entry);
+    if (hold.execWatch === undefined) sweep ??= setInterval(sweepUnwatched, SWEEP_MS).unref();
+    if (peer.durable && hold.namespaces === "own") entries.set(nameOf(peer), entry);
+    return entry;
+  }
+
+  /** The kernel says that something ended; the check says what. */
+  function look(entry: Entry): void {
+    const check = entry.hold.check();
+    if (check.kind === "gone" || check.kind === "replaced") finish(entry, check);
+  }
+
+  function sweepUnwatched(): void {
+    const unwatched = [...all].filter(({ hold, end }) => hold.execWatch === undefined && end === undefined);
+    for (const entry of unwatched) look(entry);
+    if (unwatched.length > 0) return;
+    clearInterval(sweep);
+    sweep = undefined;
+  }
+
+  function finish(entry: Entry, end: CallerEnd): void {
+    if (entry.end !== undefined) return;
+    entry.end = end;
+    for (const watch of entry.watches.splice(0)) watch.stop();
+    forget(entry);
+    const listeners = [...entry.listeners];
+    entry.listeners.clear();
+    for (const listener of listeners) listener(end);
+    if (entry.holders === 0) dispose(entry);
+  }
+
+  function release(entry: Entry): void {
+    entry.holders--;
+    if (entry.holders > 0) return;
+    for (const watch of entry.watches.splice(0)) watch.stop();
+    forget(entry);
+    dispose(entry);
+  }
+
+  function forget(entry: Entry): void {
+    if (entries.get(nameOf(entry.hold.peer)) === entry) entries.delete(nameOf(entry.hold.peer));
+  }
+
+  function dispose(entry: Entry): void {
+    if (!all.delete(entry)) return;
+    // The evidence may still be reading the image; its descriptors stay open until it has finished.
+    const close = (): void => entry.hold.close();
+    entry.evidence.then(close, close);
+  }
+
+  function lend(entry: Entry, evidence: CallerEvidence): LiveCaller {
+    let returned = false;
+    const own = new Set<(end: CallerEnd) => void>();
+    const check = (): CallerCheck => {
+      if (returned) return { kind: "gone" };
+      if (entry.end !== undefined) return entry.end;
+      const found = entry.hold.check();
+      if (found.kind === "gone" || found.kind === "replaced") finish(entry, found);
+      return found;
+    };
+    return {
+      evidence,
+      uid: entry.hold.peer.uid,
+      pid: entry.hold.peer.pid,
+      key: entry.key,
+      binding: evidence.binding,
+      check,
+      onExit(listener) {
+        if (returned) return;
+        if (entry.end !== undefined) {
+          listener(entry.end);
+          return;
+        }
+        own.add(listener);
+        entry.listeners.add(listener);
+      },
+      ancestry: () => (returned ? [] : walkAncestry(entry.hold.peer.pid)),
+      retain() {
+        if (returned) throw new Denied("caller_gone", "this hold on the caller was already given back");
+        entry.holders++;
+        return lend(entry, evidence);
+      },
+      close() {
+        if (returned) return;
+        returned = true;
+        for (const listener of own) entry.listeners.delete(listener);
+        release(entry);
+      },
+    };
+  }
+}
+
+function nameOf(peer: Peer): string {
+  return `${peer.pid}:${peer.pidfdInode ?? "-"}`;
+}

@@ -1,0 +1,118 @@
+import { type Authority, validityOf } from "../../../conventions/caller/authority.ts";
+import { walkAncestry } from "./ancestry.ts";
+import type { EvidenceReader } from "./callers.ts";
+import type { Hold } from "./hold.ts";
+import { createImageInspector, type ImageInspector, type ImageSettings } from "./image/inspect.ts";
+import type { ImageAnswer } from "./image/inspect-worker.ts";
+import { parseCommand, readInterpreter } from "./interpreter.ts";
+import { inodeOf, readLink, readProc } from "./proc.ts";
+
+/** What signed policy says about images. Read anew for every caller, so that a change of policy takes effect. */
+export interface CallerPolicy extends ImageSettings {
+  /** Operator-enrolled images: `sha256:<hex>` to the authority's name and who enrolled it. */
+  readonly enrolled: ReadonlyMap<string, { readonly name: string; readonly by: string | null }>;
+}
+
+const COMMAND_LIMIT = 131_072;
+const MAPPINGS_LISTED = 64;
+const DELETED = " (deleted)";
+
+export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader {
+  const inspector: ImageInspector = createImageInspector(() => {
+    const { sigstore, imaKeys } = policy();
+    return { sigstore, imaKeys };
+  });
+  return async (hold) => {
+    const path = readLink(hold.directory, "exe") ?? "";
+    const command = parseCommand(readProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
+    const ancestors = walkAncestry(hold.peer.pid);
+    const mapped = listMappedFiles(hold, path);
+    const answer = await inspector.inspect({ fd: hold.image, path, mappings: mapped.intact });
+    const authority = decideAuthority(answer, policy().enrolled);
+    const claims = claimsOf(authority, answer);
+    return {
+      process: {
+        pid: hold.peer.pid,
+        startTime: hold.startTime,
+        uid: hold.peer.uid,
+        pidfdInode: hold.peer.pidfdInode,
+      },
+      pathObserved: path,
+      signingIdentifier: claims.identifier,
+      designatedRequirement: claims.requirement,
+      cdhash: answer.digests.sha256,
+      validity: validityOf(authority),
+      authority,
+      interpreter: readInterpreter(path, command),
+      unownedMappings: [...mapped.changed, ...answer.unowned].slice(0, MAPPINGS_LISTED),
+      ancestors,
+      namespaces: hold.namespaces,
+      binding: hold.peer.durable && hold.namespaces === "own" ? "process" : "connection",
+    };
+  };
+}
+
+/** The strongest claim that holds. A claim that is made and is wrong is said, and hides the weaker ones. */
+export function decideAuthority(answer: ImageAnswer, enrolled: CallerPolicy["enrolled"]): Authority {
+  const enrolment = enrolled.get(answer.digests.sha256);
+  if (enrolment !== undefined) return { kind: "enrolled", name: enrolment.name, by: enrolment.by };
+  const { sigstore, ima, verity, package: record } = answer;
+  if (sigstore?.kind === "invalid") return { kind: "invalid", claim: "Sigstore signature", why: sigstore.why };
+  if (sigstore?.kind === "valid") {
+    return { kind: "sigstore", name: sigstore.name, subject: sigstore.subject, issuer: sigstore.issuer };
+  }
+  if (ima?.kind === "valid") return { kind: "ima", name: ima.name, keyId: ima.keyId };
+  if (verity?.signed) return { kind: "fs_verity", digest: verity.digest };
+  if (record?.matches === false) {
+    const why = `the file is not the one that ${record.package} ${record.version} installed`;
+    return { kind: "invalid", claim: `${record.record} package record`, why };
+  }
+  if (record?.matches) {
+    const { vendor, package: name, version } = record;
+    return { kind: "package", vendor, package: name, version, record: record.record };
+  }
+  if (sigstore?.kind === "stranger") {
+    return { kind: "unsigned", note: `signed by ${sigstore.subject}, whom policy does not name` };
+  }
+  if (ima?.kind === "stranger") return { kind: "unsigned", note: `IMA key ${ima.keyId} is not one that policy names` };
+  return { kind: "unsigned", note: null };
+}
+
+function claimsOf(
+  authority: Authority,
+  { sigstore }: ImageAnswer,
+): { readonly identifier: string | null; readonly requirement: string | null } {
+  switch (authority.kind) {
+    case "enrolled":
+      return { identifier: authority.name, requirement: null };
+    case "sigstore":
+      return { identifier: authority.subject, requirement: sigstore?.kind === "valid" ? sigstore.keyId : null };
+    case "ima":
+      return { identifier: authority.name, requirement: authority.keyId };
+    case "package":
+      return { identifier: `${authority.package} ${authority.version}`, requirement: null };
+    case "fs_verity":
+    case "code_signature":
+    case "ad_hoc":
+    case "unsigned":
+    case "invalid":
+      return { identifier: null, requirement: null };
+  }
+}
+
+/** Files that the process can run code from. Those that are no longer the file of their name have no record to ask. */
+function listMappedFiles(
+  hold: Hold,
+  imagePath: string,
+): { readonly intact: readonly string[]; readonly changed: readonly string[] } {
+  const files = new Map<string, boolean>();
+  for (const { executable, inode, path } of hold.mappings) {
+    if (!executable || inode === "0" || path === imagePath) continue;
+    const name = path.endsWith(DELETED) ? null : inodeOf(path);
+    const intact = name !== null && name.split(":")[1] === inode;
+    files.set(path, (files.get(path) ?? true) && intact);
+  }
+  const list = (wanted: boolean): string[] =>
+    [...files].filter(([, intact]) => intact === wanted).map(([path]) => path);
+  return { intact: list(true), changed: list(false) };
+}

@@ -1,0 +1,175 @@
+import { closeSync, constants, openSync } from "node:fs";
+import type { CallerCheck } from "../../../conventions/caller/port.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { type ExecWatch, watchExec } from "./exec-watch.ts";
+import { loadLibc } from "./libc.ts";
+import { isAlive, type Peer } from "./peer.ts";
+import {
+  inodeOf,
+  landmarksOf,
+  type Mapping,
+  NO_LAYOUT,
+  openProcess,
+  parseMaps,
+  parseStat,
+  parseTracer,
+  pathIn,
+  readProc,
+} from "./proc.ts";
+
+/**
+ * One process image, held by descriptors that cannot come to mean another: the pidfd, its directory in /proc, the
+ * opened image file and the address space behind an open `maps`. `check` compares all of it with a fresh look.
+ */
+export interface Hold {
+  readonly peer: Peer;
+  readonly directory: number;
+  readonly image: number;
+  readonly startTime: string;
+  readonly mappings: readonly Mapping[];
+  readonly execWatch: ExecWatch | undefined;
+  readonly namespaces: "own" | "other" | "unreadable";
+  check(): CallerCheck;
+  close(): void;
+}
+
+const MAPS_LIMIT = 16 * 1_048_576;
+const POLLIN = 1;
+const POLLFD_SIZE = 8;
+
+/** Takes over the peer's pidfd, also when it throws. */
+export function holdProcess(peer: Peer): Hold {
+  const open: number[] = [peer.pidfd];
+  let execWatch: ExecWatch | undefined;
+  const close = (): void => {
+    execWatch?.close();
+    for (const fd of open.splice(0)) closeSync(fd);
+  };
+  try {
+    // Watching first: an exec during the rest of this function is then noticed by the first check.
+    execWatch = watchExec(peer.pid);
+    const directory = tryOpen(peer, () => openProcess(peer.pid));
+    open.push(directory);
+    const inside = (name: string): number => {
+      const fd = tryOpen(peer, () => openSync(pathIn(directory, name), constants.O_RDONLY));
+      open.push(fd);
+      return fd;
+    };
+    const image = inside("exe");
+    const maps = inside("maps");
+    const stat = inside("stat");
+    const status = inside("status");
+    const first = parseStat(readSmall(stat));
+    const mapsText = readProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
+    const imageInode = inodeOf(`/proc/self/fd/${image}`);
+    // Alive now means that all of the above was opened on this process and not on a later one with its pid.
+    if (!isAlive(peer.pidfd)) throw new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
+    if (first === undefined || mapsText === undefined || mapsText === "" || imageInode === null) {
+      throw unreadable(peer);
+    }
+    const mappings = parseMaps(mapsText);
+    const landmarks = landmarksOf(mappings);
+    const check = createCheck({ peer, execWatch, directory, maps, stat, status, first, imageInode, landmarks });
+    return {
+      peer,
+      directory,
+      image,
+      startTime: first.startTime,
+      mappings,
+      execWatch,
+      namespaces: compareNamespaces(directory),
+      check,
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+interface Baseline {
+  readonly peer: Peer;
+  readonly execWatch: ExecWatch | undefined;
+  readonly directory: number;
+  readonly maps: number;
+  readonly stat: number;
+  readonly status: number;
+  readonly first: { readonly startTime: string; readonly layout: string };
+  readonly imageInode: string;
+  readonly landmarks: string;
+}
+
+/** Cheap enough for every call: five reads of descriptors that are already open, and one stat. */
+function createCheck(base: Baseline): () => CallerCheck {
+  const libc = loadLibc();
+  const polled = [base.peer.pidfd, ...(base.execWatch === undefined ? [] : [base.execWatch.fd])];
+  const entries = Buffer.alloc(polled.length * POLLFD_SIZE);
+  for (const [index, fd] of polled.entries()) {
+    entries.writeInt32LE(fd, index * POLLFD_SIZE);
+    entries.writeInt16LE(POLLIN, index * POLLFD_SIZE + 4);
+  }
+  const imagePath = pathIn(base.directory, "exe");
+  const probe = Buffer.alloc(16);
+  return () => {
+    const ended = libc.poll(entries, polled.length, 0) !== 0;
+    if (ended && entries.readInt16LE(6) !== 0) return { kind: "gone" };
+    const stat = parseStat(readSmall(base.stat));
+    if (stat === undefined || stat.startTime !== base.first.startTime) return { kind: "gone" };
+    // A process on its way out loses its counters and its address space a moment before its pidfd says so.
+    if (stat.layout === NO_LAYOUT) return { kind: "gone" };
+    if (ended) return replaced("exec");
+    if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
+    // The address space that was opened then: nothing is left of it once the last user has let go.
+    if (libc.pread(base.maps, probe, probe.length, 0) <= 0) return replaced("its address space is gone");
+    if (inodeOf(imagePath) !== base.imageInode) return replaced("its executable is another file");
+    // A helper made with CLONE_VM keeps the old address space alive; where the kernel does not report exec itself, only
+    // a fresh look at the present one tells.
+    if (base.execWatch === undefined && readLandmarks(base.directory) !== base.landmarks) {
+      return replaced("its address space is another one");
+    }
+    const tracer = parseTracer(readSmall(base.status));
+    if (tracer === undefined) return { kind: "gone" };
+    return tracer === 0 ? { kind: "same" } : { kind: "traced", tracer };
+  };
+}
+
+function replaced(what: string): CallerCheck {
+  return { kind: "replaced", what };
+}
+
+function readLandmarks(directory: number): string | undefined {
+  const text = readProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
+  return text === undefined ? undefined : landmarksOf(parseMaps(text));
+}
+
+const small = Buffer.alloc(4_096);
+
+/** `stat` and `status` are made anew by each read of an open descriptor; empty once the process is gone. */
+function readSmall(fd: number): string {
+  const count = loadLibc().pread(fd, small, small.length, 0);
+  return count <= 0 ? "" : small.toString("latin1", 0, count);
+}
+
+function compareNamespaces(directory: number): Hold["namespaces"] {
+  const kinds = ["pid", "user"];
+  const theirs = kinds.map((kind) => inodeOf(pathIn(directory, `ns/${kind}`)));
+  if (theirs.includes(null)) return "unreadable";
+  const ours = kinds.map((kind) => inodeOf(`/proc/self/ns/${kind}`));
+  return theirs.every((name, index) => name === ours[index]) ? "own" : "other";
+}
+
+function tryOpen(peer: Peer, open: () => number): number {
+  try {
+    return open();
+  } catch {
+    if (!isAlive(peer.pidfd)) throw new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
+    throw unreadable(peer);
+  }
+}
+
+function unreadable(peer: Peer): Denied {
+  return new Denied(
+    "caller_unreadable",
+    `process ${peer.pid} of user ${peer.uid} does not let this gateway look at its image; run the agent as the gateway's user and dumpable, or use dedicated mode`,
+  );
+}

@@ -1,0 +1,45 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { digestImage, type ImageDigests } from "./digest.ts";
+import { checkIma, type ImaClaim, type ImaKey } from "./ima.ts";
+import type { PackageClaim } from "./package-claim.ts";
+import { findOwners, readPackageClaim } from "./package-record.ts";
+import { checkSigstore, type SigstoreClaim, type SigstoreSettings } from "./sigstore.ts";
+import { checkVerity, type VerityClaim } from "./verity.ts";
+
+export interface ImageQuestion {
+  readonly fd: number;
+  readonly path: string;
+  readonly mappings: readonly string[];
+  /** Known when this very file was read before. */
+  readonly digests: ImageDigests | null;
+  readonly sigstore: SigstoreSettings | null;
+  readonly imaKeys: readonly ImaKey[];
+}
+
+export interface ImageAnswer {
+  readonly digests: ImageDigests;
+  readonly sigstore: SigstoreClaim | null;
+  readonly ima: ImaClaim | null;
+  readonly verity: VerityClaim | null;
+  readonly package: PackageClaim | null;
+  /** The mapped files among the question's that no package owns. */
+  readonly unowned: readonly string[];
+}
+
+/** Everything slow about an image file, in the order of what it needs: the digest first. */
+export async function answerImage(question: ImageQuestion): Promise<ImageAnswer> {
+  const digests = question.digests ?? digestImage(question.fd);
+  const sigstore = question.sigstore === null ? null : checkSigstore(question.sigstore, question.fd, digests);
+  const owners = await findOwners([question.path, ...question.mappings]);
+  const owner = owners.get(question.path);
+  return {
+    digests,
+    sigstore,
+    ima: checkIma(question.fd, question.imaKeys),
+    verity: checkVerity(question.fd),
+    package: owner === undefined ? null : readPackageClaim(owner, digests),
+    unowned: question.mappings.filter((path) => !owners.has(path)),
+  };
+}
+
+if (parentPort !== null) parentPort.postMessage(await answerImage(workerData as ImageQuestion));

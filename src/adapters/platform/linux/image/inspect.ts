@@ -1,0 +1,76 @@
+import { type BigIntStats, fstatSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { defaults } from "../../../../kernel/defaults.ts";
+import { Denied } from "../../../../kernel/failure.ts";
+import type { ImageDigests } from "./digest.ts";
+import type { ImageAnswer, ImageQuestion } from "./inspect-worker.ts";
+
+/** What can be said of image files without the process: all of it is read off the event loop. */
+export interface ImageInspector {
+  /** `fd` is the opened image; `path` and `mappings` are the names that the kernel gives. */
+  inspect(image: ImageSubject): Promise<ImageAnswer>;
+}
+
+export type ImageSubject = Pick<ImageQuestion, "fd" | "path" | "mappings">;
+export type ImageSettings = Pick<ImageQuestion, "sigstore" | "imaKeys">;
+
+const REMEMBERED = 256;
+
+/**
+ * One worker at a time, started for a question and ended with its answer: a new image is a rare event. The digest is
+ * made once per file identity; a file whose times or size changed is another file.
+ */
+export function createImageInspector(settings: () => ImageSettings): ImageInspector {
+  const answers = new Map<string, Promise<ImageAnswer>>();
+  const digests = new Map<string, ImageDigests>();
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    inspect(image) {
+      const stats = fstatSync(image.fd, { bigint: true });
+      if (stats.size > BigInt(defaults.callerImageBytes)) {
+        const limit = `${defaults.callerImageBytes} bytes`;
+        throw new Denied("caller_unreadable", `the caller's image is larger than ${limit}, too large to be looked at`);
+      }
+      const identity = identityOf(stats);
+      const current = settings();
+      const question = JSON.stringify([identity, image.path, image.mappings, current]);
+      const known = answers.get(question);
+      if (known !== undefined) return known;
+      const answer = last.then(async () => {
+        const found = await ask({ ...image, ...current, digests: digests.get(identity) ?? null });
+        if (identityOf(fstatSync(image.fd, { bigint: true })) !== identity) {
+          throw new Denied("caller_replaced", "the caller's image file changed while it was read");
+        }
+        remember(digests, identity, found.digests);
+        return found;
+      });
+      last = answer.catch(() => undefined);
+      remember(answers, question, answer);
+      answer.catch(() => answers.delete(question));
+      return answer;
+    },
+  };
+}
+
+function remember<Value>(memory: Map<string, Value>, name: string, value: Value): void {
+  memory.set(name, value);
+  const oldest = memory.keys().next().value;
+  if (memory.size > REMEMBERED && oldest !== undefined) memory.delete(oldest);
+}
+
+export function identityOf(stats: BigIntStats): string {
+  return [stats.dev, stats.ino, stats.mtimeNs, stats.ctimeNs, stats.size].join(":");
+}
+
+function ask(question: ImageQuestion): Promise<ImageAnswer> {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(`./inspect-worker.${extension}`, import.meta.url), {
+      workerData: question,
+      env: {},
+    });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+    worker.once("exit", (code) => reject(new Error(`the image worker ended with ${code} before it answered`)));
+  });
+}

@@ -1,0 +1,96 @@
+import koffi from "koffi";
+import { Fault } from "../../../kernel/failure.ts";
+
+/**
+ * The few calls of libc that Node has no name for. Every argument is a number or a Buffer that the kernel fills, so
+ * that no structure is described twice. Loaded on first use: other platforms import this file and never touch it.
+ */
+export interface Libc {
+  getsockopt(fd: number, level: number, option: number, value: Buffer, length: Buffer): number;
+  setsockopt(fd: number, level: number, option: number, value: Buffer, length: number): number;
+  socket(domain: number, type: number, protocol: number): number;
+  bind(fd: number, address: Buffer, length: number): number;
+  listen(fd: number, backlog: number): number;
+  accept4(fd: number, address: null, length: null, flags: number): number;
+  shutdown(fd: number, how: number): number;
+  recvmsg(fd: number, message: bigint, flags: number): number;
+  send(fd: number, bytes: Uint8Array, length: number, flags: number): number;
+  poll(entries: Buffer, count: number, timeoutMs: number): number;
+  epollCreate(flags: number): number;
+  epollControl(epoll: number, operation: number, fd: number, event: Buffer): number;
+  epollWait(epoll: number, events: Buffer, count: number, timeoutMs: number): number;
+  pread(fd: number, bytes: Buffer, length: number, offset: number): number;
+  pidfdOpen(pid: number, flags: number): number;
+  perfEventOpen(attributes: Buffer, pid: number, cpu: number, group: number, flags: number): number;
+  mmap(address: null, length: number, protection: number, flags: number, fd: number, offset: number): bigint;
+  munmap(address: bigint, length: number): number;
+  ioctl(fd: number, request: number, argument: Buffer): number;
+  fgetxattr(fd: number, name: string, value: Buffer, size: number): number;
+  prctl(option: number, a: number, b: number, c: number, d: number): number;
+  setrlimit(resource: number, limits: Buffer): number;
+  clockGettime(clock: number, time: Buffer): number;
+}
+
+/** Numbers that differ between machines. Only 64-bit little-endian Linux is supported. */
+const SYSCALLS: Readonly<Record<string, { readonly pidfdOpen: number; readonly perfEventOpen: number }>> = {
+  x64: { pidfdOpen: 434, perfEventOpen: 298 },
+  arm64: { pidfdOpen: 434, perfEventOpen: 241 },
+};
+
+let loaded: Libc | undefined;
+
+export function loadLibc(): Libc {
+  loaded ??= bindLibc();
+  return loaded;
+}
+
+/** The error of the call that just returned -1; nothing may run between the two. */
+export function lastErrno(): number {
+  return koffi.errno();
+}
+
+export const errnos = koffi.os.errno;
+
+export function nameErrno(errno: number): string {
+  for (const [name, value] of Object.entries(errnos)) if (value === errno) return name;
+  return `errno ${errno}`;
+}
+
+function bindLibc(): Libc {
+  const numbers = SYSCALLS[process.arch];
+  if (process.platform !== "linux" || numbers === undefined) {
+    throw new Fault(`the Linux adapter does not know ${process.platform} on ${process.arch}`);
+  }
+  const library = koffi.load(null);
+  const bind = <Name extends keyof Libc>(prototype: string) => library.func(prototype) as Libc[Name];
+  const pidfdOpen = library.func("long syscall(long number, int pid, unsigned int flags)");
+  const perfEventOpen = library.func(
+    "long syscall(long number, void *attributes, int pid, int cpu, int group, unsigned long flags)",
+  );
+  return {
+    getsockopt: bind<"getsockopt">("int getsockopt(int fd, int level, int option, void *value, void *length)"),
+    setsockopt: bind<"setsockopt">("int setsockopt(int fd, int level, int option, void *value, uint32_t length)"),
+    socket: bind<"socket">("int socket(int domain, int type, int protocol)"),
+    bind: bind<"bind">("int bind(int fd, void *address, uint32_t length)"),
+    listen: bind<"listen">("int listen(int fd, int backlog)"),
+    accept4: bind<"accept4">("int accept4(int fd, void *address, void *length, int flags)"),
+    shutdown: bind<"shutdown">("int shutdown(int fd, int how)"),
+    recvmsg: bind<"recvmsg">("long recvmsg(int fd, void *message, int flags)"),
+    send: bind<"send">("long send(int fd, void *bytes, size_t length, int flags)"),
+    poll: bind<"poll">("int poll(void *entries, unsigned long count, int timeout)"),
+    epollCreate: bind<"epollCreate">("int epoll_create1(int flags)"),
+    epollControl: bind<"epollControl">("int epoll_ctl(int epoll, int operation, int fd, void *event)"),
+    epollWait: bind<"epollWait">("int epoll_wait(int epoll, void *events, int count, int timeout)"),
+    pread: bind<"pread">("long pread(int fd, void *bytes, size_t length, long offset)"),
+    pidfdOpen: (pid, flags) => Number(pidfdOpen(numbers.pidfdOpen, pid, flags)),
+    perfEventOpen: (attributes, pid, cpu, group, flags) =>
+      Number(perfEventOpen(numbers.perfEventOpen, attributes, pid, cpu, group, flags)),
+    mmap: bind<"mmap">("void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset)"),
+    munmap: bind<"munmap">("int munmap(void *address, size_t length)"),
+    ioctl: bind<"ioctl">("int ioctl(int fd, unsigned long request, void *argument)"),
+    fgetxattr: bind<"fgetxattr">("long fgetxattr(int fd, const char *name, void *value, size_t size)"),
+    prctl: bind<"prctl">("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
+    setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
+    clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
+  };
+}
