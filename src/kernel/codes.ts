@@ -430,6 +430,235 @@ export const codes = {
     means: "The store's file is not a database, or is damaged.",
     mend: "Restore it from a backup; keep the damaged file for inspection.",
   },
+  // The vault, its operators and its credentials
+  vault_missing: {
+    status: 503,
+    means: "There is no vault in the home folder.",
+    mend: "Make one with gw init, or name the home with --home.",
+  },
+  vault_exists: {
+    status: 409,
+    means: "The home folder already holds a vault.",
+    mend: "Use it, or name another home with --home.",
+  },
+  vault_malformed: {
+    status: 503,
+    means: "vault.json is not in the form that gw writes.",
+    mend: "Restore a copy you trust.",
+  },
+  vault_tampered: {
+    status: 503,
+    means: "vault.json does not carry what an operator signed.",
+    mend: "Find out who changed it, and restore a copy you trust.",
+  },
+  vault_rolled_back: {
+    status: 503,
+    means: "vault.json is older than the one that was used before.",
+    mend: "Restore the newest copy.",
+  },
+  vault_forked: {
+    status: 503,
+    means: "vault.json is not a continuation of the vault that was used before.",
+    mend: "Find out who replaced it, and restore the newest copy you trust.",
+  },
+  vault_busy: { status: 503, means: "Another process is changing the vault.", mend: "Try again when it is done." },
+  vault_locked: { status: 503, means: "The service compartment is closed.", mend: "Unlock it with gw unlock." },
+  kdf_parameters_refused: {
+    status: 503,
+    means: "The vault asks for a key derivation that is too weak or too costly.",
+    mend: "Restore a copy of vault.json you trust.",
+  },
+  service_key_wrong: {
+    status: 403,
+    means: "The service key does not open this vault.",
+    mend: "Unlock with the passphrase, and write the key file again if there is one.",
+  },
+  key_file_malformed: {
+    status: 503,
+    means: "The key file or systemd credential does not hold a service key.",
+    mend: "Write it again with gw unlock --write-key-file FILE.",
+  },
+  passphrase_wrong: {
+    status: 403,
+    means: "The passphrase is not this operator's. The try was counted.",
+    mend: "Try again; wrong tries get slower.",
+  },
+  passphrase_weak: {
+    status: 422,
+    means: "The passphrase is too short or too simple.",
+    mend: "Take the generated one, or a longer one.",
+  },
+  pin_invalid: { status: 422, means: "A PIN is 4 to 12 digits.", mend: "Choose digits only." },
+  operator_unknown: {
+    status: 404,
+    means: "The vault has no such operator, or several and none was named.",
+    mend: "Name one with --operator; gw operator list shows them.",
+  },
+  operator_exists: { status: 409, means: "An operator has that name already.", mend: "Choose another name." },
+  operator_last: { status: 409, means: "The last operator cannot be removed.", mend: "Add another operator first." },
+  operator_name_invalid: {
+    status: 422,
+    means: "The name is not one an operator can have.",
+    mend: "Use 1 to 32 of a-z, 0-9, dot, dash and underscore.",
+  },
+  operators_full: {
+    status: 409,
+    means: "The vault has no room for another change of operators.",
+    mend: "Make a new vault and move the credentials.",
+  },
+  credential_unknown: {
+    status: 404,
+    means: "The vault holds no credential with that label.",
+    mend: "gw credential list shows the labels.",
+  },
+  credential_exists: {
+    status: 409,
+    means: "The vault holds a credential with that label.",
+    mend: "Rotate it, or remove it first.",
+  },
+  credential_invalid: {
+    status: 422,
+    means: "The credential, its label or what it is bound to cannot be stored.",
+    mend: "The message says what is expected.",
+  },
+  credential_reused: {
+    status: 409,
+    means: "The new secret is one that this credential had before.",
+    mend: "Make a new secret at the provider.",
+  },
+  credential_disabled: {
+    status: 403,
+    means: "The credential is disabled or was suspended. Nothing was sent.",
+    mend: "An operator enables it with gw credential enable LABEL.",
+  },
+  credential_not_bound: {
+    status: 403,
+    means: "The credential is not bound to this origin, host key or use. Nothing was lent.",
+    mend: "Correct the pack; or an operator adds the credential again for that place.",
+  },
+  ssh_key_malformed: {
+    status: 422,
+    means: "The file is no private key that gw can read.",
+    mend: "Give the private key file that ssh-keygen wrote.",
+  },
+  ssh_key_mismatch: {
+    status: 422,
+    means: "The halves of the private key do not belong together.",
+    mend: "The file is damaged: take the original.",
+  },
+  ssh_key_passphrase_needed: {
+    status: 422,
+    means: "The private key is encrypted.",
+    mend: "Give its passphrase when asked, or with --key-passphrase-file FILE.",
+  },
+  ssh_key_passphrase_wrong: {
+    status: 422,
+    means: "The passphrase does not open the private key.",
+    mend: "Try again with the right one.",
+  },
+  ssh_key_weak: {
+    status: 422,
+    means: "The key is too short to be safe.",
+    mend: "Make a new one with ssh-keygen -t ed25519.",
+  },
+  ssh_key_unsupported: {
+    status: 422,
+    means: "The key, its cipher or its derivation is of a kind that gw does not use.",
+    mend: "Make a new one with ssh-keygen -t ed25519.",
+  },
+  ssh_signature_refused: {
+    status: 403,
+    means: "A host asked for a signature that gw does not make.",
+    mend: "Update the host, or use an Ed25519 key.",
+  },
+  // The signed policy
+  policy_missing: {
+    status: 503,
+    means: "There is no policy.json beside the vault.",
+    mend: "Restore it, or run gw init in a new home.",
+  },
+  policy_malformed: {
+    status: 503,
+    means: "policy.json is not in the form that gw writes.",
+    mend: "Restore a copy you trust.",
+  },
+  policy_tampered: {
+    status: 503,
+    means: "policy.json does not carry the signature of an operator of this vault.",
+    mend: "Find out who changed it, and restore a copy you trust.",
+  },
+  policy_rolled_back: {
+    status: 503,
+    means: "policy.json is older than the one that was used before.",
+    mend: "Restore the newest copy.",
+  },
+  // Files of the home folder
+  file_permissions_open: {
+    status: 503,
+    means: "Others could read or write a private file or folder.",
+    mend: "The message gives the command.",
+  },
+  file_not_regular: {
+    status: 503,
+    means: "A private file or folder is a link or another kind of file.",
+    mend: "Replace it with a regular one, or name the real place with --home.",
+  },
+  file_not_owned: {
+    status: 503,
+    means: "A private file or folder belongs to another user.",
+    mend: "The message gives the command.",
+  },
+  file_too_large: {
+    status: 503,
+    means: "A private file is larger than gw ever writes it.",
+    mend: "Restore a copy you trust.",
+  },
+  file_not_written: {
+    status: 503,
+    means: "A private file could not be written durably; the old one or the new one is in place, never a part.",
+    mend: "Free space or mend the disk, look which one is there, and try again.",
+  },
+  // The audit log
+  log_backlogged: {
+    status: 503,
+    means: "More events wait for the disk than the audit log may hold. Nothing was recorded or sent.",
+    mend: "Try again in a moment; when it persists, look at the disk under the log.",
+  },
+  log_failed: {
+    status: 503,
+    means: "A write or flush of the audit log failed, so nothing is sent any more.",
+    mend: "Mend the disk (space, permission, hardware) and start the gateway again; a failed flush is never retried.",
+  },
+  log_in_use: {
+    status: 503,
+    means: "Another process is writing this audit log.",
+    mend: "Stop the other gateway, or give this one its own home.",
+  },
+  log_damaged: {
+    status: 503,
+    means: "The audit log on disk is not whole, and not in a way that an interrupted write explains.",
+    mend: "Run `gw audit verify`, keep the folder as evidence, and start with a new one.",
+  },
+  log_event_too_large: {
+    status: 500,
+    means: "An event is larger than the audit log takes.",
+    mend: "Send less in one call; records hold digests, not bodies.",
+  },
+  log_recipients_invalid: {
+    status: 503,
+    means: "The audit log was opened without a valid reader's key or state of the vault.",
+    mend: "Check the audit recipients in the signed policy.",
+  },
+  log_attestation_refused: {
+    status: 409,
+    means: "An operator's statement is not about what this gateway wrote, or its signature is wrong.",
+    mend: "Connect again, so that the client signs for the live log.",
+  },
+  log_unreadable: {
+    status: 403,
+    means: "The key does not open the audit log, or a part of it.",
+    mend: "Use the reading key of an audit recipient; a later recipient needs rewrapped seeds for older segments.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

@@ -106,4 +106,14 @@ export const defaults = {
   vaultLockWaitMs: 5_000,
   // Callers
   callerImageBytes: 1_073_741_824,
+  // Audit log
+  logSegmentBytes: 67_108_864,
+  logFrameBytes: 1_048_576,
+  logRecordBytes: 65_536,
+  logQueueBytes: 8_388_608,
+  logSpaceBytes: 1_048_576,
+  logSealTickMs: 100,
+  logSealBusyMs: 1_000,
+  logHeartbeatMs: 300_000,
+  logInlineFlushMs: 0.25,
 } as const;
