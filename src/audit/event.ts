@@ -1,0 +1,67 @@
+import { callEvents, previewEvents } from "./event/calls.ts";
+import { open, type RecordOf, type Shape } from "./event/field.ts";
+import { gatewayEvents } from "./event/gateway.ts";
+import { sessionEvents } from "./event/sessions.ts";
+
+/** Four paths with a sequence each. Previews stand apart, so that nothing mistakes one for a change. */
+export type Journal = "activity" | "previews" | "sessions" | "gateway";
+
+const envelope = {
+  event_id: open.text,
+  event_type: open.text,
+  occurred_at: open.text,
+  sequence: open.integer,
+} as const;
+
+const tables = {
+  activity: callEvents,
+  previews: previewEvents,
+  sessions: sessionEvents,
+  gateway: gatewayEvents,
+} as const;
+
+type Tables = typeof callEvents & typeof previewEvents & typeof sessionEvents & typeof gatewayEvents;
+
+export type EventType = keyof Tables & string;
+
+/** What a caller hands to the log. The sequence within the journal is the log's to give. */
+export type NewEvent = {
+  [Type in EventType]: {
+    readonly event_id: string;
+    readonly event_type: Type;
+    readonly occurred_at: string;
+  } & RecordOf<Tables[Type]>;
+}[EventType];
+
+export type AuditEvent = NewEvent & { readonly sequence: number };
+export type EventOf<Type extends EventType> = Extract<AuditEvent, { readonly event_type: Type }>;
+
+export interface EventKind {
+  readonly journal: Journal;
+  readonly shape: Shape;
+}
+
+const kinds: ReadonlyMap<string, EventKind> = new Map(
+  (Object.keys(tables) as Journal[]).flatMap((journal) =>
+    Object.entries(tables[journal]).map(([type, shape]): [string, EventKind] => [
+      type,
+      { journal, shape: { ...envelope, ...shape } },
+    ]),
+  ),
+);
+
+/** Undefined for a type that this version does not know: all its fields count as secret but the envelope's. */
+export function kindOf(eventType: string): EventKind | undefined {
+  return kinds.get(eventType);
+}
+
+export const envelopeShape: Shape = envelope;
+export const eventTypes: readonly string[] = [...kinds.keys()];
+
+/** The run an event belongs to; the specification's records name it in three ways. */
+export function runOf(event: AuditEvent | NewEvent): string | undefined {
+  if ("run_id" in event) return event.run_id;
+  if ("run" in event) return event.run;
+  if ("agent_run_id" in event) return event.agent_run_id;
+  return undefined;
+}

@@ -1,0 +1,235 @@
+import { claim, group, groups, nullable, oneOf, open, optional, person, secret } from "./field.ts";
+
+/** What a request log says of every call: never a secret, only the label of the credential. */
+const request = group({
+  version_selector: nullable(open.text),
+  normalized_operation: open.text,
+  target_boundary: claim.text,
+  credential_label: nullable(open.text),
+  decision: open.text,
+  status: nullable(open.integer),
+  correlation_id: open.text,
+});
+
+/** Which claim an event can support. A dispatch does not prove delivery, a receipt does not prove the state. */
+const evidence = oneOf(
+  "intent_accepted",
+  "dispatch_started",
+  "remote_receipt",
+  "local_completion",
+  "reconciliation_read",
+);
+
+/** Ties the events of one call and one attempt together, and a batch to its manifest. */
+const links = {
+  parent_event_id: optional(open.text),
+  call_id: optional(open.text),
+  attempt_id: optional(open.text),
+  operation_id: optional(open.text),
+  plan_id: optional(open.text),
+  session_id: optional(open.text),
+  change_execution_id: optional(open.text),
+  manifest_digest: optional(open.text),
+} as const;
+
+const emergency = optional(
+  group({ reason: claim.text, approver: person.text, normal_ticket_opened_at: nullable(open.text) }),
+);
+
+const channel = oneOf("http", "ssh");
+const outcome = oneOf("succeeded", "failed", "unknown");
+
+const budgetCall = {
+  run_id: open.text,
+  ...links,
+  attempt: open.integer,
+  logical_operation: open.text,
+  channel,
+  destination_class: open.text,
+  outcome: open.text,
+  reason: nullable(open.text),
+  attempts_remaining: open.integer,
+  elapsed_ms: open.integer,
+  reserved_spend_cents: open.integer,
+} as const;
+
+/** Events of single calls. The Activity journal is folded from these. */
+export const callEvents = {
+  authorization_granted: {
+    run: open.text,
+    action: open.text,
+    target: claim.text,
+    ...links,
+    approval_id: optional(open.text),
+    authorized_by: optional(person.text),
+    request_digest: optional(open.text),
+    request: optional(request),
+  },
+  "action.intent": {
+    agent_run_id: open.text,
+    ...links,
+    actor: group({ agent_process: claim.text, human_requester: nullable(person.text) }),
+    ticket: nullable(
+      group({
+        system: open.text,
+        reference: claim.text,
+        observed_state: claim.text,
+        observed_at: open.text,
+        scope_digest: open.text,
+      }),
+    ),
+    action: group({
+      channel,
+      operation: open.text,
+      target: claim.text,
+      request_digest: open.text,
+      idempotency_id: nullable(secret.text),
+    }),
+    decision: group({ reference_required: open.flag, authorized_by: nullable(person.text), decision_at: open.text }),
+    emergency,
+    request,
+  },
+  intent_accepted: {
+    run_id: open.text,
+    ...links,
+    action_id: open.text,
+    operation_id: nullable(open.text),
+    channel,
+    destination: claim.text,
+    method: open.text,
+    path: claim.text,
+    payload_sha256: nullable(open.text),
+    authorization: open.text,
+    action: optional(open.text),
+    caller: optional(claim.text),
+    media_type: optional(nullable(open.text)),
+    emergency,
+    request,
+  },
+  action_started: {
+    run: open.text,
+    ...links,
+    transport: channel,
+    operation: open.text,
+    request_id: open.text,
+    request: optional(request),
+  },
+  transport_started: {
+    run_id: open.text,
+    ...links,
+    transport: optional(channel),
+    request_id: optional(open.text),
+    attempt: optional(open.integer),
+    request: optional(request),
+  },
+  action_finished: {
+    run: open.text,
+    ...links,
+    outcome,
+    remote_status: nullable(open.integer),
+    request_id: open.text,
+    provider_request_id: optional(nullable(claim.text)),
+    transport_observation: optional(open.text),
+    response_digest: optional(nullable(open.text)),
+    confirmed: optional(open.flag),
+    reason: optional(nullable(open.text)),
+    elapsed_ms: optional(open.integer),
+    evidence: optional(evidence),
+    request,
+  },
+  outcome_unobserved: {
+    run_id: open.text,
+    ...links,
+    reason: open.text,
+    detail: optional(claim.text),
+    elapsed_ms: optional(open.integer),
+    request: optional(request),
+  },
+  reconciled_success: {
+    run_id: open.text,
+    ...links,
+    receipt: claim.text,
+    source: claim.text,
+    evidence: optional(evidence),
+    request: optional(request),
+  },
+  reconciled_failure: {
+    run_id: open.text,
+    ...links,
+    proof: claim.text,
+    source: claim.text,
+    evidence: optional(evidence),
+    request: optional(request),
+  },
+  reconciliation_inconclusive: {
+    run_id: open.text,
+    ...links,
+    reason: open.text,
+    source: claim.text,
+    request: optional(request),
+  },
+  call_denied: {
+    run_id: optional(open.text),
+    ...links,
+    code: open.text,
+    action: open.text,
+    caller: claim.text,
+    reason: optional(nullable(claim.text)),
+    request_digest: optional(open.text),
+    request: optional(request),
+  },
+  denials_counted: {
+    run_id: optional(open.text),
+    code: open.text,
+    caller: claim.text,
+    count: open.integer,
+    first_at: open.text,
+    last_at: open.text,
+  },
+  budget_reserved: budgetCall,
+  budget_settled: { ...budgetCall, settled_spend_cents: optional(open.integer), overage_cents: optional(open.integer) },
+  budget_denied: { ...budgetCall, budget_stop_reason: optional(open.text) },
+  operation_transition: {
+    run_id: open.text,
+    ...links,
+    operation_id: open.text,
+    at: open.text,
+    actor: open.text,
+    from: nullable(open.text),
+    to: open.text,
+    cause: claim.text,
+    remote_job_id: nullable(claim.text),
+  },
+  ticket_observed: {
+    run_id: open.text,
+    ...links,
+    system: open.text,
+    ticket_ref: claim.text,
+    observed_state: claim.text,
+    observed_at: open.text,
+    scope_digest: open.text,
+    issued_for_run: open.text,
+    expires_at: open.text,
+    accepted: open.flag,
+    code: optional(nullable(open.text)),
+  },
+} as const;
+
+/** Previews keep to a path of their own: nothing that watches for completed changes reads it. */
+export const previewEvents = {
+  preview_requested: { run_id: open.text, ...links, action: open.text, request_digest: open.text, request },
+  preview_finished: {
+    run_id: open.text,
+    ...links,
+    plan_id: nullable(open.text),
+    executable: nullable(open.flag),
+    outcome,
+    request_digest: open.text,
+    effects_digest: optional(nullable(open.text)),
+    read_revisions: optional(groups({ resource: claim.text, revision: claim.text })),
+    expires_at: optional(nullable(open.text)),
+    request,
+  },
+  plan_rejected: { run_id: open.text, ...links, plan_id: open.text, code: open.text, changed: optional(claim.texts) },
+  plan_executed: { run_id: open.text, ...links, plan_id: open.text, request_digest: open.text },
+} as const;

@@ -1,0 +1,100 @@
+import type { ReadFile } from "../files.ts";
+import {
+  FRAME_OVERHEAD_BYTES,
+  type FrameHeader,
+  HEADER_BYTES,
+  LINK_BYTES,
+  MAGIC,
+  MAX_BODY_BYTES,
+  readHeader,
+  SEGMENT_HEADER_BYTES,
+} from "./layout.ts";
+
+const CHUNK_BYTES = 1_048_576;
+
+/** Where a walk over the frames of one segment stands. `end`: only unused zeros follow; `torn`: something else does. */
+export type Step = "frame" | "end" | "torn";
+
+/**
+ * Walks a segment with one buffer. While it stands on a frame, `buffer` holds the link before it, its header, body and
+ * link side by side from `at - 32`; the next step may move them.
+ */
+export interface Cursor {
+  readonly buffer: Buffer;
+  /** Index in `buffer` of the frame's header. */
+  readonly at: number;
+  /** Offset in the file of the frame's header, or where the whole frames end. */
+  readonly offset: number;
+  readonly header: FrameHeader;
+  next(): Step;
+  /** Bytes the file had when the walk began. A live writer may add more. */
+  readonly size: number;
+}
+
+/** Undefined when the file does not start as a segment does. */
+export function openCursor(file: ReadFile): Cursor | undefined {
+  const size = file.size();
+  let buffer = Buffer.allocUnsafe(Math.max(SEGMENT_HEADER_BYTES, Math.min(CHUNK_BYTES, size)));
+  let filled = file.read(buffer, 0);
+  if (filled < SEGMENT_HEADER_BYTES || !buffer.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  let bufferOffset = 0;
+  let at = 0;
+  let nextAt = SEGMENT_HEADER_BYTES;
+  let header: FrameHeader = { bodyLength: 0, type: 1, flags: 0, frame: 0 };
+
+  /** Makes `needed` bytes from the frame's header available, keeping the link before it. */
+  const have = (needed: number): boolean => {
+    if (at + needed <= filled) return true;
+    const keepFrom = at - LINK_BYTES;
+    const kept = filled - keepFrom;
+    const target =
+      needed + LINK_BYTES > buffer.length
+        ? Buffer.allocUnsafe(Math.min(needed + CHUNK_BYTES, MAX_BODY_BYTES + FRAME_OVERHEAD_BYTES + CHUNK_BYTES))
+        : buffer;
+    buffer.copy(target, 0, keepFrom, filled);
+    buffer = target;
+    bufferOffset += keepFrom;
+    at = LINK_BYTES;
+    const room = Math.max(0, Math.min(buffer.length - kept, size - bufferOffset - kept));
+    filled = kept + file.read(buffer.subarray(kept, kept + room), bufferOffset + kept);
+    return at + needed <= filled;
+  };
+
+  return {
+    size,
+    get buffer() {
+      return buffer;
+    },
+    get at() {
+      return at;
+    },
+    get offset() {
+      return bufferOffset + at;
+    },
+    get header() {
+      return header;
+    },
+    next() {
+      at = nextAt;
+      if (!have(HEADER_BYTES)) return lastNonZero(file, bufferOffset + at, size) < 0 ? "end" : "torn";
+      const found = readHeader(buffer, at);
+      if (found === undefined) return lastNonZero(file, bufferOffset + at, size) < 0 ? "end" : "torn";
+      if (!have(FRAME_OVERHEAD_BYTES + found.bodyLength)) return "torn";
+      header = found;
+      nextAt = at + FRAME_OVERHEAD_BYTES + found.bodyLength;
+      return "frame";
+    },
+  };
+}
+
+/** Offset of the last byte from `from` on that is not zero; -1 when there is none. */
+export function lastNonZero(file: ReadFile, from: number, size: number): number {
+  const chunk = Buffer.allocUnsafe(Math.max(0, Math.min(CHUNK_BYTES, size - from)));
+  for (let end = size; end > from; ) {
+    const start = Math.max(from, end - CHUNK_BYTES);
+    const got = file.read(chunk.subarray(0, end - start), start);
+    for (let index = got - 1; index >= 0; index--) if (chunk[index] !== 0) return start + index;
+    end = start;
+  }
+  return -1;
+}
