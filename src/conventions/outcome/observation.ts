@@ -17,6 +17,7 @@ export interface NeverSent {
     | "authentication_refused"
     | "receiver_not_ready"
     | "credential_refused"
+    | "helper_failed"
     | "aborted"
     | "deadline";
   readonly detail: string;

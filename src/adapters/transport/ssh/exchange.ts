@@ -1,0 +1,136 @@
+import { type SshEnding, type SshEvidence, tameDiagnostics } from "../../../conventions/ssh/evidence.ts";
+import {
+  createFrameReader,
+  type FinishedFrame,
+  type Frame,
+  type RefusedFrame,
+} from "../../../conventions/ssh/frames.ts";
+import type { OutboundSsh } from "../../../conventions/ssh/outbound.ts";
+import { writeRequest } from "../../../conventions/ssh/request.ts";
+import type { SendLimits } from "../../../gateway/ports.ts";
+import type { HelperReport } from "./helper.ts";
+import type { SshTransportOptions } from "./options.ts";
+import type { OutputKeeper } from "./output.ts";
+import type { Session } from "./session.ts";
+
+/** After the last frame the connection should end by itself; a host that holds it open gets this long. */
+const LAST_FRAME_GRACE_MS = 500;
+const DIAGNOSTICS_BYTES_MAX = 4_096;
+/** Base64, JSON and the output that is dropped take room too; beyond this a host only wants to fill us. */
+const FLOOD_FACTOR = 4;
+const FLOOD_FLOOR_BYTES = 1_048_576;
+const SHA2_512 = 4;
+
+/** Waits for `ready`, releases the request, reads frames to the end. Returns what was seen; never throws. */
+export async function exchange(
+  options: SshTransportOptions,
+  session: Session,
+  request: OutboundSsh,
+  limits: SendLimits,
+  keeper: OutputKeeper,
+): Promise<Omit<SshEvidence, "elapsedMs">> {
+  const { helper, agent } = session;
+  const frames = createFrameReader(request.requestId);
+  let payloadLeft = false;
+  let last: RefusedFrame | FinishedFrame | null = null;
+  let diagnostics: Buffer = Buffer.alloc(0);
+  const ended = await new Promise<SshEnding>((settle) => {
+    let received = 0;
+    let over = false;
+    const timers: NodeJS.Timeout[] = [];
+    const end = (ending: SshEnding): void => {
+      if (over) return;
+      over = true;
+      for (const timer of timers) clearTimeout(timer);
+      limits.signal.removeEventListener("abort", abort);
+      settle(ending);
+    };
+    const abort = () => end({ kind: "aborted" });
+    const release = async (nonce: string): Promise<void> => {
+      const bytes = await writeRequest(request, nonce, requestSign(options));
+      if (over) return;
+      payloadLeft = true;
+      helper.input.end(bytes);
+    };
+    const take = (frame: Frame): void => {
+      switch (frame.kind) {
+        case "ready":
+          release(frame.nonce).catch(() => end({ kind: "helper_failed", detail: "the request could not be signed" }));
+          break;
+        case "started":
+          // Nobody can have started what has not left: this host does not speak the truth.
+          if (!payloadLeft) end({ kind: "cut" });
+          break;
+        case "output":
+          keeper.take(frame);
+          break;
+        case "refused":
+        case "finished":
+          last = frame;
+          timers.push(setTimeout(() => end({ kind: "cut" }), LAST_FRAME_GRACE_MS));
+          break;
+      }
+    };
+    timers.push(setTimeout(() => end({ kind: "deadline" }), limits.timeoutMs));
+    limits.signal.addEventListener("abort", abort, { once: true });
+    if (limits.signal.aborted) abort();
+    helper.output.on("data", (chunk: Buffer) => {
+      if (over) return;
+      received += chunk.length;
+      if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) return end({ kind: "flooded" });
+      for (const frame of frames.push(chunk)) take(frame);
+      if (frames.violation !== null) end({ kind: "cut" });
+    });
+    helper.output.on("end", () => {
+      frames.end();
+      if (last !== null) end({ kind: "cut" });
+    });
+    helper.diagnostics.on("data", (chunk: Buffer) => {
+      if (diagnostics.length < DIAGNOSTICS_BYTES_MAX) diagnostics = Buffer.concat([diagnostics, chunk]);
+    });
+    void helper.report.then((report) => drained(helper.output).then(() => end(endingOf(report))));
+  });
+  const { state } = agent;
+  return {
+    ended,
+    bound: state.sessionId !== null,
+    signed: state.signed && state.offence === null,
+    offence: state.offence,
+    payloadLeft,
+    progress: frames.progress,
+    violation: frames.violation,
+    last,
+    stdout: keeper.stdout,
+    stderr: keeper.stderr,
+    truncated: keeper.truncated,
+    diagnostics: tameDiagnostics(diagnostics.subarray(0, DIAGNOSTICS_BYTES_MAX)),
+  };
+}
+
+function requestSign(options: SshTransportOptions): ((data: Buffer) => Promise<Buffer> | Buffer) | null {
+  const signer = options.requestSigner;
+  if (signer === null) return null;
+  // The flag is one that RSA needs and the others do not know.
+  const isRsa = signer.publicKeyBlob.subarray(4, 11).toString("latin1") === "ssh-rsa";
+  return (data) => signer.sign(data, isRsa ? SHA2_512 : 0);
+}
+
+/** A report can overtake the last bytes on the other pipe. */
+function drained(stream: NodeJS.ReadableStream & { readonly readableEnded?: boolean }): Promise<void> {
+  if (stream.readableEnded === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    stream.once("end", resolve);
+    stream.once("close", resolve);
+  });
+}
+
+function endingOf(report: HelperReport): SshEnding {
+  switch (report.kind) {
+    case "exited":
+      return report;
+    case "failed":
+      return { kind: "helper_failed", detail: report.detail };
+    case "lost":
+      return { kind: "helper_lost" };
+  }
+}

@@ -1,0 +1,22 @@
+import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
+import type { SshRecording } from "../../../conventions/ssh/recording.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { HelperProgram } from "./helper.ts";
+
+export interface SshTransportOptions {
+  /** Private to the gateway; one folder a connection is made in it and removed again. */
+  readonly folder: string;
+  readonly helper: HelperProgram;
+  readonly sshPath: string;
+  readonly clock: Pick<Clock, "bootMs">;
+  readonly connectTimeoutMs: number;
+  /** Signs requests for hosts that pin the gateway's key. */
+  readonly requestSigner: SshSigner | null;
+  /** Takes what an operation wrote, to be sealed. Called before `send` returns, for requests that ask for it. */
+  readonly recorder: SshRecorder | null;
+  readonly recordingBytes: number;
+}
+
+export interface SshRecorder {
+  seal(recording: SshRecording): Promise<void>;
+}

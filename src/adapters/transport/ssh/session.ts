@@ -1,0 +1,80 @@
+import { type ClientMode, type ClientPlan, findUnsoundPlan } from "../../../conventions/ssh/client-options.ts";
+import type { OutboundSsh, SshSigner } from "../../../conventions/ssh/outbound.ts";
+import { decodeSshPublicKey, readSshPublicLine, type SshPublicKey } from "../../../kernel/ssh-key.ts";
+import { type AgentServer, serveAgent } from "./agent-server.ts";
+import { type RunningHelper, startHelper } from "./helper.ts";
+import type { SshTransportOptions } from "./options.ts";
+import { pinProgram } from "./peer.ts";
+import { makePrivateFolder } from "./private-folder.ts";
+
+export type SshTarget = Pick<OutboundSsh, "host" | "port" | "user" | "hostKey">;
+
+/** A connection that may be tried. */
+export interface SessionPlan {
+  readonly client: ClientPlan;
+  readonly hostKey: SshPublicKey;
+  readonly userKey: SshPublicKey;
+  readonly signer: SshSigner;
+  readonly program: string;
+}
+
+/** A helper at work, and the agent that signs for its client. */
+export interface Session {
+  readonly helper: RunningHelper;
+  readonly agent: AgentServer;
+  close(): void;
+}
+
+/** Everything that can be known to be wrong before a process is started; a text says what. */
+export function planSession(
+  options: SshTransportOptions,
+  target: SshTarget,
+  signer: SshSigner,
+  mode: ClientMode,
+): SessionPlan | string {
+  const hostKey = readSshPublicLine(target.hostKey);
+  if (hostKey === undefined) return "the pinned host key is not a key that we can check";
+  const userKey = decodeSshPublicKey(signer.publicKeyBlob);
+  if (userKey === undefined) return "the credential is not a key that we can use";
+  const client: ClientPlan = {
+    host: target.host,
+    port: target.port,
+    user: target.user,
+    hostKeyType: hostKey.type,
+    userKeyType: userKey.type,
+    connectTimeoutS: Math.max(1, Math.ceil(options.connectTimeoutMs / 1000)),
+    mode,
+  };
+  const unsound = findUnsoundPlan(client);
+  if (unsound !== undefined) return `the ${unsound} of the destination has no safe form`;
+  const program = pinProgram(options.sshPath);
+  if (typeof program === "string") return `the OpenSSH client cannot be used: ${program}`;
+  return { client, hostKey, userKey, signer, program: program.inode };
+}
+
+/** A text says why nothing was started. */
+export async function openSession(options: SshTransportOptions, plan: SessionPlan): Promise<Session | string> {
+  const folder = makePrivateFolder(options.folder, plan.hostKey, plan.userKey);
+  let agent: AgentServer | undefined;
+  try {
+    const expect = { hostKey: plan.hostKey, user: plan.client.user, key: plan.userKey };
+    agent = await serveAgent(folder.agentSocket, expect, plan.signer);
+    const helper = startHelper(options.helper, options.sshPath, plan.client, folder.path);
+    if (typeof helper === "string") throw new Error(helper);
+    agent.expect({ helperPid: helper.pid, helperLives: helper.lives, program: plan.program });
+    const serving = agent;
+    return {
+      helper,
+      agent,
+      close() {
+        serving.close();
+        helper.kill();
+        folder.remove();
+      },
+    };
+  } catch (error) {
+    agent?.close();
+    folder.remove();
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,192 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { readSshPublicLine, type SshPublicKey } from "../../kernel/ssh-key.ts";
+import { type FieldGrammar, isWhole, readFieldGrammar } from "./field-grammar.ts";
+import { isActionName, isFieldName } from "./request.ts";
+import { decodeStrictUtf8, parseStrictJson } from "./strict-json.ts";
+
+/** The closed grammar of one host: which operations exist, what each may be told, and what exactly runs. */
+export interface Manifest {
+  /** Folder of the durable events. */
+  readonly state: string;
+  /** When set, a request must carry this gateway's signature. */
+  readonly gatewayKey: SshPublicKey | null;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly operations: ReadonlyMap<string, Operation>;
+}
+
+export interface Operation {
+  readonly executable: string;
+  readonly arguments: readonly Argument[];
+  readonly fields: ReadonlyMap<string, FieldGrammar>;
+  readonly cwd: string;
+  readonly timeoutS: number;
+  readonly outputBytes: number;
+  /** With sudo: the one program that the rule names. */
+  readonly elevated: string | null;
+}
+
+export type Argument =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "field"; readonly field: string; readonly prefix: string }
+  | { readonly kind: "switch"; readonly field: string; readonly text: string };
+
+export const MANIFEST_FORMAT = "gw.receiver-manifest/v1";
+export const MANIFEST_BYTES_MAX = 262_144;
+/** Answered by the receiver itself, so no manifest may use the name. */
+export const STATUS_ACTION = "request_status";
+const TIMEOUT_S_MAX = 3_600;
+const OUTPUT_BYTES_MAX = 4_194_304;
+const defaultEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+/** Programs that take a program as an argument: with one of them the grammar would not be closed. */
+const OPEN_ENDED = [
+  "sh",
+  "bash",
+  "dash",
+  "zsh",
+  "ksh",
+  "csh",
+  "tcsh",
+  "fish",
+  "busybox",
+  "env",
+  "xargs",
+  "nohup",
+  "su",
+];
+const VARIABLE = /^[A-Z][A-Z0-9_]{0,63}$/;
+
+export type ManifestReading =
+  | { readonly kind: "manifest"; readonly manifest: Manifest }
+  | { readonly kind: "invalid"; readonly at: string };
+
+/** Reads a whole manifest; the first thing that is not as described makes it invalid and is named by its place. */
+export function readManifest(bytes: Uint8Array): ManifestReading {
+  const text = bytes.length > MANIFEST_BYTES_MAX ? undefined : decodeStrictUtf8(bytes);
+  const value = text === undefined ? undefined : parseStrictJson(text);
+  if (!isJsonObject(value)) return invalid("the file is not one strict JSON object");
+  const unknown = findUnknown(value, ["format", "state", "gateway_key", "environment", "operations"]);
+  if (unknown !== undefined) return invalid(unknown);
+  if (value["format"] !== MANIFEST_FORMAT) return invalid("format");
+  const { state, operations: entries } = value;
+  if (!isAbsolute(state)) return invalid("state");
+  const gatewayKey = readGatewayKey(value["gateway_key"]);
+  if (gatewayKey === undefined) return invalid("gateway_key");
+  const environment = readEnvironment(value["environment"]);
+  if (environment === undefined) return invalid("environment");
+  if (!isJsonObject(entries)) return invalid("operations");
+  const operations = new Map<string, Operation>();
+  for (const [name, entry] of Object.entries(entries)) {
+    if (!isActionName(name) || name === STATUS_ACTION) return invalid(`operations/${name}`);
+    const operation = readOperation(entry);
+    if (typeof operation === "string") return invalid(`operations/${name}/${operation}`);
+    operations.set(name, operation);
+  }
+  return { kind: "manifest", manifest: { state, gatewayKey, environment, operations } };
+}
+
+function invalid(at: string): ManifestReading {
+  return { kind: "invalid", at };
+}
+
+/** A text names the member that is wrong. */
+function readOperation(entry: JsonValue): Operation | string {
+  if (!isJsonObject(entry)) return "";
+  const unknown = findUnknown(entry, ["executable", "arguments", "fields", "cwd", "timeout_s", "output_bytes"]);
+  if (unknown !== undefined) return unknown;
+  const { executable, cwd = "/", timeout_s: timeoutS = 30, output_bytes: outputBytes = 65_536 } = entry;
+  if (!isAbsolute(executable) || OPEN_ENDED.includes(baseOf(executable))) return "executable";
+  if (!isAbsolute(cwd)) return "cwd";
+  if (!isWhole(timeoutS, 1, TIMEOUT_S_MAX)) return "timeout_s";
+  if (!isWhole(outputBytes, 0, OUTPUT_BYTES_MAX)) return "output_bytes";
+  const fields = readFields(entry["fields"] ?? {});
+  if (fields === undefined) return "fields";
+  const args = readArguments(entry["arguments"] ?? [], fields);
+  if (args === undefined) return "arguments";
+  const elevated = elevatedOf(executable, args);
+  if (elevated === undefined) return "arguments";
+  return { executable, arguments: args, fields, cwd, timeoutS, outputBytes, elevated };
+}
+
+function readFields(value: JsonValue): ReadonlyMap<string, FieldGrammar> | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const fields = new Map<string, FieldGrammar>();
+  for (const [name, entry] of Object.entries(value)) {
+    const grammar = readFieldGrammar(entry);
+    if (!isFieldName(name) || grammar === undefined) return undefined;
+    fields.set(name, grammar);
+  }
+  return fields;
+}
+
+function readArguments(value: JsonValue, fields: ReadonlyMap<string, FieldGrammar>): readonly Argument[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const args: Argument[] = [];
+  for (const entry of value) {
+    const argument = readArgument(entry, fields);
+    if (argument === undefined) return undefined;
+    args.push(argument);
+  }
+  // A field that reaches nothing would be approved by a person and mean nothing.
+  const used = args.map((argument) => (argument.kind === "literal" ? "" : argument.field));
+  return [...fields.keys()].every((name) => used.includes(name)) ? args : undefined;
+}
+
+function readArgument(entry: JsonValue, fields: ReadonlyMap<string, FieldGrammar>): Argument | undefined {
+  if (typeof entry === "string") return isLiteral(entry) ? { kind: "literal", text: entry } : undefined;
+  if (!isJsonObject(entry)) return undefined;
+  const { field, prefix = "", when_true: text } = entry;
+  const grammar = typeof field === "string" ? fields.get(field) : undefined;
+  if (typeof field !== "string" || grammar === undefined) return undefined;
+  if (text !== undefined) {
+    if (findUnknown(entry, ["field", "when_true"]) !== undefined || grammar.kind !== "boolean") return undefined;
+    return typeof text === "string" && isLiteral(text) ? { kind: "switch", field, text } : undefined;
+  }
+  if (findUnknown(entry, ["field", "prefix"]) !== undefined || typeof prefix !== "string") return undefined;
+  return isLiteral(`x${prefix}`) ? { kind: "field", field, prefix } : undefined;
+}
+
+/** sudo runs exactly one named program without asking: `-n -- /absolute/program`. Null without sudo. */
+function elevatedOf(executable: string, args: readonly Argument[]): string | null | undefined {
+  if (!["sudo", "doas", "pkexec", "run0"].includes(baseOf(executable))) return null;
+  if (baseOf(executable) !== "sudo") return undefined;
+  const [batch, end, target] = args.map((argument) => (argument.kind === "literal" ? argument.text : undefined));
+  if (batch !== "-n" || end !== "--" || !isAbsolute(target) || OPEN_ENDED.includes(baseOf(target))) return undefined;
+  return target;
+}
+
+function readGatewayKey(value: JsonValue | undefined): SshPublicKey | null | undefined {
+  if (value === undefined) return null;
+  return typeof value === "string" ? readSshPublicLine(value) : undefined;
+}
+
+function readEnvironment(value: JsonValue | undefined): Readonly<Record<string, string>> | undefined {
+  if (value === undefined) return defaultEnvironment;
+  if (!isJsonObject(value)) return undefined;
+  const variables: Record<string, string> = {};
+  for (const [name, text] of Object.entries(value)) {
+    if (!VARIABLE.test(name) || typeof text !== "string" || !isLiteral(text)) return undefined;
+    variables[name] = text;
+  }
+  return variables;
+}
+
+function findUnknown(value: JsonObject, known: readonly string[]): string | undefined {
+  return Object.keys(value).find((name) => !known.includes(name));
+}
+
+function isLiteral(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 0x20 || text.charCodeAt(at) > 0x7e) return false;
+  return text.length > 0;
+}
+
+/** Absolute and already in its shortest form, so that what is checked is what is run. */
+function isAbsolute(value: JsonValue | undefined): value is string {
+  if (typeof value !== "string" || !isLiteral(value) || !value.startsWith("/")) return false;
+  return (
+    value === "/" || value.split("/").every((part, at) => (part === "" ? at === 0 : part !== "." && part !== ".."))
+  );
+}
+
+function baseOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
