@@ -41,6 +41,16 @@ export const codes = {
     means: "The body is larger than the route's limit.",
     mend: "Send less. The limit is in the message.",
   },
+  head_too_large: {
+    status: 431,
+    means: "The request line and header fields are larger than the server reads.",
+    mend: "Send fewer or shorter fields.",
+  },
+  request_timed_out: {
+    status: 408,
+    means: "The request did not arrive whole in the time the server waits.",
+    mend: "Send it again on a new connection.",
+  },
   // Requests: JSON
   json_malformed: {
     status: 400,
@@ -163,6 +173,78 @@ export const codes = {
     status: 403,
     means: "The provider redirected somewhere that this call may not go.",
     mend: "The reason is in the message. A person may add the origin to the pack.",
+  },
+  // Action packs
+  pack_malformed: {
+    status: 422,
+    means: "The file is not plain YAML: one document, UTF-8, no directives, no hidden characters.",
+    mend: "Correct the text at the line and column given.",
+  },
+  pack_too_large: {
+    status: 422,
+    means: "The file is larger than a pack may be.",
+    mend: "Split it into several packs.",
+  },
+  pack_duplicate_key: { status: 422, means: "A mapping names a key twice.", mend: "Keep one of them." },
+  pack_alias_refused: {
+    status: 422,
+    means: "The file uses an alias, an anchor or a tag.",
+    mend: "Write the value out where it is meant.",
+  },
+  pack_reference_unknown: {
+    status: 422,
+    means: "An action names another that the pack does not have.",
+    mend: "Define the action, or correct the name.",
+  },
+  pack_reference_unfit: {
+    status: 422,
+    means: "An action names another that cannot serve there.",
+    mend: "The message says which effect and inputs it must have.",
+  },
+  pack_member_unfit: {
+    status: 422,
+    means: "A member does not belong with the others beside it.",
+    mend: "Drop it, or change what it contradicts.",
+  },
+  pack_input_unfit: {
+    status: 422,
+    means: "An input cannot go where the action says.",
+    mend: "The message says what that place can hold.",
+  },
+  pack_header_forbidden: {
+    status: 422,
+    means: "A pack names a header field that is not an action's to set.",
+    mend: "Drop it: host, credentials, framing and hop-by-hop fields belong to the gateway.",
+  },
+  pack_preview_unsafe: {
+    status: 422,
+    means: "A preview could execute: by OPTIONS, by a query flag alone, or by the same request as the write.",
+    mend: "Use the provider's plan endpoint, or a body member mode with const: preview.",
+  },
+  pack_confirm_missing: {
+    status: 422,
+    means: "An action that needs a plan names no read that shows its effect.",
+    mend: "Add confirm with a read action.",
+  },
+  pack_retry_unfit: {
+    status: 422,
+    means: "The retry class does not fit the effect, or lacks an idempotency token.",
+    mend: "Leave retry out for the careful default, or declare the provider's idempotency.",
+  },
+  pack_asks_each_call: {
+    status: 200,
+    means: "A warning: the action may cost without a ceiling, so that every call asks a person.",
+    mend: "Give max_cost_cents where the provider has a fixed or capped price.",
+  },
+  pack_worth_a_look: {
+    status: 200,
+    means: "A warning: unusual enough that a reviewer should look.",
+    mend: "Change it, or leave it if it is what the provider needs.",
+  },
+  header_value_refused: {
+    status: 422,
+    means: "A header value is not one line of printable ASCII.",
+    mend: "Send plain text without line breaks or blanks at its ends.",
   },
   // Things that are not there, or not yours
   not_found: {

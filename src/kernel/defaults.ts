@@ -116,4 +116,11 @@ export const defaults = {
   logSealBusyMs: 1_000,
   logHeartbeatMs: 300_000,
   logInlineFlushMs: 0.25,
+  // Action packs
+  packBytes: 262_144,
+  packDepth: 24,
+  packFindings: 64,
+  jobCreateDeadlineMs: 30_000,
+  jobResultDeadlineMs: 600_000,
+  jobChecks: 30,
 } as const;

@@ -1,0 +1,191 @@
+import { isoTime, type Random } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { Secret } from "../kernel/secret.ts";
+import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
+import { findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
+import type { OpenOperator, VaultPorts } from "./operator.ts";
+import { readSecret } from "./secret-form.ts";
+import { serviceSubkey } from "./service-key.ts";
+import { importSshKey } from "./ssh/import-key.ts";
+import { openStateRoot } from "./state-root.ts";
+import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
+import { signVault } from "./verify.ts";
+
+/**
+ * Changes of credentials. Each makes the next generation of the vault and is signed by an operator: the gateway, which
+ * has the service key but no approver key, can seal bytes but cannot make a vault that binds them.
+ */
+export interface NewCredential {
+  readonly label: string;
+  readonly kind: CredentialKind;
+  readonly boundTo: readonly string[];
+  readonly eachUse: boolean;
+  readonly headerName?: string;
+  readonly secret: Secret;
+  /** For an encrypted private key. */
+  readonly keyPassphrase?: Secret;
+}
+
+export async function addCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  given: NewCredential,
+  { clock, random }: VaultPorts,
+): Promise<Vault> {
+  checkLabel(given.label);
+  if (vault.credentials.some(({ label }) => label === given.label)) {
+    throw new Denied("credential_exists", `The vault already holds ${given.label}: rotate it, or remove it first.`);
+  }
+  if (vault.credentials.length >= defaults.vaultCredentials) {
+    throw new Denied("credential_invalid", `A vault holds at most ${defaults.vaultCredentials} credentials.`);
+  }
+  const boundTo = readBindings(given.kind, given.boundTo);
+  const headerName = readHeaderName(given.kind, given.headerName);
+  const { secret, publicKey } = await readGiven(given.kind, given.secret, given.keyPassphrase);
+  using _wiped = secret;
+  const at = isoTime(clock.wallMs());
+  const binding = {
+    label: given.label,
+    kind: given.kind,
+    version: 1,
+    boundTo,
+    eachUse: given.eachUse,
+    headerName,
+    publicKey,
+  };
+  const entry = {
+    ...binding,
+    disabled: false,
+    createdAt: at,
+    rotatedAt: at,
+    retired: [],
+    sealed: sealEntry(entryKey(vault, operator), vault.vaultId, binding, secret, random),
+  };
+  return withCredentials(vault, operator, [...vault.credentials, entry], vault.notes, clock);
+}
+
+/** A new secret under the same label and binding; the old one is kept as a keyed digest only. */
+export async function rotateCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  given: Pick<NewCredential, "label" | "secret" | "keyPassphrase">,
+  { clock, random }: VaultPorts,
+): Promise<Vault> {
+  const old = findEntry(vault, given.label);
+  const { secret, publicKey } = await readGiven(old.kind, given.secret, given.keyPassphrase);
+  using _wiped = secret;
+  const key = entryKey(vault, operator);
+  using oldSecret = openEntry(key, vault.vaultId, old);
+  using root = openStateRoot(operator.serviceKey, vault);
+  const digestOf = (one: Secret) => retiredDigest(root, vault.vaultId, old.label, one);
+  const retired = [...old.retired, { version: old.version, digest: digestOf(oldSecret) }].slice(-defaults.vaultRetired);
+  if (wasUsedBefore(retired, digestOf(secret))) {
+    throw new Denied("credential_reused", `That is a secret ${old.label} already had. Make a new one at the provider.`);
+  }
+  const binding = { ...old, version: old.version + 1, publicKey };
+  const entry = {
+    ...binding,
+    rotatedAt: isoTime(clock.wallMs()),
+    retired,
+    sealed: sealEntry(key, vault.vaultId, binding, secret, random),
+  };
+  return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
+}
+
+export interface CredentialChange {
+  readonly boundTo?: readonly string[];
+  readonly eachUse?: boolean;
+}
+
+/** Other places or another each-use mark: the secret is sealed again with what it is now bound to. */
+export function rebindCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  label: string,
+  change: CredentialChange,
+  { clock, random }: VaultPorts,
+): Vault {
+  const old = findEntry(vault, label);
+  const key = entryKey(vault, operator);
+  using secret = openEntry(key, vault.vaultId, old);
+  const binding = {
+    ...old,
+    boundTo: change.boundTo === undefined ? old.boundTo : readBindings(old.kind, change.boundTo),
+    eachUse: change.eachUse ?? old.eachUse,
+  };
+  const entry = { ...binding, sealed: sealEntry(key, vault.vaultId, binding, secret, random) };
+  return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
+}
+
+/** Enabling also lifts what the gateway suspended. */
+export function switchCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  label: string,
+  disabled: boolean,
+  { clock }: Pick<VaultPorts, "clock">,
+): Vault {
+  const entry = { ...findEntry(vault, label), disabled };
+  const notes = disabled ? vault.notes : withoutSuspension(vault.notes, label);
+  return withCredentials(vault, operator, replaced(vault, entry), notes, clock);
+}
+
+export function removeCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  label: string,
+  { clock }: Pick<VaultPorts, "clock">,
+): Vault {
+  const gone = findEntry(vault, label);
+  const rest = vault.credentials.filter((entry) => entry !== gone);
+  return withCredentials(vault, operator, rest, withoutSuspension(vault.notes, label), clock);
+}
+
+/** Every secret under another service key, for when someone who knew the old one is no longer an operator. */
+export function resealCredentials(
+  vault: Vault,
+  oldServiceKey: Secret,
+  newServiceKey: Secret,
+  random: Random,
+): readonly CredentialEntry[] {
+  const oldKey = serviceSubkey(oldServiceKey, vault.vaultId, "credentials");
+  const newKey = serviceSubkey(newServiceKey, vault.vaultId, "credentials");
+  return vault.credentials.map((entry) => {
+    using secret = openEntry(oldKey, vault.vaultId, entry);
+    return { ...entry, sealed: sealEntry(newKey, vault.vaultId, entry, secret, random) };
+  });
+}
+
+async function readGiven(
+  kind: CredentialKind,
+  given: Secret,
+  keyPassphrase: Secret | undefined,
+): Promise<{ readonly secret: Secret; readonly publicKey: string | null }> {
+  if (kind !== "ssh") return { secret: readSecret(kind, given), publicKey: null };
+  const { privateKey, publicKey } = await importSshKey(given, keyPassphrase);
+  return { secret: privateKey, publicKey };
+}
+
+function entryKey(vault: Vault, operator: OpenOperator) {
+  return serviceSubkey(operator.serviceKey, vault.vaultId, "credentials");
+}
+
+function replaced(vault: Vault, entry: CredentialEntry): readonly CredentialEntry[] {
+  return vault.credentials.map((one) => (one.label === entry.label ? entry : one));
+}
+
+function withoutSuspension(notes: RuntimeNotes, label: string): RuntimeNotes {
+  const suspended = notes.suspended.filter((one) => one.label !== label);
+  return suspended.length === notes.suspended.length ? notes : { serial: notes.serial + 1, suspended };
+}
+
+function withCredentials(
+  vault: Vault,
+  operator: OpenOperator,
+  credentials: readonly CredentialEntry[],
+  notes: RuntimeNotes,
+  clock: VaultPorts["clock"],
+): Vault {
+  return signVault({ ...vault, credentials }, vault, operator, notes, clock);
+}

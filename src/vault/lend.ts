@@ -1,0 +1,260 @@
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import type { Digest } from "../kernel/canonical-json.ts";
+import { isoTime } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied, Fault } from "../kernel/failure.ts";
+import { Secret } from "../kernel/secret.ts";
+import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
+import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
+import { entryAad, findEntry, refuseEntry } from "./entry.ts";
+import type { HmacLoan, HttpLoan, SshSigner } from "./lent.ts";
+import type { OperatorKeys } from "./lineage.ts";
+import { serviceSubkey, stateSubkey } from "./service-key.ts";
+import { signerFor } from "./ssh/signer.ts";
+import { openStateRoot } from "./state-root.ts";
+import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
+import { checkServiceKey, noteInVault } from "./verify.ts";
+
+/** A credential as lists and cards show it. */
+export interface CredentialSummary {
+  readonly label: string;
+  readonly kind: CredentialKind;
+  readonly version: number;
+  readonly boundTo: readonly string[];
+  readonly eachUse: boolean;
+  readonly state: "enabled" | "disabled" | "suspended";
+  readonly headerName: string | null;
+  readonly publicKey: string | null;
+  readonly createdAt: string;
+  readonly rotatedAt: string;
+  readonly retiredVersions: readonly number[];
+}
+
+/** The open service compartment: lends a secret to the place it is bound to, one send at a time. */
+export interface ServiceVault {
+  readonly vaultId: string;
+  readonly generation: number;
+  readonly manifestHash: Digest;
+  readonly anchor: VaultAnchor;
+  readonly operators: readonly OperatorKeys[];
+  list(): readonly CredentialSummary[];
+  find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
+  lendHttp(label: string, origin: string): HttpLoan;
+  lendSshSigner(label: string, hostKey: string): SshSigner;
+  lendHmac(label: string, pack: string): HmacLoan;
+  /** Takes effect here at once; the returned vault is for the file. Only an operator can lift it. */
+  suspend(label: string, reason: string, wallMs: number): Vault;
+  /** Continues with a newer vault; refuses an older or foreign one and keeps what it has. */
+  reload(vault: Vault): void;
+  deriveStateKey(purpose: string): KeyObject;
+  wipe(): void;
+}
+
+/** Copies the service key; the caller keeps and wipes its own. */
+export function openService(first: Vault, givenKey: Secret): ServiceVault {
+  checkServiceKey(first, givenKey);
+  const serviceKey = givenKey.use((bytes) => Secret.take(Buffer.from(bytes)));
+  let vault = first;
+  let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
+  // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
+  let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: string }>();
+
+  const open = (entry: CredentialEntry): Secret => {
+    if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
+    const known = opened.get(entry.label) ?? {
+      boxKey: boxKeyOf(entryKey, entry.sealed) ?? refuseEntry(entry.label),
+      aad: entryAad(vault.vaultId, entry),
+    };
+    opened.set(entry.label, known);
+    return unsealWith(known.boxKey, known.aad, entry.sealed) ?? refuseEntry(entry.label);
+  };
+
+  const lendable = (label: string, kinds: readonly CredentialKind[], place: string): CredentialEntry => {
+    const entry = findEntry(vault, label);
+    if (!kinds.includes(entry.kind)) {
+      throw new Denied("credential_not_bound", `${label} is a ${entry.kind} credential and cannot be used this way.`);
+    }
+    if (stateOf(vault, entry) !== "enabled") {
+      throw new Denied(
+        "credential_disabled",
+        `${label} is ${stateOf(vault, entry)}. An operator enables it: gw credential enable ${label}.`,
+      );
+    }
+    if (!entry.boundTo.includes(place)) {
+      throw new Denied("credential_not_bound", `${label} is not bound to where the request goes. Nothing was lent.`);
+    }
+    return entry;
+  };
+
+  return {
+    get vaultId() {
+      return vault.vaultId;
+    },
+    get generation() {
+      return vault.generation;
+    },
+    get manifestHash() {
+      return vault.manifestHash;
+    },
+    get anchor() {
+      return anchorOf(vault);
+    },
+    get operators() {
+      return vault.operators;
+    },
+    list: () => summariesOf(vault),
+    find: (label) => {
+      const entry = vault.credentials.find((one) => one.label === label);
+      return entry === undefined ? null : { eachUse: entry.eachUse, disabled: stateOf(vault, entry) !== "enabled" };
+    },
+    lendHttp: (label, origin) => {
+      const entry = lendable(label, ["bearer", "basic", "header"], origin);
+      return httpLoan(entry, open(entry));
+    },
+    lendSshSigner: (label, hostKey) => {
+      const entry = lendable(label, ["ssh"], hostKey);
+      using secret = open(entry);
+      return signerFor(label, secret, entry.publicKey ?? "");
+    },
+    lendHmac: (label, pack) => {
+      const entry = lendable(label, ["hmac"], pack);
+      using secret = open(entry);
+      let key: KeyObject | null = secret.use((bytes) => createSecretKey(bytes));
+      return {
+        label,
+        mac(algorithm, data) {
+          if (key === null) throw new Fault("a loan was used after its release");
+          return createHmac(algorithm, key).update(data).digest();
+        },
+        release() {
+          key = null;
+        },
+      };
+    },
+    suspend: (label, reason, wallMs) => {
+      vault = suspendCredential(vault, serviceKey, label, reason, wallMs);
+      return vault;
+    },
+    reload: (next) => {
+      checkServiceKey(next, serviceKey);
+      checkAnchor(anchorOf(vault), next);
+      vault = next;
+      opened = new Map();
+    },
+    deriveStateKey: (purpose) => {
+      using root = openStateRoot(serviceKey, vault);
+      return stateSubkey(root, vault.vaultId, purpose);
+    },
+    wipe: () => {
+      serviceKey.wipe();
+      entryKey = null;
+      opened = new Map();
+    },
+  };
+}
+
+/** Pure form of `suspend`, for a vault that was read again from its file. */
+export function suspendCredential(
+  vault: Vault,
+  serviceKey: Secret,
+  label: string,
+  reason: string,
+  wallMs: number,
+): Vault {
+  const { version } = findEntry(vault, label);
+  const { suspended, serial } = vault.notes;
+  if (suspended.some((one) => one.label === label && one.version === version)) return vault;
+  const note = { label, version, reason: reason.slice(0, 200).toWellFormed(), at: isoTime(wallMs) };
+  const others = suspended.filter((one) => one.label !== label);
+  return noteInVault(vault, { serial: serial + 1, suspended: [...others, note] }, serviceKey);
+}
+
+export function summariesOf(vault: Vault): readonly CredentialSummary[] {
+  return vault.credentials.map((entry) => {
+    const { label, kind, version, boundTo, eachUse, headerName, publicKey, createdAt, rotatedAt } = entry;
+    const retiredVersions = entry.retired.map((old) => old.version);
+    const state = stateOf(vault, entry);
+    return {
+      label,
+      kind,
+      version,
+      boundTo,
+      eachUse,
+      state,
+      headerName,
+      publicKey,
+      createdAt,
+      rotatedAt,
+      retiredVersions,
+    };
+  });
+}
+
+function stateOf(vault: Vault, { label, version, disabled }: CredentialEntry): CredentialSummary["state"] {
+  if (disabled) return "disabled";
+  const noted = vault.notes.suspended.some((one) => one.label === label && one.version === version);
+  return noted ? "suspended" : "enabled";
+}
+
+function httpLoan(entry: CredentialEntry, secret: Secret): HttpLoan {
+  const header = headerOf(entry, secret);
+  return {
+    label: entry.label,
+    ...header,
+    release() {
+      header.headerValue.wipe();
+      for (const one of header.secrets) one.wipe();
+      secret.wipe();
+    },
+  };
+}
+
+function headerOf(entry: CredentialEntry, secret: Secret): Pick<HttpLoan, "headerName" | "headerValue" | "secrets"> {
+  switch (entry.kind) {
+    case "bearer":
+      return { headerName: "authorization", headerValue: prefixed("Bearer ", secret), secrets: [secret] };
+    case "header":
+      return { headerName: entry.headerName ?? "", headerValue: secret, secrets: [secret] };
+    case "basic":
+      return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
+    case "ssh":
+    case "hmac":
+      throw new Fault("this kind of credential has no header");
+  }
+}
+
+function prefixed(prefix: string, secret: Secret): Secret {
+  return secret.use((bytes) => Secret.take(Buffer.concat([Buffer.from(prefix), bytes])));
+}
+
+function basicValue(secret: Secret): Secret {
+  // Base64 by hand: `toString("base64")` would leave a string in the heap that cannot be wiped.
+  return secret.use((bytes) => Secret.take(base64Bytes(Buffer.from("Basic "), bytes)));
+}
+
+/** The pair and each half long enough to be told from ordinary text. */
+function basicSecrets(secret: Secret): readonly Secret[] {
+  return secret.use((bytes) => {
+    const colon = bytes.indexOf(0x3a);
+    const halves = [bytes.subarray(0, colon), bytes.subarray(colon + 1)];
+    const long = halves.filter((half) => half.length >= defaults.secretBytesMin);
+    return [secret, ...long.map((half) => Secret.take(Buffer.from(half)))];
+  });
+}
+
+const BASE64 = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+const PAD = 0x3d;
+
+function base64Bytes(prefix: Buffer, bytes: Buffer): Buffer {
+  const text = Buffer.alloc(prefix.length + 4 * Math.ceil(bytes.length / 3), PAD);
+  prefix.copy(text);
+  let at = prefix.length;
+  for (let index = 0; index < bytes.length; index += 3) {
+    const [a = 0, b = 0, c = 0] = bytes.subarray(index, index + 3);
+    const digits = [a >> 2, ((a & 3) << 4) | (b >> 4), ((b & 15) << 2) | (c >> 6), c & 63];
+    const used = Math.min(bytes.length - index, 3) + 1;
+    for (const digit of digits.slice(0, used)) text[at++] = BASE64[digit] ?? PAD;
+    at += 4 - used;
+  }
+  return text;
+}

@@ -1,0 +1,33 @@
+import type { Secret } from "../kernel/secret.ts";
+
+/** A credential on loan for one send, already checked against the origin it is bound to. */
+export interface LentCredential {
+  readonly label: string;
+  readonly headerName: string;
+  readonly headerValue: Secret;
+  /** Every secret that must not come back in the response, such as the token inside the header value. */
+  readonly secrets: readonly Secret[];
+}
+
+/** A loan that its borrower ends: `release` wipes every buffer of it. */
+export interface HttpLoan extends LentCredential {
+  release(): void;
+}
+
+/** Signs in the place of a private key that never leaves the vault. */
+export interface SshSigner {
+  readonly label: string;
+  /** The public key as SSH puts it on the wire. */
+  readonly publicKeyBlob: Buffer;
+  readonly algorithm: string;
+  /** The signature blob of RFC 4253; `flags` as in the agent protocol (2: rsa-sha2-256, 4: rsa-sha2-512). */
+  sign(data: Buffer, flags: number): Buffer;
+  release(): void;
+}
+
+/** Checks callbacks with a secret that stays in the vault. */
+export interface HmacLoan {
+  readonly label: string;
+  mac(algorithm: "sha256" | "sha512", data: Buffer): Buffer;
+  release(): void;
+}

@@ -1,0 +1,94 @@
+import type { Brand } from "../../kernel/brand.ts";
+import type { Digest } from "../../kernel/canonical-json.ts";
+import type { KeyId } from "../keys.ts";
+
+/**
+ * Everything that gives power or lowers protection, in one object that an operator signs. The gateway reads it and
+ * obeys; it cannot write it, and a file edited behind our back does not verify.
+ */
+export interface PolicyContent {
+  readonly vaultId: string;
+  /** Grows by one with every signature. */
+  readonly version: number;
+  readonly signedAt: string;
+  readonly signedBy: KeyId;
+  readonly packs: readonly PackTrust[];
+  /** Credentials that ask on every use, beside those marked in the vault. */
+  readonly eachUse: readonly string[];
+  readonly callers: readonly EnrolledCaller[];
+  readonly auditRecipients: readonly AuditRecipient[];
+  readonly ticketIssuers: readonly TicketIssuer[];
+  readonly settings: PolicySettings;
+}
+
+export interface PackTrust {
+  readonly pack: string;
+  readonly digest: Digest;
+}
+
+/** An authority that the operator gives to one program image. */
+export interface EnrolledCaller {
+  readonly imageDigest: Digest;
+  readonly authority: string;
+  readonly enrolledAt: string;
+}
+
+export interface AuditRecipient {
+  readonly name: string;
+  readonly keyId: KeyId;
+  readonly publicKey: Buffer;
+}
+
+export interface TicketIssuer {
+  readonly issuer: string;
+  readonly publicKey: Buffer;
+}
+
+/** Every setting that can lower protection. The safe value of each is in `SAFE_SETTINGS`. */
+export interface PolicySettings {
+  readonly mode: "guard_rail" | "dedicated";
+  /** Off: a new caller's session needs no person. */
+  readonly sessionApproval: boolean;
+  /** Off: `gw watch` approves without a PIN in guard-rail mode. */
+  readonly watchPin: boolean;
+  /** On: a key file or systemd credential may open the service compartment at start. */
+  readonly headlessUnlock: boolean;
+  /** On: agents may connect over loopback TCP, where no process stands behind a connection. */
+  readonly loopbackAgents: boolean;
+  /** On: the callback listener accepts what providers send. */
+  readonly callbacks: boolean;
+  /** On: signed webhooks carry events to outside subscribers. */
+  readonly webhooks: boolean;
+}
+
+export const SAFE_SETTINGS: PolicySettings = {
+  mode: "guard_rail",
+  sessionApproval: true,
+  watchPin: true,
+  headlessUnlock: false,
+  loopbackAgents: false,
+  callbacks: false,
+  webhooks: false,
+};
+
+/** A policy whose signature holds for this vault. Only `verify.ts` makes one. */
+export type Policy = Brand<PolicyContent & { readonly signature: Buffer; readonly digest: Digest }, "Policy">;
+
+/** The settings that stand lower than they could, for cards, status and the threat model. Mode is said apart. */
+export function loweredSettings(settings: PolicySettings): readonly (keyof PolicySettings)[] {
+  const names = Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[];
+  return names.filter((name) => name !== "mode" && settings[name] !== SAFE_SETTINGS[name]);
+}
+
+export function isPackTrusted(policy: PolicyContent, pack: string, digest: Digest): boolean {
+  return policy.packs.some((trust) => trust.pack === pack && trust.digest === digest);
+}
+
+/** The mark in the vault or the one in the policy: either is enough. */
+export function asksEachUse(policy: PolicyContent, label: string, markedInVault: boolean): boolean {
+  return markedInVault || policy.eachUse.includes(label);
+}
+
+export function enrolledAuthority(policy: PolicyContent, imageDigest: Digest): EnrolledCaller | undefined {
+  return policy.callers.find((caller) => caller.imageDigest === imageDigest);
+}

@@ -1,0 +1,49 @@
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import { Secret } from "../kernel/secret.ts";
+import type { CredentialKind } from "./vault.ts";
+
+type TextKind = Exclude<CredentialKind, "ssh">;
+
+/**
+ * Checks a secret at the door, so that none can break a header or be too short to be found in a response, and returns
+ * the bytes to seal. An error never shows a byte of it.
+ */
+export function readSecret(kind: TextKind, given: Secret): Secret {
+  if (given.byteLength > defaults.secretBytes) invalid(`A secret is at most ${defaults.secretBytes} bytes.`);
+  if (given.byteLength < defaults.secretBytesMin) {
+    invalid(
+      `A secret is at least ${defaults.secretBytesMin} bytes: a shorter one could not be found when a provider echoes it.`,
+    );
+  }
+  return given.use((bytes) => Secret.take(readBytes(kind, bytes)));
+}
+
+function readBytes(kind: TextKind, bytes: Buffer): Buffer {
+  switch (kind) {
+    case "bearer":
+      if (bytes.some((byte) => byte < 0x21 || byte > 0x7e)) invalid("A bearer token is visible ASCII without spaces.");
+      return Buffer.from(bytes);
+    case "header":
+      if (bytes.some((byte) => byte < 0x20 || byte > 0x7e) || bytes[0] === 0x20 || bytes.at(-1) === 0x20) {
+        invalid("A header value is printable ASCII without spaces around it.");
+      }
+      return Buffer.from(bytes);
+    case "basic":
+      if (!bytes.includes(0x3a) || bytes.some((byte) => byte < 0x20 || byte === 0x7f)) {
+        invalid("A basic credential is USER:PASSWORD without control characters.");
+      }
+      return Buffer.from(bytes);
+    case "hmac": {
+      // Standard Webhooks writes the key as whsec_ and base64.
+      const prefix = Buffer.from("whsec_");
+      if (!bytes.subarray(0, prefix.length).equals(prefix)) return Buffer.from(bytes);
+      const key = Buffer.from(bytes.subarray(prefix.length).toString("latin1"), "base64");
+      return key.length >= 16 ? key : invalid("The key after whsec_ is not base64 of 16 bytes or more.");
+    }
+  }
+}
+
+function invalid(message: string): never {
+  throw new Denied("credential_invalid", message);
+}

@@ -1,0 +1,89 @@
+import type { Brand } from "../kernel/brand.ts";
+import type { Digest } from "../kernel/canonical-json.ts";
+import type { KdfParameters } from "./kdf.ts";
+import type { KeyId } from "./keys.ts";
+import type { LineageRecord, OperatorKeys } from "./lineage.ts";
+
+/**
+ * The vault as data. Operators' slots and credentials are sealed; everything around them is public, covered by one
+ * manifest that an operator signed, and by a MAC that only a holder of the service key can make.
+ */
+export interface VaultContent {
+  readonly vaultId: string;
+  readonly generation: number;
+  /** The manifest this one follows. */
+  readonly previous: Digest | null;
+  readonly signedAt: string;
+  readonly signedBy: KeyId;
+  readonly lineage: readonly LineageRecord[];
+  readonly slots: readonly OperatorSlot[];
+  /** Root of the keys that guard the state store; it outlives a change of the service key. */
+  readonly stateRoot: Buffer;
+  readonly credentials: readonly CredentialEntry[];
+}
+
+/** What the gateway alone may write: it can take power away, never give it. */
+export interface RuntimeNotes {
+  readonly serial: number;
+  readonly suspended: readonly Suspension[];
+}
+
+export interface Suspension {
+  readonly label: string;
+  readonly version: number;
+  readonly reason: string;
+  readonly at: string;
+}
+
+export interface OperatorSlot {
+  readonly name: string;
+  readonly keyId: KeyId;
+  readonly kdf: KdfParameters;
+  readonly compartment: Buffer;
+  readonly serviceKey: Buffer;
+}
+
+export type CredentialKind = "bearer" | "basic" | "header" | "ssh" | "hmac";
+export const CREDENTIAL_KINDS = [
+  "bearer",
+  "basic",
+  "header",
+  "ssh",
+  "hmac",
+] as const satisfies readonly CredentialKind[];
+
+export interface CredentialEntry {
+  readonly label: string;
+  readonly kind: CredentialKind;
+  readonly version: number;
+  /** Origins for the HTTP kinds, host keys for ssh, pack names for hmac. Nothing else may use the secret. */
+  readonly boundTo: readonly string[];
+  readonly eachUse: boolean;
+  readonly disabled: boolean;
+  /** The header that carries the secret; null where the kind decides. */
+  readonly headerName: string | null;
+  /** `type base64` of an ssh key; null for the other kinds. */
+  readonly publicKey: string | null;
+  readonly createdAt: string;
+  readonly rotatedAt: string;
+  /** Keyed digests of earlier secrets, to know one again; never a secret. */
+  readonly retired: readonly RetiredSecret[];
+  readonly sealed: Buffer;
+}
+
+export interface RetiredSecret {
+  readonly version: number;
+  readonly digest: Buffer;
+}
+
+/** A vault whose lineage, manifest signature and shape hold. Only `verify.ts` makes one. */
+export type Vault = Brand<
+  VaultContent & {
+    readonly signature: Buffer;
+    readonly manifestHash: Digest;
+    readonly operators: readonly OperatorKeys[];
+    readonly notes: RuntimeNotes;
+    readonly serviceMac: Buffer;
+  },
+  "Vault"
+>;
