@@ -1,0 +1,41 @@
+import { type Code, codes } from "../../kernel/codes.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
+
+/** The little of a socket that is needed to say goodbye. */
+export interface ErrorSocket {
+  readonly writable: boolean;
+  readonly bytesWritten: number;
+  end(text: string): unknown;
+  destroy(): unknown;
+}
+
+const codeOf: Readonly<Record<string, Code>> = {
+  HPE_HEADER_OVERFLOW: "head_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "request_timed_out",
+};
+
+/**
+ * For a server's `clientError`: bytes that never became a request get the same envelope as everything else, then the
+ * connection ends. When a reply is already under way nothing may be added to it.
+ */
+export function createClientErrorHandler(correlationId: () => string): (error: Error, socket: ErrorSocket) => void {
+  return (error, socket) => {
+    if (!socket.writable || socket.bytesWritten > 0) {
+      socket.destroy();
+      return;
+    }
+    const reason: unknown = "code" in error ? error.code : undefined;
+    const code = (typeof reason === "string" ? codeOf[reason] : undefined) ?? "framing_invalid";
+    const problem = problemOf(new Denied(code, codes[code].means), correlationId());
+    const body = JSON.stringify(problem);
+    const head = [
+      `HTTP/1.1 ${problem.status} Refused`,
+      `content-type: ${PROBLEM_MEDIA_TYPE}`,
+      "cache-control: no-store",
+      `content-length: ${Buffer.byteLength(body)}`,
+      "connection: close",
+    ];
+    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  };
+}

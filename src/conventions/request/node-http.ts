@@ -1,0 +1,108 @@
+/** The skin for node:http: a request listener over bound routes. Nothing is parsed here that the pipeline does not parse. */
+import { Denied } from "../../kernel/failure.ts";
+import type { OpenFile } from "./multipart/part.ts";
+import { type IncomingBody, readBody } from "./read-body.ts";
+import { recordRefusal } from "./record.ts";
+import {
+  asDenied,
+  type BoundRoute,
+  conclude,
+  type Exchange,
+  type Observers,
+  problemReply,
+  type Reply,
+} from "./serve.ts";
+import { matchPath, splitTarget } from "./target.ts";
+
+/** What is used of IncomingMessage and ServerResponse. */
+export interface IncomingRequest extends IncomingBody {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly rawHeaders: readonly string[];
+}
+
+export interface OutgoingReply {
+  readonly headersSent: boolean;
+  writeHead(status: number, headers: Record<string, string | number>): unknown;
+  end(body: string): unknown;
+}
+
+export interface ListenerOptions<Incoming extends IncomingRequest> extends Observers {
+  readonly routes: readonly BoundRoute[];
+  /** Who is calling, as the connection proves it; throws Denied when nobody can be named. */
+  principalOf(request: Incoming): string | Promise<string>;
+  correlationId(): string;
+  readonly openFile?: OpenFile;
+}
+
+export function createRequestListener<Incoming extends IncomingRequest>(
+  options: ListenerOptions<Incoming>,
+): (request: Incoming, response: OutgoingReply) => void {
+  return (request, response) => {
+    const correlationId = options.correlationId();
+    answer(options, request, correlationId).then(
+      (reply) => send(request, response, reply),
+      (error) => {
+        const reply = problemReply(asDenied(error, correlationId, options), correlationId);
+        send(request, response, reply);
+      },
+    );
+  };
+}
+
+async function answer<Incoming extends IncomingRequest>(
+  options: ListenerOptions<Incoming>,
+  request: Incoming,
+  correlationId: string,
+): Promise<Reply> {
+  const { method = "", url = "", rawHeaders } = request;
+  const found = findRoute(options.routes, method, url);
+  if (found.kind === "none") return problemReply(found.denied, correlationId, found.headers);
+  const { bound } = found;
+  const principal = await options.principalOf(request);
+  let exchange: Exchange;
+  try {
+    exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile);
+  } catch (error) {
+    const denied = asDenied(error, correlationId, options);
+    await options.onRecord(recordRefusal(bound.route.endpoint, principal, denied));
+    return problemReply(denied, correlationId);
+  }
+  return conclude(bound, principal, correlationId, options, async () => {
+    await readBody(request, exchange.intake);
+    return exchange.conclude(principal, request.rawTrailers);
+  });
+}
+
+type Found =
+  | { readonly kind: "route"; readonly bound: BoundRoute }
+  | { readonly kind: "none"; readonly denied: Denied; readonly headers: Reply["headers"] };
+
+function findRoute(routes: readonly BoundRoute[], method: string, url: string): Found {
+  const allowed: string[] = [];
+  try {
+    const { path } = splitTarget(url);
+    for (const bound of routes) {
+      if (matchPath(bound.route.template, path) === undefined) continue;
+      if (bound.route.method === method) return { kind: "route", bound };
+      allowed.push(bound.route.method);
+    }
+  } catch (error) {
+    if (error instanceof Denied) return { kind: "none", denied: error, headers: {} };
+    throw error;
+  }
+  if (allowed.length === 0) {
+    return { kind: "none", denied: new Denied("not_found", "there is nothing at this path"), headers: {} };
+  }
+  const denied = new Denied("method_not_allowed", `this path answers ${allowed.join(", ")}`);
+  return { kind: "none", denied, headers: { allow: allowed.join(", ") } };
+}
+
+function send(request: IncomingBody, response: OutgoingReply, reply: Reply): void {
+  if (response.headersSent) return;
+  const length = { "content-length": Buffer.byteLength(reply.body) };
+  // A body that was not read to its end must not be taken for the next request on this connection.
+  const close = request.complete ? {} : { connection: "close" };
+  response.writeHead(reply.status, { ...reply.headers, ...length, ...close });
+  response.end(reply.body);
+}

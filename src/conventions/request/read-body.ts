@@ -1,0 +1,50 @@
+import { Denied } from "../../kernel/failure.ts";
+import type { Intake } from "./pipeline.ts";
+
+/** The little of node:http's IncomingMessage that is needed, so that this room imports no network module. */
+export interface IncomingBody {
+  readonly complete: boolean;
+  readonly rawTrailers: readonly string[];
+  on(event: "data", listener: (chunk: Buffer) => void): unknown;
+  on(event: "end" | "close", listener: () => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "data", listener: (chunk: Buffer) => void): unknown;
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/** Feeds an intake as bytes arrive and stops at its first refusal: what follows is never read. */
+export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "push" | "abort">): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let settled = false;
+    const fail = (error: unknown): void => {
+      if (settled) return;
+      settled = true;
+      source.off("data", onData);
+      source.pause();
+      intake.abort();
+      reject(error);
+    };
+    const cutOff = (): void => fail(new Denied("framing_invalid", "the body ended before it was whole"));
+    const onData = (chunk: Buffer): void => {
+      if (settled) return;
+      try {
+        const wait = intake.push(chunk);
+        if (wait === undefined) return;
+        source.pause();
+        wait.then(() => source.resume(), fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    source.on("data", onData);
+    source.on("end", () => {
+      if (settled) return;
+      if (!source.complete) return cutOff();
+      settled = true;
+      resolve();
+    });
+    source.on("close", cutOff);
+    source.on("error", cutOff);
+  });
+}
