@@ -20,15 +20,7 @@ const PIDFS_MAGIC = 0x50494446;
 const POLLIN = 1;
 
 export function readPeer(socket: number): Peer {
-  const libc = loadLibc();
-  const credentials = Buffer.alloc(12);
-  const length = Buffer.alloc(4);
-  length.writeInt32LE(credentials.length);
-  if (libc.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, credentials, length) < 0) {
-    throw new Denied("caller_unknown", `the socket has no peer credentials (${nameErrno(lastErrno())})`);
-  }
-  const pid = credentials.readInt32LE(0);
-  const uid = credentials.readUInt32LE(4);
+  const { pid, uid } = readCredentials(socket);
   // The kernel says 0 for a process outside our pid namespace: there is nobody we could look at.
   if (pid <= 0) throw new Denied("caller_unknown", "the peer is outside this machine's view of processes (pid 0)");
   const { pidfd, durable } = openPidfd(socket, pid);
@@ -40,6 +32,17 @@ export function readPeer(socket: number): Peer {
     closeSync(pidfd);
     throw error;
   }
+}
+
+/** What the kernel noted at connect. The pid is 0 for a process that this pid namespace does not contain. */
+export function readCredentials(socket: number): { readonly pid: number; readonly uid: number } {
+  const credentials = Buffer.alloc(12);
+  const length = Buffer.alloc(4);
+  length.writeInt32LE(credentials.length);
+  if (loadLibc().getsockopt(socket, SOL_SOCKET, SO_PEERCRED, credentials, length) < 0) {
+    throw new Denied("caller_unknown", `the socket has no peer credentials (${nameErrno(lastErrno())})`);
+  }
+  return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
 
 /** True until every thread of the process has exited. */

@@ -1,0 +1,120 @@
+import { chmodSync, closeSync, rmSync } from "node:fs";
+import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
+import { Denied, Fault } from "../../../kernel/failure.ts";
+import { VerifiedConnection } from "./connection.ts";
+import { createCredentialReader } from "./credential-reader.ts";
+import { errnos, lastErrno, loadLibc, nameErrno } from "./libc.ts";
+import { readCredentials } from "./peer.ts";
+import { createReactor, EPOLLIN, type Reactor } from "./reactor.ts";
+
+export interface VerifiedListenerOptions {
+  readonly path: string;
+  /** Of the socket file, such as 0o600. It is set before anybody can connect. */
+  readonly mode: number;
+  readonly callers: CallerPlatform;
+  readonly reactor?: Reactor;
+  /** Identification has begun when this is called; no byte of the connection has been read yet. */
+  accept(connection: VerifiedConnection, caller: Promise<LiveCaller>): void;
+}
+
+export interface VerifiedListener {
+  readonly connections: ReadonlySet<VerifiedConnection>;
+  /** Stops accepting and removes the socket file. Open connections go on until they are closed. */
+  close(): void;
+}
+
+const AF_UNIX = 1;
+const SOCK_STREAM = 1;
+const SOCK_NONBLOCK = 0o4000;
+const SOCK_CLOEXEC = 0o2000000;
+const SOL_SOCKET = 1;
+const SO_PASSCRED = 16;
+const BACKLOG = 511;
+const PATH_BYTES = 108;
+const BATCH = 64;
+const EXHAUSTED_PAUSE_MS = 100;
+
+/** Listens on a local socket and asks the kernel for the writer of every byte. */
+export function listenVerified(options: VerifiedListenerOptions): VerifiedListener {
+  const libc = loadLibc();
+  const reactor = options.reactor ?? createReactor();
+  const read = createCredentialReader();
+  const connections = new Set<VerifiedConnection>();
+  const one = Buffer.from([1, 0, 0, 0]);
+  const listening = openListener(options.path, options.mode);
+  let paused: NodeJS.Timeout | undefined;
+  const watch = reactor.watch(listening, { events: EPOLLIN, holds: true }, acceptSome);
+  let closed = false;
+
+  return {
+    connections,
+    close() {
+      if (closed) return;
+      closed = true;
+      clearTimeout(paused);
+      watch.stop();
+      closeSync(listening);
+      rmSync(options.path, { force: true });
+    },
+  };
+
+  function acceptSome(): void {
+    for (let count = 0; count < BATCH && !closed; count++) {
+      const fd = libc.accept4(listening, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd < 0) {
+        const errno = lastErrno();
+        // Out of descriptors: what waits stays in the queue until some of ours are closed.
+        if (errno === errnos["EMFILE"] || errno === errnos["ENFILE"]) pause();
+        return;
+      }
+      // Newer kernels have it from the listening socket; on older ones this closes the window as early as can be.
+      libc.setsockopt(fd, SOL_SOCKET, SO_PASSCRED, one, one.length);
+      admit(fd);
+    }
+  }
+
+  function admit(fd: number): void {
+    let connection: VerifiedConnection;
+    try {
+      connection = new VerifiedConnection(fd, readCredentials(fd).pid, reactor, read);
+    } catch (error) {
+      closeSync(fd);
+      if (error instanceof Denied) return;
+      throw error;
+    }
+    connections.add(connection);
+    connection.once("close", () => connections.delete(connection));
+    const caller = options.callers.identify(fd);
+    // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
+    caller.catch(() => undefined);
+    options.accept(connection, caller);
+  }
+
+  function pause(): void {
+    watch.change({ events: 0, holds: true });
+    paused = setTimeout(() => watch.change({ events: EPOLLIN, holds: true }), EXHAUSTED_PAUSE_MS);
+  }
+
+  function openListener(path: string, mode: number): number {
+    const address = Buffer.alloc(2 + PATH_BYTES);
+    address.writeUInt16LE(AF_UNIX, 0);
+    if (Buffer.byteLength(path) >= PATH_BYTES) throw new Fault(`the socket path is too long: ${path}`);
+    address.write(path, 2);
+    const fd = libc.socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) throw failed("socket", path);
+    try {
+      if (libc.setsockopt(fd, SOL_SOCKET, SO_PASSCRED, one, one.length) < 0) throw failed("SO_PASSCRED", path);
+      if (libc.bind(fd, address, address.length) < 0) throw failed("bind", path);
+      chmodSync(path, mode);
+      if (libc.listen(fd, BACKLOG) < 0) throw failed("listen", path);
+      return fd;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+}
+
+function failed(what: string, path: string): Fault {
+  return new Fault(`cannot listen on ${path}: ${what} failed with ${nameErrno(lastErrno())}`);
+}
