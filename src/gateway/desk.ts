@@ -1,3 +1,4 @@
+import type { NewEvent } from "../audit/event.ts";
 import { type Card, digestCard } from "../conventions/approval/card.ts";
 import {
   type DecisionStatement,
@@ -7,9 +8,17 @@ import {
   type Verified,
   verifyStatement,
 } from "../conventions/approval/decision.ts";
-import { addCoolDown, type CardPlace, type CoolDowns, coolDownKey, isCoolingDown, mayOpen, mayWait, pickNext } from "../conventions/approval/queue.ts";
+import {
+  addCoolDown,
+  type CardPlace,
+  type CoolDowns,
+  coolDownKey,
+  isCoolingDown,
+  mayOpen,
+  mayWait,
+  pickNext,
+} from "../conventions/approval/queue.ts";
 import { type ApprovalState, type ApprovalTrigger, codeOfState, stepApproval } from "../conventions/approval/state.ts";
-import type { NewEvent } from "../audit/event.ts";
 import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
@@ -115,7 +124,12 @@ export function createDesk(ports: DeskPorts): Desk {
 
   function moveLine(): void {
     const places = waiting().map((entry) => ({ ...entry.question, entry }));
-    for (const { entry } of pickNext(open().map(({ question }) => question), places, limits)) show(entry);
+    for (const { entry } of pickNext(
+      open().map(({ question }) => question),
+      places,
+      limits,
+    ))
+      show(entry);
   }
 
   function show(entry: Entry): void {
@@ -179,7 +193,12 @@ export function createDesk(ports: DeskPorts): Desk {
     }
   }
 
-  async function settleWithout(entry: Entry, trigger: "time_passed" | "withdrawn", reason: string | null, event: NewEvent): Promise<void> {
+  async function settleWithout(
+    entry: Entry,
+    trigger: "time_passed" | "withdrawn",
+    reason: string | null,
+    event: NewEvent,
+  ): Promise<void> {
     const resolvers = entry.resolvers;
     try {
       await finish(entry, trigger, "observation", { decidedBy: null, reason }, event);
@@ -197,10 +216,20 @@ export function createDesk(ports: DeskPorts): Desk {
     ask(question) {
       const cooling = coolDownKey(question.uid, question.askDigest);
       if (isCoolingDown(coolDowns, cooling, clock.bootMs())) {
-        throw new Denied("approval_cooling_down", "A person denied exactly this a moment ago; it is not asked again yet.");
+        throw new Denied(
+          "approval_cooling_down",
+          "A person denied exactly this a moment ago; it is not asked again yet.",
+        );
       }
       const places = waiting().map((entry) => entry.question);
-      if (!mayOpen(open().map((entry) => entry.question), question, limits) && !mayWait(places, question, limits)) {
+      if (
+        !mayOpen(
+          open().map((entry) => entry.question),
+          question,
+          limits,
+        ) &&
+        !mayWait(places, question, limits)
+      ) {
         throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
       }
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
@@ -215,7 +244,9 @@ export function createDesk(ports: DeskPorts): Desk {
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
       const entry = enter(question, [...old.resolvers.splice(0), resolve]);
       const event = { ...envelope("approval_withdrawn"), ...links(old.approval), reason: "superseded" };
-      void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, event).catch(() => undefined);
+      void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, event).catch(
+        () => undefined,
+      );
       moveLine();
       return { approvalId: entry.approval.approvalId, answer: promise };
     },
@@ -232,12 +263,24 @@ export function createDesk(ports: DeskPorts): Desk {
         const change = { decidedBy: statement.operator, reason: statement.reason };
         const resolvers = entry.resolvers;
         if (statement.decision === "approve") {
-          await finish(entry, "operator_approved", "signature", change, decisionEvent("approval_approved", entry, signed));
+          await finish(
+            entry,
+            "operator_approved",
+            "signature",
+            change,
+            decisionEvent("approval_approved", entry, signed),
+          );
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
           const cooling = coolDownKey(entry.question.uid, entry.question.askDigest);
           const nowMs = clock.bootMs();
-          coolDowns = addCoolDown(coolDowns, cooling, nowMs + defaults.denialCoolDownMs, nowMs, defaults.coolDownsRemembered);
+          coolDowns = addCoolDown(
+            coolDowns,
+            cooling,
+            nowMs + defaults.denialCoolDownMs,
+            nowMs,
+            defaults.coolDownsRemembered,
+          );
           const reason = statement.reason ?? "no reason given";
           await finish(entry, "operator_denied", "signature", change, {
             ...decisionEvent("approval_denied", entry, signed),

@@ -1,5 +1,5 @@
 import type { BoundAction } from "../conventions/action/bind.ts";
-import { hasSideEffect, type ActionDefinition, type Pack } from "../conventions/action/pack.ts";
+import { type ActionDefinition, hasSideEffect, type Pack } from "../conventions/action/pack.ts";
 import type { ActionReach } from "../conventions/scope/scope.ts";
 import type { JsonObject } from "../kernel/json.ts";
 

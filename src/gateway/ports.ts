@@ -1,4 +1,5 @@
-import type { IntentReceipt, NewEvent } from "../audit/event.ts";
+import type { NewEvent } from "../audit/event.ts";
+import type { IntentReceipt } from "../audit/receipt.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -40,7 +41,7 @@ export interface HttpTransport {
 export interface AuditSink {
   /** Resolves when the events are durable on disk. Any failure stops the gateway from sending. */
   append(events: readonly NewEvent[]): Promise<IntentReceipt>;
-  head(): { readonly frame: bigint; readonly link: string };
+  head(): { readonly frame: number; readonly link: string };
 }
 
 /** The service compartment of the vault, open. It lends; it never shows. */

@@ -31,7 +31,12 @@ export function requestFields(outbound: Outbound, correlationId: string, decisio
 export function budgetFields(
   budget: RunBudget,
   call: { readonly action: string; readonly channel: "http" | "ssh"; readonly sideEffect: boolean },
-  rest: { readonly attempt: number; readonly outcome: string; readonly reason: string | null; readonly elapsedMs: number },
+  rest: {
+    readonly attempt: number;
+    readonly outcome: string;
+    readonly reason: string | null;
+    readonly elapsedMs: number;
+  },
 ) {
   return {
     run_id: budget.runId,

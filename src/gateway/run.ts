@@ -27,6 +27,8 @@ export interface Admission {
   readonly approvalId: ApprovalId;
   readonly callerKey: string;
   readonly session: Promise<Session>;
+  /** A call's own question already stands on the same card. */
+  readonly merged?: true;
 }
 
 /** The approval that ties one run to one live caller. */

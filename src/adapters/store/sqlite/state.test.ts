@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { createSecretKey, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, test } from "node:test";
+import type { StateRow } from "../../../gateway/ports.ts";
+import { openStateStore } from "./state.ts";
+
+const random = { bytes: randomBytes };
+const key = createSecretKey(randomBytes(32));
+let folder = "";
+let path = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "gw-state-"));
+  path = join(folder, "state.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function row(id: string, state: string, body: StateRow["body"] = { used: 1 }): StateRow {
+  return { table: "runs", id, runId: id, state, body };
+}
+
+test("rows of one turn share a transaction, and a row written twice is written once", async () => {
+  const store = await openStateStore(path, key, random);
+  await Promise.all([
+    store.commit([row("a", "open", { used: 1 })], "process"),
+    store.commit([row("a", "open", { used: 2 }), row("b", "pending")], "power"),
+  ]);
+  assert.deepEqual(store.load("runs", "open"), [row("a", "open", { used: 2 })]);
+  assert.deepEqual(store.load("runs", "pending"), [row("b", "pending")]);
+  await store.close();
+});
+
+test("rows survive a close and open with the same key", async () => {
+  const first = await openStateStore(path, key, random);
+  await first.commit([row("a", "open")], "power");
+  await first.close();
+  const second = await openStateStore(path, key, random);
+  assert.deepEqual(second.load("runs", "open"), [row("a", "open")]);
+  await second.close();
+});
+
+test("what a row says is not in the file", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open", { purpose: "find-me-if-you-can" })], "power");
+  await store.close();
+  const file = new DatabaseSync(path);
+  const sealed = file.prepare("select sealed from runs").get()?.["sealed"];
+  assert.ok(sealed instanceof Uint8Array && !Buffer.from(sealed).includes("find-me"));
+  file.close();
+});
+
+test("a row that was changed, moved, relabelled or made elsewhere comes back as tampered", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open", { used: 9 }), row("b", "open"), row("c", "ended"), row("d", "open")], "power");
+  await store.close();
+  const file = new DatabaseSync(path);
+  file.exec("update runs set sealed = (select sealed from runs where id = 'a') where id = 'b'");
+  file.exec("update runs set state = 'open' where id = 'c'");
+  file.exec("update runs set sealed = zeroblob(60) where id = 'd'");
+  file.close();
+  const again = await openStateStore(path, key, random);
+  assert.deepEqual(again.load("runs", "open"), [
+    row("a", "open", { used: 9 }),
+    { tampered: "b" },
+    { tampered: "c" },
+    { tampered: "d" },
+  ]);
+  await again.close();
+  const stranger = await openStateStore(path, createSecretKey(randomBytes(32)), random);
+  assert.ok(stranger.load("runs", "open").every((found) => "tampered" in found));
+  await stranger.close();
+});
+
+test("a commit that fails rejects everyone who waited for it", async () => {
+  const store = await openStateStore(path, key, random);
+  const other = new DatabaseSync(path);
+  other.exec("drop table runs");
+  other.close();
+  const results = await Promise.allSettled([
+    store.commit([row("a", "open")], "process"),
+    store.commit([row("b", "open")], "process"),
+  ]);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  await store.close();
+});

@@ -1,0 +1,104 @@
+import type { Card, CardAsks, CardCall } from "../conventions/approval/card.ts";
+import { limitsRecord } from "../conventions/budget/record.ts";
+import { authorityLine } from "../conventions/caller/authority.ts";
+import { encodeCaller, encodeCallerContext } from "../conventions/caller/evidence.ts";
+import { type Scope, scopeRecord } from "../conventions/scope/scope.ts";
+import { digestJson } from "../kernel/canonical-json.ts";
+import type { CallId } from "../kernel/ids.ts";
+import type { Core } from "./core.ts";
+import type { Question } from "./desk.ts";
+import type { Outbound } from "./outbound.ts";
+import type { LiveCaller } from "./ports.ts";
+import type { Run } from "./run.ts";
+
+export interface CallAsked {
+  readonly callId: CallId;
+  readonly outbound: Outbound;
+  /** The URL as it will be sent; a redirect card names the new one. */
+  readonly target: string;
+  readonly because: readonly string[];
+}
+
+/** A question for a person, with the card that will be shown and signed. */
+export function writeQuestion(
+  core: Core,
+  asked: {
+    readonly mode: Question["mode"];
+    readonly run: Run;
+    readonly caller: LiveCaller;
+    readonly scope: Scope | null;
+    readonly call: CallAsked | null;
+  },
+): Question {
+  const { mode, run, caller, scope, call } = asked;
+  const shownCall = call === null ? null : cardCall(call);
+  const budget = limitsRecord(run.budget.limits);
+  return {
+    mode,
+    callerKey: caller.key,
+    uid: caller.uid,
+    runId: run.id,
+    callId: call?.callId ?? null,
+    action: call?.outbound.action ?? null,
+    deadlineBootMs: run.budget.deadlineBootMs,
+    askDigest: digestJson({
+      mode,
+      scope: scope === null ? null : scopeRecord(scope),
+      budget: scope === null ? null : budget,
+      request: call === null ? null : { digest: call.outbound.requestDigest, target: call.target },
+    }),
+    writeCard: (approval_id, created_at, expires_at): Card => ({
+      format: "gw.card/v1",
+      approval_id,
+      asks: asksOf(mode, scope, call),
+      created_at,
+      expires_at,
+      authority: authorityLine(caller.evidence),
+      mode: core.posture().mode,
+      caller: encodeCaller(caller.evidence),
+      context: encodeCallerContext(caller.evidence),
+      run: { run_id: run.id, purpose_claimed: run.purpose, budget, deadline_at: run.budget.deadlineAt },
+      scope: scope === null ? null : scopeRecord(scope),
+      call: shownCall,
+      notes: notesOf(mode, caller),
+      if_unanswered: "the question expires, nothing is sent, and the agent is told so",
+    }),
+  };
+}
+
+function asksOf(mode: Question["mode"], scope: Scope | null, call: CallAsked | null): CardAsks {
+  if (mode === "redirect") return "redirect";
+  if (scope === null) return "call";
+  return call === null ? "session" : "session_and_call";
+}
+
+function notesOf(mode: Question["mode"], caller: LiveCaller): readonly string[] {
+  const notes: string[] = [];
+  if (mode === "join") notes.push("this process asks to join a run that another process opened");
+  if (mode === "redirect")
+    notes.push("the provider answered with a redirect to another host; the credential stays behind");
+  if (caller.evidence.namespaces !== "own") {
+    notes.push("the caller lives in another namespace (a container), so all of it counts as one caller");
+  }
+  if (caller.binding === "connection") {
+    notes.push("nothing durable binds this caller, so the approval ends with its connection");
+  }
+  return notes;
+}
+
+function cardCall({ callId, outbound, target, because }: CallAsked): CardCall {
+  const { action } = outbound.definition;
+  return {
+    call_id: callId,
+    action: outbound.action,
+    effect: action.effect,
+    channel: outbound.channel,
+    method: outbound.method,
+    target,
+    credential: outbound.credential,
+    arguments: outbound.shownArguments,
+    request_digest: outbound.requestDigest,
+    maximum_cents: action.maxCostCents ?? (action.asksEachCall ? null : 0),
+    because,
+  };
+}

@@ -1,0 +1,40 @@
+import type { Now } from "../conventions/budget/budget.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { Book } from "./book.ts";
+import type { Desk } from "./desk.ts";
+import type { Ledger } from "./ledger.ts";
+import type { PackBook } from "./outbound.ts";
+import type { Credentials, Ports } from "./ports.ts";
+import type { Envelope } from "./record.ts";
+
+/** What the operator signed that the gateway must know while it works. */
+export interface Posture {
+  readonly mode: "guard-rail" | "dedicated";
+  /** Off only in signed policy; every call then says so in the log. */
+  readonly sessionApproval: boolean;
+}
+
+/** What every step of a call works with. */
+export interface Core {
+  readonly ports: Ports;
+  readonly book: Book;
+  readonly desk: Desk;
+  readonly ledger: Ledger;
+  readonly envelope: Envelope;
+  packs(): PackBook;
+  posture(): Posture;
+  /** Null while locked. */
+  credentials(): Credentials | null;
+}
+
+export function now({ ports: { clock } }: Core): Now {
+  return { wallMs: clock.wallMs(), bootMs: clock.bootMs(), bootId: clock.bootId() };
+}
+
+export function requireUnlocked(core: Core): Credentials {
+  const credentials = core.credentials();
+  if (credentials === null) {
+    throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+  }
+  return credentials;
+}

@@ -1,0 +1,128 @@
+import type { CallResult } from "../conventions/outcome/result.ts";
+import { isoTime } from "../kernel/clock.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { CallId } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { bindCall, requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./admit.ts";
+import { type Authorization, authorizedByCard, authorizedBySession } from "./authorize.ts";
+import { writeQuestion } from "./cards.ts";
+import type { Core } from "./core.ts";
+import type { DenialRecorder } from "./denials.ts";
+import { followThrough } from "./follow.ts";
+import { type Outbound, reasonsToAsk } from "./outbound.ts";
+import type { LiveCaller } from "./ports.ts";
+import { httpRequestOf } from "./request.ts";
+import type { Call, Run, Session } from "./run.ts";
+import { mergeIntoAdmission, requestSession } from "./sessions.ts";
+
+export interface CallRequest {
+  readonly action: string;
+  readonly input: JsonObject;
+}
+
+/** Starts the way of a call. The answer is kept with the call, so that whoever asked can come back for it. */
+export function startCall(
+  core: Core,
+  denials: DenialRecorder,
+  caller: LiveCaller,
+  run: Run,
+  request: CallRequest,
+): Call {
+  const id = core.ports.ids.next("call");
+  const call: { -readonly [Member in keyof Call]: Call[Member] } = {
+    id,
+    runId: run.id,
+    callerKey: caller.key,
+    action: request.action,
+    createdAt: isoTime(core.ports.clock.wallMs()),
+    state: "pending",
+    approvalId: null,
+    done: Promise.resolve() as never,
+  };
+  call.done = dispatch(core, caller, run, request, call).then(
+    (result) => {
+      call.state = "done";
+      return result;
+    },
+    async (error: unknown) => {
+      call.state = "denied";
+      if (error instanceof Denied) {
+        await denials.record(error, { caller, runId: run.id, callId: id, action: request.action });
+      }
+      throw error;
+    },
+  );
+  call.done.catch(() => undefined);
+  core.book.addCall(call);
+  return call;
+}
+
+/** The way of a call, in the order of the specification. Each step adds evidence or refuses; none is skipped. */
+async function dispatch(
+  core: Core,
+  caller: LiveCaller,
+  run: Run,
+  request: CallRequest,
+  call: Call,
+): Promise<CallResult> {
+  requireLiveCaller(caller);
+  const outbound = bindCall(core, request.action, request.input);
+  requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
+  const credential = requireCredential(core, outbound);
+  requireFit(core, run, outbound);
+  const { session, authorization } = await authorize(core, caller, run, outbound, credential.eachUse, call);
+  requireStanding(core, run, session);
+  requireScope(session.scope, outbound);
+  call.state = "sending";
+  return followThrough(core, {
+    run,
+    session,
+    callId: call.id,
+    outbound,
+    authorization,
+    request: httpRequestOf(core, outbound, call.id),
+    credential: outbound.credential,
+  });
+}
+
+/** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */
+async function authorize(
+  core: Core,
+  caller: LiveCaller,
+  run: Run,
+  outbound: Outbound,
+  eachUse: boolean,
+  call: Call,
+): Promise<{ readonly session: Session; readonly authorization: Authorization }> {
+  const because = reasonsToAsk(outbound.definition.action, eachUse);
+  const asked = { callId: call.id as CallId, outbound, target: targetOf(outbound), because };
+  if (because.length > 0) {
+    const merged = mergeIntoAdmission(core, run, caller, asked);
+    if (merged !== null) {
+      call.approvalId = run.admission?.approvalId ?? null;
+      const decision = await merged;
+      const session = await joinSession(core, caller, run);
+      return { session, authorization: authorizedByCard(decision) };
+    }
+  }
+  const session = await joinSession(core, caller, run);
+  if (because.length === 0) return { session, authorization: authorizedBySession(session) };
+  const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
+  call.approvalId = ask.approvalId;
+  return { session, authorization: authorizedByCard(await ask.answer) };
+}
+
+/** The caller's session of this run: it stands, is being asked for, or is asked for now. */
+async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
+  const standing = run.sessions.get(caller.key);
+  if (standing !== undefined) return standing;
+  if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+  if (run.admission === null || run.admission.callerKey !== caller.key) {
+    run.admission = requestSession(core, run, caller, "join");
+  }
+  return run.admission.session;
+}
+
+function targetOf({ bound }: Outbound): string {
+  return bound.kind === "ssh" ? `${bound.user}@${bound.host}:${bound.port} ${bound.hostKey}` : bound.url;
+}

@@ -1,0 +1,246 @@
+import {
+  type OperatorKey,
+  type RevocationStatement,
+  type Signed,
+  verifyStatement,
+} from "../conventions/approval/decision.ts";
+import { openBudget, type RunLimits, timeLeftMs } from "../conventions/budget/budget.ts";
+import { isoTime } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { CallId, RunId, SessionId } from "../kernel/ids.ts";
+import { notPermitted, requireLiveCaller } from "./admit.ts";
+import { createBook } from "./book.ts";
+import { type Core, now, type Posture, requireUnlocked } from "./core.ts";
+import { createDenialRecorder } from "./denials.ts";
+import { createDesk, type Desk } from "./desk.ts";
+import { type CallRequest, startCall } from "./dispatch.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { type Definition, type PackBook, reachOf } from "./outbound.ts";
+import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
+import { createEnvelope } from "./record.ts";
+import { recover } from "./recover.ts";
+import { runRow } from "./rows.ts";
+import type { Call, Run, Session } from "./run.ts";
+import { closeSession, endRun, requestSession } from "./sessions.ts";
+
+export interface RunRequest {
+  readonly purpose: string;
+  /** PACK.ACTION, or PACK.* for all of a pack. */
+  readonly actions: readonly string[];
+  readonly limits: RunLimits;
+}
+
+/** What the service key opened. */
+export interface Unlocked {
+  readonly credentials: Credentials;
+  readonly store: StateStore;
+}
+
+/** What the composition root knows and the gateway asks for when it needs it, since signed policy can change. */
+export interface Surroundings {
+  packs(): PackBook;
+  posture(): Posture;
+  operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
+  /** The gateway can no longer record and has stopped sending. */
+  onStop(cause: unknown): void;
+}
+
+/** The gateway as its surfaces see it. Nothing here that an agent plane calls can approve, unlock or read a journal. */
+export interface Gateway {
+  readonly desk: Desk;
+  readonly ledger: Ledger;
+  readonly locked: boolean;
+  actions(): readonly Definition[];
+  openRun(caller: LiveCaller, request: RunRequest): Promise<Run>;
+  joinRun(caller: LiveCaller, id: RunId | undefined): Promise<Run>;
+  run(caller: LiveCaller, id: RunId | undefined): Run;
+  startCall(caller: LiveCaller, runId: RunId | undefined, request: CallRequest): Call;
+  call(caller: LiveCaller, id: CallId | undefined): Call;
+  sessions(): readonly Session[];
+  revoke(signed: Signed<RevocationStatement>): Promise<void>;
+  unlock(unlocked: Unlocked): Promise<void>;
+  lock(reason: string, operator: string | null): Promise<void>;
+}
+
+export function createGateway(ports: Ports, around: Surroundings): Gateway {
+  const ledger = createLedger(ports.audit, around.onStop);
+  const envelope = createEnvelope(ports.ids, ports.clock);
+  const book = createBook({ runs: defaults.runsRemembered, callsPerRun: defaults.callsRememberedPerRun });
+  const record: Ledger["record"] = (events, rows) => ledger.record(events, rows);
+  const desk = createDesk({ ...ports, record, operators: around.operators });
+  let unlocked: Unlocked | null = null;
+  const core: Core = {
+    ports,
+    book,
+    desk,
+    ledger,
+    envelope,
+    packs: around.packs,
+    posture: around.posture,
+    credentials: () => unlocked?.credentials ?? null,
+  };
+  const denials = createDenialRecorder(core);
+
+  /** Everything an agent asks that is not a call: refused with the same care. */
+  async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Denied) await denials.record(error, { caller, runId: null, callId: null, action });
+      throw error;
+    }
+  }
+
+  async function endAtDeadline(run: Run): Promise<void> {
+    while (run.state !== "ended") {
+      const leftMs = timeLeftMs(run.budget, now(core));
+      if (leftMs > 0) {
+        await ports.sleep.sleep(Math.min(leftMs, defaults.expiryLookMs), run.over.signal);
+        continue;
+      }
+      run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
+      for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
+      await endRun(core, run, "run_deadline_exhausted");
+    }
+  }
+
+  return {
+    desk,
+    ledger,
+    get locked() {
+      return unlocked === null;
+    },
+    actions: () => around.packs().all(),
+
+    openRun: (caller, request) =>
+      guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
+        requireLiveCaller(caller);
+        requireUnlocked(core);
+        if (book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
+          throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
+        }
+        const definitions = pickActions(around.packs(), request.actions);
+        const moment = now(core);
+        const id = ports.ids.next("run");
+        const run: Run = {
+          id,
+          ownerKey: caller.key,
+          purpose: request.purpose,
+          asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
+          createdAt: isoTime(moment.wallMs),
+          sessions: new Map(),
+          over: new AbortController(),
+          state: "pending",
+          endReason: null,
+          budget: openBudget(id, request.limits, moment),
+          admission: null,
+        };
+        const { attempts, durationMs, spendCents, sideEffects } = request.limits;
+        await ledger.record(
+          [
+            {
+              ...envelope("run_started"),
+              run_id: run.id,
+              caller_id: caller.key,
+              purpose: run.purpose,
+              actions: run.asked.actions.map(({ action }) => action),
+              budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },
+              deadline_at: run.budget.deadlineAt,
+            },
+          ],
+          [runRow(run)],
+        );
+        book.addRun(run);
+        try {
+          run.admission = requestSession(core, run, caller, "session");
+        } catch (error) {
+          await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
+          throw error;
+        }
+        watchPending(core, run, caller);
+        void endAtDeadline(run).catch(() => undefined);
+        return run;
+      }),
+
+    joinRun: (caller, id) =>
+      guarded(caller, "join", async () => {
+        requireLiveCaller(caller);
+        requireUnlocked(core);
+        const run = id === undefined ? undefined : book.run(id);
+        const owner = run?.sessions.get(run.ownerKey);
+        // Only a caller of the same user may even ask, and only about a run that stands.
+        if (run === undefined || owner === undefined || run.state !== "open" || owner.caller.uid !== caller.uid) {
+          throw new Denied("not_found", "There is no such run for this caller.");
+        }
+        if (run.sessions.has(caller.key)) return run;
+        if (run.admission !== null)
+          throw new Denied("approvals_full", "Another process is being asked about for this run.");
+        run.admission = requestSession(core, run, caller, "join");
+        return run;
+      }),
+
+    run: (caller, id) => book.findRun(caller.key, id),
+    startCall: (caller, runId, request) => startCall(core, denials, caller, book.findRun(caller.key, runId), request),
+    call: (caller, id) => book.findCall(caller.key, id),
+    sessions: () => book.sessions(),
+
+    async revoke(signed) {
+      const { vaultId, keys } = around.operators();
+      const { statement, signature } = verifyStatement(signed, vaultId, keys);
+      const session = book.session(statement.session_id as SessionId);
+      const run = session === undefined ? undefined : book.run(session.runId);
+      if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
+      if (session.endReason !== null) return;
+      await ledger.record([
+        {
+          ...envelope("session_revoked"),
+          run_id: run.id,
+          session_id: session.id,
+          operator: statement.operator,
+          operator_key_id: statement.operator_key_id,
+          signature,
+          ...(statement.reason === null ? {} : { reason: statement.reason }),
+        },
+      ]);
+      await closeSession(core, run, session, "operator_revoked", statement.operator);
+    },
+
+    async unlock(next) {
+      ledger.openStore(next.store);
+      await recover(core, next.store);
+      unlocked = next;
+    },
+
+    async lock(reason, operator) {
+      if (unlocked === null) return;
+      unlocked = null;
+      await desk.withdraw("gateway_locked", () => true);
+      for (const run of book.openRuns()) {
+        for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
+        await endRun(core, run, "gateway_locked");
+      }
+      await ledger.record([{ ...envelope("gateway_locked"), operator, reason }]);
+      ledger.openStore(null);
+    },
+  };
+}
+
+/** While the question is open its caller may die: the question goes with it. */
+function watchPending(core: Core, run: Run, caller: LiveCaller): void {
+  caller.onExit(() => {
+    if (run.state === "pending") void endRun(core, run, "process_exited").catch(() => undefined);
+  });
+}
+
+function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {
+  const picked = new Map<string, Definition>();
+  for (const name of names) {
+    const found = name.endsWith(".*")
+      ? packs.all().filter(({ pack }) => `${pack.name}.*` === name)
+      : [packs.find(name)].filter((definition) => definition !== null);
+    if (found.length === 0) throw notPermitted();
+    for (const definition of found) picked.set(definition.action.qualifiedName, definition);
+  }
+  return [...picked.values()];
+}
