@@ -7,7 +7,11 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
  * Strict JSON that remembers where each object and array began. The reader of requests works on bytes and keeps no
  * places; a reviewer of a document of 50,000 lines needs them.
  */
-export function readJson(text: string, limits: ReadLimits, remember: (node: object, offset: number) => void): JsonValue {
+export function readJson(
+  text: string,
+  limits: ReadLimits,
+  remember: (node: object, offset: number) => void,
+): JsonValue {
   let at = 0;
   let nodes = 0;
 
@@ -110,12 +114,12 @@ export function readJson(text: string, limits: ReadLimits, remember: (node: obje
       at++;
     }
     at++;
-    const found = plain ? text.slice(start + 1, at - 1) : unescape(text.slice(start, at), start);
+    const found = plain ? text.slice(start + 1, at - 1) : unescapeToken(text.slice(start, at), start);
     if (!found.isWellFormed()) fail("a string holds half a surrogate pair", start);
     return found;
   };
 
-  const unescape = (token: string, start: number): string => {
+  const unescapeToken = (token: string, start: number): string => {
     try {
       return JSON.parse(token) as string;
     } catch {

@@ -4,16 +4,20 @@ import { type ReadLimits, SyntaxTrouble } from "./source.ts";
 
 /**
  * YAML 1.2 in the core schema, held to what JSON can say: no tags, no merge keys, no keys but scalars, no cyclic
- * anchors. An alias shares its target instead of copying it, so that a small text cannot become a large value.
+ * anchors. An alias shares its target and still counts as often as it is named: a small text cannot become a large value.
  */
-export function readYaml(text: string, limits: ReadLimits, remember: (node: object, offset: number) => void): JsonValue {
+export function readYaml(
+  text: string,
+  limits: ReadLimits,
+  remember: (node: object, offset: number) => void,
+): JsonValue {
   checkNesting(text, limits.depth);
   const document = parse(text);
   const trouble = document.errors[0];
   if (trouble !== undefined) throw new SyntaxTrouble("malformed", trouble.pos[0], firstLine(trouble.message));
 
   let nodes = 0;
-  const anchors = new Map<string, JsonValue>();
+  const anchors = new Map<string, { readonly value: JsonValue; readonly size: number }>();
   const open = new Set<string>();
 
   const convert = (node: Node | null, depth: number, at: number): JsonValue => {
@@ -27,11 +31,12 @@ export function readYaml(text: string, limits: ReadLimits, remember: (node: obje
       throw new SyntaxTrouble("malformed", offset, "a custom tag has no meaning here");
     }
     const anchor = "anchor" in node ? node.anchor : undefined;
+    const before = nodes;
     if (anchor !== undefined) open.add(anchor);
     const found = isScalar(node) ? scalar(node, offset) : collection(node, depth, offset);
     if (anchor !== undefined) {
       open.delete(anchor);
-      anchors.set(anchor, found);
+      anchors.set(anchor, { value: found, size: nodes - before + 1 });
     }
     return found;
   };
@@ -40,7 +45,9 @@ export function readYaml(text: string, limits: ReadLimits, remember: (node: obje
     if (open.has(alias.source)) throw new SyntaxTrouble("malformed", offset, `the anchor ${alias.source} holds itself`);
     const target = anchors.get(alias.source);
     if (target === undefined) throw new SyntaxTrouble("malformed", offset, `no anchor is called ${alias.source}`);
-    return target;
+    nodes += target.size;
+    if (nodes > limits.nodes) throw new SyntaxTrouble("too_many", offset, `more than ${limits.nodes} values`);
+    return target.value;
   };
 
   const collection = (node: Node, depth: number, offset: number): JsonValue => {
@@ -59,7 +66,8 @@ export function readYaml(text: string, limits: ReadLimits, remember: (node: obje
       if (!isScalar(key)) throw new SyntaxTrouble("malformed", keyAt, "a member name must be plain text");
       // `200:` is a status and `null:` a name; what the author typed is the name.
       const name = key.source ?? String(key.value);
-      if (name === "<<") throw new SyntaxTrouble("malformed", keyAt, "merge keys are not YAML 1.2; write the members out");
+      if (name === "<<")
+        throw new SyntaxTrouble("malformed", keyAt, "merge keys are not YAML 1.2; write the members out");
       if (!name.isWellFormed()) throw new SyntaxTrouble("malformed", keyAt, "a name holds half a surrogate pair");
       if (name in members) {
         throw new SyntaxTrouble("duplicate", keyAt, `the member ${JSON.stringify(name)} stands here a second time`);
@@ -75,7 +83,13 @@ export function readYaml(text: string, limits: ReadLimits, remember: (node: obje
 function parse(text: string): ReturnType<typeof parseDocument> {
   try {
     // The package compares every key of a map with every other when asked for unique keys; `convert` does it in one pass.
-    return parseDocument(text, { version: "1.2", schema: "core", uniqueKeys: false, prettyErrors: false, logLevel: "silent" });
+    return parseDocument(text, {
+      version: "1.2",
+      schema: "core",
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: "error",
+    });
   } catch (error) {
     if (error instanceof RangeError) throw new SyntaxTrouble("too_deep", 0, "the collections nest too deeply");
     throw error;

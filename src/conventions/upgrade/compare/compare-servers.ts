@@ -1,0 +1,70 @@
+import type { Api } from "../model/api.ts";
+import { sortText } from "../model/order.ts";
+import { basePathOf, originOf } from "../model/read-servers.ts";
+import type { Draft } from "./difference.ts";
+import type { Match } from "./match-operations.ts";
+
+/** A host decides who receives the credential; a base path only where requests go on the same host. */
+export function compareServers(before: Api, after: Api, add: (draft: Draft) => void): void {
+  compareLists("API", "servers", before.servers, after.servers, add);
+}
+
+/** Operations that name servers of their own, apart from the document's. */
+export function compareOwnServers(match: Match, before: Api, after: Api, add: (draft: Draft) => void): void {
+  const old = match.before.servers;
+  const next = match.after.servers;
+  if (old.join() === before.servers.join() && next.join() === after.servers.join()) return;
+  compareLists(match.after.key, "servers", old, next, add);
+}
+
+function compareLists(
+  subject: string,
+  at: string,
+  old: readonly string[],
+  next: readonly string[],
+  add: (draft: Draft) => void,
+): void {
+  const oldOrigins = sortText(old.map(originOf));
+  const newOrigins = sortText(next.map(originOf));
+  for (const origin of newOrigins.filter((one) => !oldOrigins.includes(one))) {
+    const clear = origin.startsWith("http:") ? ["Not encrypted: whoever is on the way reads the credential."] : [];
+    add({
+      surface: "credential_acceptance",
+      kind: "server_added",
+      change: "widens",
+      subject,
+      at: `${at} ${origin || "relative"}`,
+      says: `Requests, and the credential in them, may now go to ${origin || "wherever the document is served"}.`,
+      before: oldOrigins.join("\n"),
+      after: origin || "relative",
+      notes: ["A credential stays bound to the origins it was sealed for, whatever the document says.", ...clear],
+    });
+  }
+  for (const origin of oldOrigins.filter((one) => !newOrigins.includes(one))) {
+    add({
+      surface: "credential_acceptance",
+      kind: "server_removed",
+      change: "narrows",
+      subject,
+      at: `${at} ${origin || "relative"}`,
+      says: `${origin || "The relative address"} is no longer offered.`,
+      before: origin || "relative",
+      after: newOrigins.join("\n"),
+    });
+  }
+  for (const origin of newOrigins.filter((one) => oldOrigins.includes(one))) {
+    const oldPaths = sortText(old.filter((one) => originOf(one) === origin).map(basePathOf));
+    const newPaths = sortText(next.filter((one) => originOf(one) === origin).map(basePathOf));
+    if (oldPaths.join() === newPaths.join()) continue;
+    add({
+      surface: "request_compatibility",
+      kind: "base_path_changed",
+      change: "shifts",
+      subject,
+      at: `${at} ${origin || "relative"}`,
+      says: "Every path now begins elsewhere on the same host.",
+      before: oldPaths.map((path) => origin + path).join("\n"),
+      after: newPaths.map((path) => origin + path).join("\n"),
+    });
+  }
+}

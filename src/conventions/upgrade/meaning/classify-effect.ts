@@ -1,0 +1,279 @@
+import type { Operation } from "../model/api.ts";
+import { singular, splitWords, staticSegments } from "./words.ts";
+
+/** What a call does to the world. The first two leave it as it was. */
+export type Effect = "read" | "preview" | "write" | "create" | "delete" | "send" | "purchase" | "grant" | "mint";
+
+export interface EffectVerdict {
+  readonly effect: Effect;
+  /** How sure we are, in a sentence for the reviewer. */
+  readonly confidence: string;
+  readonly evidence: readonly string[];
+  /** True when the HTTP method alone would have said something milder. */
+  readonly disguised: boolean;
+}
+
+const VERBS: Readonly<Record<Effect, readonly string[]>> = {
+  read: [
+    "get",
+    "list",
+    "search",
+    "query",
+    "find",
+    "lookup",
+    "fetch",
+    "read",
+    "show",
+    "view",
+    "describe",
+    "count",
+    "export",
+    "download",
+    "browse",
+    "retrieve",
+    "check",
+    "returns",
+    "return",
+    "status",
+    "match",
+    "resolve",
+    "ping",
+  ],
+  preview: ["preview", "validate", "simulate", "dryrun", "estimate", "quote", "plan", "calculate", "lint"],
+  write: [
+    "update",
+    "set",
+    "edit",
+    "modify",
+    "replace",
+    "patch",
+    "configure",
+    "enable",
+    "disable",
+    "lock",
+    "unlock",
+    "start",
+    "stop",
+    "restart",
+    "reset",
+    "restore",
+    "rollback",
+    "move",
+    "reassign",
+    "assign",
+    "transfer",
+    "activate",
+    "deactivate",
+    "archive",
+    "publish",
+    "unpublish",
+    "link",
+    "unlink",
+    "merge",
+    "commit",
+    "deploy",
+    "execute",
+    "run",
+    "trigger",
+    "retry",
+    "cancel",
+    "approve",
+    "reject",
+    "close",
+    "reopen",
+    "provision",
+    "sync",
+    "rename",
+    "upload",
+    "import",
+    "suspend",
+    "resume",
+  ],
+  create: ["create", "add", "new", "register", "upload", "clone", "copy", "duplicate", "open", "schedule", "setup"],
+  delete: [
+    "delete",
+    "remove",
+    "destroy",
+    "purge",
+    "revoke",
+    "drop",
+    "clear",
+    "wipe",
+    "erase",
+    "terminate",
+    "uninstall",
+  ],
+  send: [
+    "send",
+    "notify",
+    "email",
+    "sms",
+    "invite",
+    "publish",
+    "broadcast",
+    "post",
+    "dispatch",
+    "deliver",
+    "message",
+    "resend",
+    "remind",
+  ],
+  purchase: [
+    "purchase",
+    "buy",
+    "order",
+    "charge",
+    "pay",
+    "payout",
+    "refund",
+    "checkout",
+    "subscribe",
+    "upgrade",
+    "invoice",
+    "capture",
+  ],
+  grant: ["grant", "share", "impersonate", "delegate", "authorize", "elevate", "promote", "permit"],
+  mint: ["token", "issue", "rotate", "regenerate", "sign", "mint", "login", "authenticate", "exchange"],
+};
+
+const STRENGTH: readonly Effect[] = [
+  "mint",
+  "grant",
+  "purchase",
+  "send",
+  "delete",
+  "create",
+  "write",
+  "preview",
+  "read",
+];
+const METHOD: Readonly<Record<string, readonly [effect: Effect, weight: number]>> = {
+  GET: ["read", 2],
+  HEAD: ["read", 3],
+  OPTIONS: ["read", 2],
+  TRACE: ["read", 2],
+  POST: ["create", 1],
+  PUT: ["write", 2],
+  PATCH: ["write", 2],
+  DELETE: ["delete", 3],
+};
+const GRANT_THINGS = new Set(["role", "permission", "member", "membership", "collaborator", "grant", "policy"]);
+const QUERY_FIELDS = new Set([
+  "query",
+  "filter",
+  "filters",
+  "sort",
+  "order_by",
+  "search",
+  "q",
+  "where",
+  "limit",
+  "page",
+  "cursor",
+]);
+
+/** Names from which an answer's content can be told, handed in by the caller who has them already. */
+export interface EffectHints {
+  readonly answerFields: readonly string[];
+  readonly bodyFields: readonly string[];
+  /** The answer holds a list under one of its own members, or is one. */
+  readonly answersList: boolean;
+  readonly answersToken: boolean;
+}
+
+/** Classifies by effect, not by verb: a GET that sends is a send, a POST that only searches is a read. */
+export function classifyEffect(operation: Operation, hints: EffectHints): EffectVerdict {
+  const scores = new Map<Effect, number>();
+  const evidence: { readonly effect: Effect; readonly says: string }[] = [];
+  const say = (effect: Effect, weight: number, says: string): void => {
+    scores.set(effect, (scores.get(effect) ?? 0) + weight);
+    evidence.push({ effect, says });
+  };
+
+  const [methodEffect, methodWeight] = METHOD[operation.method] ?? ["write", 1];
+  say(methodEffect, methodWeight, `the method ${operation.method} usually means ${methodEffect}`);
+  readName(operation, say);
+  readPath(operation, say);
+  const opening = effectOfWord(splitWords(operation.summary || operation.description)[0] ?? "");
+  if (opening !== undefined) say(opening, 2, `its text opens with a word for ${opening}`);
+  readAnswers(operation, hints, say);
+
+  const effect = choose(operation, scores);
+  const against = evidence.filter((entry) => entry.effect !== effect && !(harmless(entry.effect) && harmless(effect)));
+  const supporting = evidence.filter((entry) => entry.effect === effect);
+  const onlyMethod = supporting.length === 1 && supporting[0]?.says.startsWith("the method") === true;
+  return {
+    effect,
+    confidence: confidenceOf(supporting.length, against.length, onlyMethod),
+    evidence: evidence.map(({ says }) => says),
+    disguised: harmless(methodEffect) && !harmless(effect),
+  };
+}
+
+export function harmless(effect: Effect): boolean {
+  return effect === "read" || effect === "preview";
+}
+
+type Say = (effect: Effect, weight: number, says: string) => void;
+
+function readName(operation: Operation, say: Say): void {
+  const words = splitWords(operation.operationId ?? "");
+  // Generated ids repeat method and path (`post-terminals-terminalId-reassign`): the path speaks for itself below.
+  const generated =
+    words[0] === operation.method.toLowerCase() && words.length > 1 && words[1] === splitWords(operation.path)[0];
+  if (generated) return;
+  const effect = effectOfWord(words[0] ?? "");
+  if (effect !== undefined) say(effect, 3, `its name ${operation.operationId} begins with a word for ${effect}`);
+}
+
+function readPath(operation: Operation, say: Say): void {
+  const segments = staticSegments(operation.path);
+  const last = segments.at(-1) ?? "";
+  const words = splitWords(last);
+  const ends = operation.path.endsWith("}") ? undefined : effectOfWord(words[0] ?? "");
+  if (ends !== undefined && last !== segments[0]) say(ends, 3, `its path ends in ${last}, a word for ${ends}`);
+  const things = segments.flatMap((segment) => splitWords(segment).map(singular));
+  const grants = things.filter((thing) => GRANT_THINGS.has(thing));
+  if (grants.length > 0 && ["POST", "PUT", "PATCH"].includes(operation.method)) {
+    say("grant", 4, `it changes a ${grants[0]}, which decides what others may do`);
+  }
+}
+
+function readAnswers(operation: Operation, hints: EffectHints, say: Say): void {
+  if (operation.answers.has("201")) say("create", 2, "it answers 201, something was created");
+  if (operation.answers.has("202") && operation.method !== "GET")
+    say("write", 1, "it answers 202, work goes on afterwards");
+  if (hints.answersToken && !operation.path.endsWith("}")) say("mint", 2, "its answer holds a token or secret");
+  if (operation.method !== "POST") return;
+  const asks = hints.bodyFields.filter((field) => QUERY_FIELDS.has(field));
+  if (hints.answersList && asks.length > 0)
+    say("read", 3, `its body asks (${asks.slice(0, 3).join(", ")}) and its answer is a list`);
+}
+
+/** A side effect wins over a read of the same weight: the dangerous mistake is to call a send a read. */
+function choose(operation: Operation, scores: ReadonlyMap<Effect, number>): Effect {
+  let best: Effect = METHOD[operation.method]?.[0] ?? "write";
+  for (const effect of STRENGTH) {
+    const score = scores.get(effect) ?? 0;
+    if (score > (scores.get(best) ?? 0)) best = effect;
+    else if (score > 0 && score === scores.get(best) && STRENGTH.indexOf(effect) < STRENGTH.indexOf(best))
+      best = effect;
+  }
+  const strongest = STRENGTH.find((effect) => !harmless(effect) && (scores.get(effect) ?? 0) >= 3);
+  return harmless(best) && strongest !== undefined ? strongest : best;
+}
+
+function confidenceOf(supporting: number, against: number, onlyMethod: boolean): string {
+  if (onlyMethod) return "unsure: nothing but the HTTP method speaks for it";
+  if (against === 0)
+    return supporting > 1
+      ? "clear: everything that speaks about it agrees"
+      : "likely: one sign speaks for it, none against";
+  return supporting > against
+    ? "likely: most signs agree, some do not"
+    : "contradictory: the signs disagree, look at it yourself";
+}
+
+function effectOfWord(word: string): Effect | undefined {
+  return STRENGTH.find((effect) => VERBS[effect].includes(word));
+}

@@ -1,0 +1,89 @@
+import type { Digest } from "../../../kernel/canonical-json.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
+import type { Position } from "../document/source.ts";
+import { sortText } from "./order.ts";
+import type { Schemas } from "./shape.ts";
+
+export type Dialect = "swagger-2.0" | "openapi-3.0" | "openapi-3.1";
+
+/** One version of an API in one form, whatever dialect it was written in. Lists are sorted; order carries no meaning. */
+export interface Api {
+  readonly file: string;
+  readonly digest: Digest;
+  readonly bytes: number;
+  readonly dialect: Dialect;
+  readonly title: string;
+  readonly version: string;
+  readonly servers: readonly string[];
+  readonly schemes: ReadonlyMap<string, Scheme>;
+  readonly operations: readonly Operation[];
+  readonly webhooks: readonly string[];
+  readonly schemas: Schemas;
+}
+
+export interface Operation {
+  /** `GET /sites/{site_id}` */
+  readonly key: string;
+  readonly method: string;
+  readonly path: string;
+  /** The key with the names of path parameters erased: what the wire sees. */
+  readonly route: string;
+  readonly operationId: string | null;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly deprecated: boolean;
+  readonly parameters: readonly Parameter[];
+  readonly body: Body | null;
+  readonly answers: ReadonlyMap<string, Answer>;
+  /** Any one of these lets a request in. None at all: no credential is asked for. */
+  readonly security: readonly Requirement[];
+  readonly servers: readonly string[];
+  readonly callbacks: readonly string[];
+  /** Role and permission names that the prose asks for, where security schemes have no word for them. */
+  readonly roles: readonly string[];
+  readonly position: Position | undefined;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly schema: JsonValue;
+  readonly style: string;
+  readonly allowEmpty: boolean;
+}
+
+export interface Body {
+  readonly required: boolean;
+  readonly media: ReadonlyMap<string, JsonValue>;
+}
+
+export interface Answer {
+  readonly media: ReadonlyMap<string, JsonValue>;
+  readonly headers: ReadonlyMap<string, JsonValue>;
+  readonly links: ReadonlyMap<string, string>;
+}
+
+/** All of these together; the empty list means that a request without a credential is let in. */
+export type Requirement = readonly { readonly scheme: string; readonly scopes: readonly string[] }[];
+
+export interface Scheme {
+  readonly name: string;
+  /** `bearer`, `basic`, `apiKey header X-API-Key`, `oauth2`, `openIdConnect`, … */
+  readonly kind: string;
+  readonly scopes: readonly string[];
+  /** Where tokens are asked for: another host there sees the grant. */
+  readonly endpoints: readonly string[];
+}
+
+export function describeRequirement(requirement: Requirement): string {
+  if (requirement.length === 0) return "no credential";
+  return requirement
+    .map(({ scheme, scopes }) => (scopes.length === 0 ? scheme : `${scheme} (${scopes.join(", ")})`))
+    .join(" and ");
+}
+
+export function describeSecurity(security: readonly Requirement[]): string {
+  return security.length === 0 ? "no credential" : sortText(security.map(describeRequirement)).join(" or ");
+}

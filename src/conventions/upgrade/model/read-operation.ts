@@ -1,0 +1,221 @@
+import { canonicalJson } from "../../../kernel/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { Source } from "../document/source.ts";
+import type { Answer, Body, Operation, Parameter, Requirement, Scheme } from "./api.ts";
+import { sortText } from "./order.ts";
+import { readRoles } from "./read-roles.ts";
+import { readRequirements } from "./read-security.ts";
+import { readServers } from "./read-servers.ts";
+import { encodePointer, type References } from "./resolve.ts";
+import type { Troubles } from "./trouble.ts";
+
+/** What an operation inherits from its document. */
+export interface Surroundings {
+  readonly source: Source;
+  readonly swagger: boolean;
+  readonly references: References;
+  readonly troubles: Troubles;
+  readonly schemes: ReadonlyMap<string, Scheme>;
+  readonly security: readonly Requirement[];
+  readonly servers: readonly string[];
+  readonly consumes: readonly string[];
+  readonly produces: readonly string[];
+}
+
+const IGNORED_HEADERS = new Set(["accept", "content-type", "authorization"]);
+
+export function readOperation(
+  method: string,
+  path: string,
+  item: JsonObject,
+  node: JsonObject,
+  around: Surroundings,
+): Operation {
+  const pointer = `/paths${encodePointer(path, method)}`;
+  const { all, body: swaggerBody } = readParameters(item, node, pointer, around);
+  const key = `${method.toUpperCase()} ${path}`;
+  return {
+    key,
+    method: method.toUpperCase(),
+    path,
+    route: routeOf(method, path),
+    operationId: typeof node["operationId"] === "string" ? node["operationId"] : null,
+    summary: text(node["summary"]),
+    description: text(node["description"]),
+    tags: sortText(texts(node["tags"])),
+    deprecated: node["deprecated"] === true,
+    parameters: all,
+    body: around.swagger ? swaggerBody : readBody(node["requestBody"], pointer, around),
+    answers: readAnswers(node, pointer, around),
+    security:
+      readRequirements(node["security"], around.schemes, around.troubles, `${pointer}/security`) ?? around.security,
+    servers:
+      (around.swagger ? undefined : (readServers(node, false) ?? readServers(item, false))) ??
+      swaggerSchemes(node, around),
+    callbacks: readCallbacks(node["callbacks"], pointer, around),
+    roles: readRoles(`${text(node["summary"])}\n${text(node["description"])}`),
+    position: around.source.positionOf(node),
+  };
+}
+
+/** Names of path parameters are the document's own affair; the wire sees only where they stand. */
+export function routeOf(method: string, path: string): string {
+  return `${method.toUpperCase()} ${path.replaceAll(/\{[^{}]*\}/g, "{}")}`;
+}
+
+function swaggerSchemes(node: JsonObject, around: Surroundings): readonly string[] {
+  const own = around.swagger ? texts(node["schemes"]) : [];
+  if (own.length === 0) return around.servers;
+  return sortText(around.servers.flatMap((server) => own.map((scheme) => server.replace(/^[a-z]+:/i, `${scheme}:`))));
+}
+
+function readParameters(
+  item: JsonObject,
+  node: JsonObject,
+  pointer: string,
+  around: Surroundings,
+): { readonly all: readonly Parameter[]; readonly body: Body | null } {
+  const found = new Map<string, Parameter>();
+  let body: Body | null = null;
+  for (const holder of [item, node]) {
+    const listed = holder["parameters"];
+    if (listed === undefined) continue;
+    if (!Array.isArray(listed)) {
+      around.troubles.add("document_invalid", holder, `${pointer}/parameters`, "parameters must be a list");
+      continue;
+    }
+    for (const [index, entry] of listed.entries()) {
+      const parameter = around.references.follow(entry, `${pointer}/parameters/${index}`)?.node;
+      if (parameter === undefined) continue;
+      const name = parameter["name"];
+      const place = parameter["in"];
+      if (typeof name !== "string" || typeof place !== "string") {
+        around.troubles.add(
+          "document_invalid",
+          parameter,
+          `${pointer}/parameters/${index}`,
+          "a parameter needs `name` and `in`",
+        );
+        continue;
+      }
+      if (place === "body") {
+        const media = new Map(consumed(node, around).map((type) => [type, parameter["schema"] ?? true]));
+        body = { required: parameter["required"] === true, media };
+      } else if (around.swagger || place !== "header" || !IGNORED_HEADERS.has(name.toLowerCase())) {
+        const known = place === "header" ? name.toLowerCase() : name;
+        found.set(`${place} ${known}`, readParameter(known, place, parameter, around));
+      }
+    }
+  }
+  return { all: [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, parameter]) => parameter), body };
+}
+
+function readParameter(name: string, place: string, node: JsonObject, around: Surroundings): Parameter {
+  const content = node["content"];
+  const media = isJsonObject(content) ? content[Object.keys(content).sort()[0] ?? ""] : undefined;
+  const style = around.swagger ? text(node["collectionFormat"]) : `${text(node["style"])}${node["explode"] ?? ""}`;
+  return {
+    name,
+    in: place === "formData" ? "form" : place,
+    required: node["required"] === true || place === "path",
+    schema: around.swagger ? node : (node["schema"] ?? (isJsonObject(media) ? media["schema"] : undefined) ?? true),
+    style,
+    allowEmpty: node["allowEmptyValue"] === true,
+  };
+}
+
+function consumed(node: JsonObject, around: Surroundings): readonly string[] {
+  const own = texts(node["consumes"]);
+  const types = own.length > 0 ? own : around.consumes;
+  return sortText(types.length > 0 ? types.map(mediaName) : ["application/json"]);
+}
+
+function readBody(node: JsonValue | undefined, pointer: string, around: Surroundings): Body | null {
+  const body = around.references.follow(node, `${pointer}/requestBody`)?.node;
+  return body === undefined ? null : { required: body["required"] === true, media: readMedia(body["content"]) };
+}
+
+function readMedia(content: JsonValue | undefined): ReadonlyMap<string, JsonValue> {
+  const media = new Map<string, JsonValue>();
+  if (!isJsonObject(content)) return media;
+  for (const type of Object.keys(content).sort()) {
+    const entry = content[type];
+    media.set(mediaName(type), (isJsonObject(entry) ? entry["schema"] : undefined) ?? true);
+  }
+  return media;
+}
+
+function mediaName(type: string): string {
+  return type.toLowerCase().replaceAll(" ", "");
+}
+
+function readAnswers(node: JsonObject, pointer: string, around: Surroundings): ReadonlyMap<string, Answer> {
+  const answers = new Map<string, Answer>();
+  const declared = node["responses"];
+  if (!isJsonObject(declared)) {
+    around.troubles.add("document_invalid", node, `${pointer}/responses`, "an operation needs responses");
+    return answers;
+  }
+  const own = texts(node["produces"]);
+  const produces = sortText((own.length > 0 ? own : around.produces).map(mediaName));
+  for (const status of Object.keys(declared).sort()) {
+    if (status.startsWith("x-")) continue;
+    const answer = around.references.follow(declared[status], `${pointer}/responses${encodePointer(status)}`)?.node;
+    if (answer === undefined) continue;
+    const schema = answer["schema"];
+    const media = around.swagger
+      ? new Map<string, JsonValue>(
+          schema === undefined
+            ? []
+            : (produces.length > 0 ? produces : ["application/json"]).map((type) => [type, schema]),
+        )
+      : readMedia(answer["content"]);
+    answers.set(status, {
+      media,
+      headers: readHeaders(answer["headers"], around),
+      links: readLinks(answer["links"], around),
+    });
+  }
+  return answers;
+}
+
+function readHeaders(declared: JsonValue | undefined, around: Surroundings): ReadonlyMap<string, JsonValue> {
+  const headers = new Map<string, JsonValue>();
+  if (!isJsonObject(declared)) return headers;
+  for (const name of Object.keys(declared).sort()) {
+    const header = around.references.follow(declared[name], "")?.node;
+    if (header !== undefined) headers.set(name.toLowerCase(), around.swagger ? header : (header["schema"] ?? true));
+  }
+  return headers;
+}
+
+/** What a link says is its target and what it hands over; both steer a later request. */
+function readLinks(declared: JsonValue | undefined, around: Surroundings): ReadonlyMap<string, string> {
+  const links = new Map<string, string>();
+  if (!isJsonObject(declared)) return links;
+  for (const name of Object.keys(declared).sort()) {
+    const link = around.references.follow(declared[name], "")?.node;
+    if (link === undefined) continue;
+    const target = text(link["operationId"]) || text(link["operationRef"]);
+    links.set(name, `${target} ${canonicalJson(link["parameters"] ?? {})}`);
+  }
+  return links;
+}
+
+function readCallbacks(declared: JsonValue | undefined, pointer: string, around: Surroundings): readonly string[] {
+  if (!isJsonObject(declared)) return [];
+  return sortText(
+    Object.keys(declared).flatMap((name) => {
+      const callback = around.references.follow(declared[name], `${pointer}/callbacks${encodePointer(name)}`)?.node;
+      return callback === undefined ? [] : Object.keys(callback).map((expression) => `${name} to ${expression}`);
+    }),
+  );
+}
+
+export function text(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+export function texts(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

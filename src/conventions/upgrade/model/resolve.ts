@@ -1,0 +1,92 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { Troubles } from "./trouble.ts";
+
+export interface Resolved {
+  readonly node: JsonObject;
+  /** The component's name when the last reference led to one. */
+  readonly name: string | null;
+}
+
+/** Follows references inside one document. What leads out of it is never opened; it is a trouble with a place. */
+export interface References {
+  follow(node: JsonValue | undefined, pointer: string): Resolved | undefined;
+}
+
+const NAMED = /^#\/(?:components\/schemas|definitions)\/([^/]+)$/;
+
+export function createReferences(root: JsonObject, troubles: Troubles): References {
+  const known = new Map<string, Resolved | undefined>();
+
+  const target = (reference: string, from: JsonObject, pointer: string): Resolved | undefined => {
+    if (known.has(reference)) return known.get(reference);
+    const found = walk(reference, from, pointer);
+    known.set(reference, found);
+    return found;
+  };
+
+  const walk = (reference: string, from: JsonObject, pointer: string): Resolved | undefined => {
+    const seen = new Set<string>();
+    let next = reference;
+    for (;;) {
+      if (!next.startsWith("#")) {
+        troubles.add("reference_remote", from, pointer, `${show(next)} leads out of this document and is not fetched`);
+        return undefined;
+      }
+      if (seen.has(next)) {
+        troubles.add("reference_broken", from, pointer, `${show(reference)} leads only back to itself`);
+        return undefined;
+      }
+      seen.add(next);
+      const node = lookUp(root, next);
+      if (!isJsonObject(node)) {
+        troubles.add("reference_broken", from, pointer, `${show(next)} points at nothing in this document`);
+        return undefined;
+      }
+      const onward = node["$ref"];
+      if (typeof onward !== "string") {
+        const name = NAMED.exec(next)?.[1];
+        return { node, name: name === undefined ? null : (decodeSegment(name) ?? name) };
+      }
+      next = onward;
+    }
+  };
+
+  return {
+    follow(node, pointer) {
+      if (!isJsonObject(node)) return undefined;
+      const reference = node["$ref"];
+      if (typeof reference !== "string") return { node, name: null };
+      return target(reference, node, pointer);
+    },
+  };
+}
+
+function lookUp(root: JsonObject, reference: string): JsonValue | undefined {
+  if (reference === "#") return root;
+  if (!reference.startsWith("#/")) return undefined;
+  let node: JsonValue | undefined = root;
+  for (const raw of reference.slice(2).split("/")) {
+    const segment = decodeSegment(raw);
+    if (segment === undefined) return undefined;
+    if (Array.isArray(node)) node = /^(0|[1-9][0-9]{0,8})$/.test(segment) ? node[Number(segment)] : undefined;
+    else if (isJsonObject(node) && Object.hasOwn(node, segment)) node = node[segment];
+    else return undefined;
+  }
+  return node;
+}
+
+function decodeSegment(raw: string): string | undefined {
+  try {
+    return decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return undefined;
+  }
+}
+
+export function encodePointer(...segments: readonly string[]): string {
+  return segments.map((segment) => `/${segment.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+function show(reference: string): string {
+  return JSON.stringify(reference.length > 120 ? `${reference.slice(0, 117)}...` : reference);
+}
