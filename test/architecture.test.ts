@@ -18,10 +18,11 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
   { room: "gateway", may: ["kernel", "conventions", "audit", "vault"] },
   { room: "adapters", may: ["kernel", "conventions", "gateway"] },
   { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault"] },
+  { room: "receiver", may: ["kernel", "conventions/ssh"] },
   { room: "reference", may: ["kernel", "conventions", "adapters/store"] },
   {
     room: "programs",
-    may: ["kernel", "conventions", "audit", "vault", "gateway", "adapters", "surfaces", "reference"],
+    may: ["kernel", "conventions", "audit", "vault", "gateway", "adapters", "surfaces", "reference", "receiver"],
   },
 ];
 

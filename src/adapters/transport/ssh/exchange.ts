@@ -8,7 +8,7 @@ import {
 import type { OutboundSsh } from "../../../conventions/ssh/outbound.ts";
 import { writeRequest } from "../../../conventions/ssh/request.ts";
 import type { SendLimits } from "../../../gateway/ports.ts";
-import type { HelperReport } from "./helper.ts";
+import type { HelperReport } from "./start-helper.ts";
 import type { SshTransportOptions } from "./options.ts";
 import type { OutputKeeper } from "./output.ts";
 import type { Session } from "./session.ts";

@@ -1,7 +1,7 @@
 import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
 import type { SshRecording } from "../../../conventions/ssh/recording.ts";
 import type { Clock } from "../../../kernel/clock.ts";
-import type { HelperProgram } from "./helper.ts";
+import type { HelperProgram } from "./start-helper.ts";
 
 export interface SshTransportOptions {
   /** Private to the gateway; one folder a connection is made in it and removed again. */

