@@ -578,6 +578,7 @@ export const codes = {
   },
   operator_exists: { status: 409, means: "An operator has that name already.", mend: "Choose another name." },
   operator_last: { status: 409, means: "The last operator cannot be removed.", mend: "Add another operator first." },
+  operator_self: { status: 409, means: "Operators do not remove themselves.", mend: "Ask another operator to do it." },
   operator_name_invalid: {
     status: 422,
     means: "The name is not one an operator can have.",

@@ -11,6 +11,7 @@ export const defaults = {
   runMaximumSideEffects: 1_000,
   runRequestBytes: 262_144,
   runsRemembered: 1_000,
+  runsPerCaller: 16,
   callsRememberedPerRun: 200,
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
@@ -57,6 +58,9 @@ export const defaults = {
   cardsRemembered: 200,
   denialCoolDownMs: 60_000,
   coolDownsRemembered: 1_000,
+  denialsBurst: 50,
+  denialsPerSecond: 10,
+  tokenBytes: 24,
   /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
   expiryLookMs: 1_000,
   // Operations

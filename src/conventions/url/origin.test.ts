@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { troubleWithOrigin } from "./origin.ts";
+import { isPrivateHost, troubleWithOrigin } from "./origin.ts";
 
 describe("an origin is https, or http on loopback, in its plain spelling", () => {
   const accepted = [
@@ -72,4 +72,11 @@ describe("an origin is https, or http on loopback, in its plain spelling", () =>
     }
     assert.ok(seen > 500 && accepted < 20, `${accepted} of ${seen} were accepted`);
   });
+});
+
+test("an address that is private on its face is known as such, and a name never is", () => {
+  const hosts = ["localhost", "127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "172.16.0.1", "172.31.9.9"];
+  for (const host of [...hosts, "[::1]", "[fd00::1]", "[fe80::1]"]) assert.equal(isPrivateHost(host), true, host);
+  const others = ["10.acme.example", "192.168.example", "172.32.0.1", "8.8.8.8", "[2001:db8::1]", "fd00.example"];
+  for (const host of others) assert.equal(isPrivateHost(host), false, host);
 });

@@ -27,6 +27,13 @@ export function isLoopbackHost(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 }
 
+/** An address that is private on its face. Names are judged when they are resolved, not here. */
+export function isPrivateHost(hostname: string): boolean {
+  if (isLoopbackHost(hostname)) return true;
+  if (/^\[f[cd][0-9a-f]{2}:|^\[fe[89ab][0-9a-f]:/.test(hostname)) return true;
+  return /^(?:10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}$/.test(hostname);
+}
+
 /** The origin of an absolute URL that was already parsed or built by this room. */
 export function originOf(url: URL): Origin {
   return url.origin as Origin;

@@ -1,0 +1,217 @@
+/**
+ * Binds typed arguments to a trusted definition. What comes out is the whole request but for its secret: method, URL,
+ * headers, body bytes, the digest that an approval and a plan are tied to, and what a person must see.
+ */
+import { canonicalJson, type Digest, digestBytes, digestText } from "../../kernel/canonical-json.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { RetryClass } from "../outcome/retry.ts";
+import type { ValueSpelling } from "../request/schema.ts";
+import { admitUrl } from "../url/admit.ts";
+import { buildUrl } from "../url/build.ts";
+import { isPrivateHost, type Origin } from "../url/origin.ts";
+import type { RedirectRules } from "../url/redirect.ts";
+import { writeBody } from "./body.ts";
+import { argumentOf, type GatewayFill, gather } from "./gather.ts";
+import type { ActionDefinition, Auth, Effect, HttpAction, Limits, Method, Pack, SshAction, UrlAction } from "./pack.ts";
+
+export type BoundAction = BoundHttp | BoundSsh;
+
+interface BoundBase {
+  /** PACK.ACTION. */
+  readonly action: string;
+  readonly packDigest: Digest;
+  readonly effect: Effect;
+  readonly retry: RetryClass;
+  readonly maxCostCents: number | null;
+  readonly asksEachCall: boolean;
+  readonly limits: Limits;
+  /** SHA-256 over canonical JSON of the typed command. */
+  readonly requestDigest: Digest;
+  readonly requestBytes: number;
+  /** The exact arguments for a person; opaque ones by size and digest. */
+  readonly shown: JsonObject;
+}
+
+/** Also what a full-URL action becomes: from here on it is one HTTP request like any other. */
+export interface BoundHttp extends BoundBase {
+  readonly kind: "http";
+  readonly method: Method;
+  readonly url: string;
+  readonly origin: Origin;
+  /** Lower-case names. The credential, the idempotency token and the correlation id are added by the gateway. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  readonly credential: string | null;
+  readonly auth: Auth | null;
+  readonly network: "public" | "private";
+  readonly ca: string | null;
+  readonly echo: "withhold" | "redact";
+  readonly redirects: RedirectRules;
+}
+
+export interface BoundSsh extends BoundBase {
+  readonly kind: "ssh";
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly hostKey: string;
+  readonly credential: string;
+  /** The operation of the receiver. */
+  readonly operation: string;
+  readonly fields: JsonObject;
+}
+
+export function bindAction(
+  pack: Pack,
+  name: string,
+  args: JsonObject,
+  fill: GatewayFill = {},
+  spelling?: ValueSpelling,
+): BoundAction {
+  const action = pack.actions.get(name);
+  if (action === undefined) throw new Denied("action_not_permitted", "This run may not do that.");
+  const errors = action.checkArguments(args, spelling);
+  if (errors.length > 0)
+    throw new Denied("schema_violation", `the arguments do not fit ${action.qualifiedName}`, { errors });
+  switch (action.kind) {
+    case "http":
+    case "url":
+      return bindHttp(pack, action, args, fill);
+    case "ssh":
+      return bindSsh(pack, action, args);
+  }
+}
+
+function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, fill: GatewayFill): BoundHttp {
+  const gathered = gather(action, args, fill);
+  const { url, origin } =
+    action.kind === "url" ? admitUrl(String(args["url"]), action.allow) : buildActionUrl(pack, action, gathered);
+  const body = writeBody(action, gathered.body);
+  const headers = writeHeaders(pack, action, gathered.headers, body.mediaType);
+  const provider = action.kind === "http" ? pack.provider : null;
+  // The members stand in canonical order, so that this text is the canonical JSON of the command.
+  const command = `{"action":${JSON.stringify(action.qualifiedName)},"body":${body.digested},"headers":${canonicalJson(headers)},"method":"${action.method}","url":${JSON.stringify(url)}}`;
+  return {
+    ...baseOf(pack, action, args, command, url.length + (body.bytes?.byteLength ?? 0)),
+    kind: "http",
+    method: action.method,
+    url,
+    origin,
+    headers,
+    body: body.bytes,
+    credential: action.kind === "url" ? action.credential : (provider?.credential ?? null),
+    auth:
+      action.kind === "url" && action.credential !== null
+        ? { scheme: "bearer", header: "authorization" }
+        : (provider?.auth ?? null),
+    network: provider?.network ?? (isPrivateHost(new URL(url).hostname) ? "private" : "public"),
+    ca: provider?.ca ?? null,
+    echo: action.echo,
+    redirects: redirectRules(pack, action),
+  };
+}
+
+function buildActionUrl(
+  pack: Pack,
+  action: HttpAction,
+  gathered: ReturnType<typeof gather>,
+): { readonly url: string; readonly origin: Origin } {
+  if (pack.provider === null) throw new Fault(`${action.qualifiedName} has no provider`);
+  return buildUrl({
+    origin: pack.provider.origin,
+    template: action.template,
+    path: gathered.path,
+    query: gathered.query,
+  });
+}
+
+function writeHeaders(
+  pack: Pack,
+  action: HttpAction | UrlAction,
+  own: ReadonlyMap<string, string>,
+  mediaType: string | null,
+): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = { accept: action.kind === "url" ? "*/*" : "application/json" };
+  const version = action.kind === "http" ? pack.provider?.version : null;
+  if (version !== null && version !== undefined) headers[version.header.toLowerCase()] = version.value;
+  if (mediaType !== null) headers["content-type"] = mediaType;
+  for (const [name, value] of own) headers[name] = value;
+  return headers;
+}
+
+/** A full URL is followed nowhere: its allow-list is for what the agent named, not for what a server answers. */
+function redirectRules(pack: Pack, action: HttpAction | UrlAction): RedirectRules {
+  if (action.kind === "url" || pack.provider === null) {
+    return { origins: [], credentialOrigins: [], others: "refuse", credential: "refuse", max: 0 };
+  }
+  const { origin, redirects } = pack.provider;
+  return { ...redirects, origins: [origin, ...redirects.origins], credentialOrigins: [origin] };
+}
+
+function bindSsh(pack: Pack, action: SshAction, args: JsonObject): BoundSsh {
+  const fields: Record<string, JsonValue> = {};
+  for (const field of action.inputs) {
+    const value = argumentOf(field, args);
+    if (value !== undefined) fields[field.name] = value;
+  }
+  const { host, port, user, hostKey, credential, action: operation } = action;
+  const command = canonicalJson({
+    action: action.qualifiedName,
+    fields,
+    host,
+    host_key: hostKey,
+    operation,
+    port,
+    user,
+  });
+  return {
+    ...baseOf(pack, action, args, command, canonicalJson(fields).length),
+    kind: "ssh",
+    host,
+    port,
+    user,
+    hostKey,
+    credential,
+    operation,
+    fields,
+  };
+}
+
+function baseOf(
+  pack: Pack,
+  action: ActionDefinition,
+  args: JsonObject,
+  command: string,
+  requestBytes: number,
+): BoundBase {
+  return {
+    action: action.qualifiedName,
+    packDigest: pack.digest,
+    effect: action.effect,
+    retry: action.retry,
+    maxCostCents: action.maxCostCents,
+    asksEachCall: action.asksEachCall,
+    limits: action.limits,
+    requestDigest: digestText(command),
+    requestBytes,
+    shown: showArguments(action, args),
+  };
+}
+
+function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
+  const shown: Record<string, JsonValue> = {};
+  for (const field of action.inputs) {
+    const value = argumentOf(field, args);
+    if (value === undefined) continue;
+    shown[field.name] = field.opaque ? showOpaque(value, field.part === "file") : value;
+  }
+  return shown;
+}
+
+/** A file by what will be sent, other values by their canonical text. */
+function showOpaque(value: JsonValue, isFile: boolean): JsonObject {
+  const text = typeof value === "string" ? value : canonicalJson(value);
+  const bytes = Buffer.from(text, isFile ? "base64" : "utf8");
+  return { opaque: true, bytes: bytes.byteLength, digest: digestBytes(bytes) };
+}

@@ -1,0 +1,107 @@
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
+import { buildQuery, type QueryPair, type Scalar, scalarText } from "../url/query.ts";
+import type { BodyValue } from "./gather.ts";
+import { digestPart, type Part, writeMultipart } from "./multipart.ts";
+import type { HttpAction, UrlAction } from "./pack.ts";
+import { ROLLBACK_BODY } from "./rollback.ts";
+
+export interface WrittenBody {
+  readonly bytes: Buffer | null;
+  readonly mediaType: string | null;
+  /** Canonical JSON of what the digest covers: the value itself, form text, or the parts by digest. */
+  readonly digested: string;
+}
+
+/** Writes the one body that an action declares, always the same bytes for the same values. */
+export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<string, BodyValue>): WrittenBody {
+  switch (action.body) {
+    case null:
+      return { bytes: null, mediaType: null, digested: "null" };
+    case "application/json": {
+      const text = writeJsonBody(action, values);
+      return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: text };
+    }
+    case "application/x-www-form-urlencoded": {
+      const text = buildQuery(inOrder(action, values).map(formPair));
+      return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: JSON.stringify(text) };
+    }
+    case "multipart/form-data": {
+      const parts = inOrder(action, values).map(partOf);
+      const { bytes, mediaType } = writeMultipart(parts);
+      return { bytes, mediaType, digested: canonicalJson(parts.map((part) => ({ ...digestPart(part) }))) };
+    }
+  }
+}
+
+/** RFC 8785 with the order of the members known from the definition; a property holds it equal to the general writer. */
+function writeJsonBody(action: HttpAction | UrlAction, values: ReadonlyMap<string, BodyValue>): string {
+  let text = "";
+  for (const { wireName, prefix } of bodyOrder(action)) {
+    const found = values.get(wireName);
+    if (found !== undefined) text += `${text === "" ? "{" : ","}${prefix}${canonicalJson(found.value)}`;
+  }
+  return text === "" ? "{}" : `${text}}`;
+}
+
+interface Ordered {
+  readonly wireName: string;
+  readonly prefix: string;
+}
+
+const orders = new WeakMap<object, readonly Ordered[]>();
+
+/** The wire names of the body in canonical order, worked out once per definition. */
+function bodyOrder(action: HttpAction | UrlAction): readonly Ordered[] {
+  const known = orders.get(action);
+  if (known !== undefined) return known;
+  const names = action.inputs.filter(({ place }) => place === "body").map(({ wireName }) => wireName);
+  for (const slot of [action.plan?.id, action.plan?.revision]) if (slot?.place === "body") names.push(slot.wireName);
+  if (action.rollback !== null) names.push(...ROLLBACK_BODY.map(([wireName]) => wireName));
+  const order = [...new Set(names)].sort().map((wireName) => ({ wireName, prefix: `${JSON.stringify(wireName)}:` }));
+  orders.set(action, order);
+  return order;
+}
+
+function inOrder(
+  action: HttpAction | UrlAction,
+  values: ReadonlyMap<string, BodyValue>,
+): readonly (readonly [string, BodyValue])[] {
+  return bodyOrder(action).flatMap(({ wireName }) => {
+    const found = values.get(wireName);
+    return found === undefined ? [] : [[wireName, found] as const];
+  });
+}
+
+function formPair([name, { field, value }]: readonly [string, BodyValue]): QueryPair {
+  return { name, value: value as Scalar | readonly Scalar[], percent: "literal", list: field?.list ?? null };
+}
+
+function partOf([name, { field, value }]: readonly [string, BodyValue]): Part {
+  if (field === null) throw new Fault("only declared inputs become parts");
+  switch (field.part) {
+    case "file":
+      return {
+        name,
+        bytes: decodeFile(field.name, String(value)),
+        filename: field.filename,
+        mediaType: field.mediaType,
+      };
+    case "json":
+      return { name, bytes: Buffer.from(canonicalJson(value), "utf8"), filename: null, mediaType: "application/json" };
+    case "field":
+      return {
+        name,
+        bytes: Buffer.from(scalarText(field.name, value as Scalar), "utf8"),
+        filename: null,
+        mediaType: null,
+      };
+  }
+}
+
+function decodeFile(name: string, text: string): Buffer {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text)
+    throw new Denied("value_not_allowed", `"${name}" is not base64 in its one spelling`);
+  return bytes;
+}

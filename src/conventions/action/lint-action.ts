@@ -1,0 +1,126 @@
+import { isForbiddenHeader, isHeaderName } from "./headers.ts";
+import type { LintContext } from "./lint-references.ts";
+import { type ActionDefinition, hasSideEffect, type Slot } from "./pack.ts";
+
+/** What one action says must hang together: its effect, its channel and the members that only some may have. */
+export function lintAction(action: ActionDefinition, path: string, context: LintContext): void {
+  const { findings } = context;
+  lintMembers(action, path, context);
+  lintPlan(action, path, context);
+  if (action.pages !== null) lintPages(action, `${path}/pages`, context);
+  if (action.rollback !== null) lintRollback(action, path, context);
+  if (action.asksEachCall) {
+    findings.warn(
+      "pack_asks_each_call",
+      path,
+      `effect: ${action.effect} without max_cost_cents asks a person on every call`,
+    );
+  }
+}
+
+function lintMembers(action: ActionDefinition, path: string, { findings }: LintContext): void {
+  const refuse = (member: string, why: string) => findings.error("pack_member_unfit", `${path}/${member}`, why);
+  if (!hasSideEffect(action.effect)) {
+    const why = `effect: ${action.effect} changes nothing`;
+    if (action.confirm !== null) refuse("confirm", `${why}, so that there is nothing to confirm`);
+    if (action.job !== null) refuse("job", `${why}, so that it starts no job`);
+    if (action.rollback !== null) refuse("rollback", `${why}; a rollback is effect: write`);
+    if (action.needs.plan !== null) refuse("needs/plan", `${why}, so that it executes no plan`);
+  }
+  if (action.kind === "http") return;
+  const channel = action.kind === "ssh" ? "an SSH action" : "a full-URL action";
+  if (action.job !== null) refuse("job", `${channel} starts no tracked job`);
+  if (action.pages !== null) refuse("pages", `${channel} has no pages`);
+  if (action.plan !== null || action.needs.plan !== null) refuse("needs/plan", `${channel} executes no plan`);
+  if (action.rollback !== null) refuse("rollback", `${channel} is no rollback`);
+  if (action.effect === "preview") refuse("effect", `${channel} cannot be a preview`);
+}
+
+/** Execution takes the plan's identifier and an expected revision, and never a second copy of the request. */
+function lintPlan(action: ActionDefinition, path: string, { actions, findings }: LintContext): void {
+  const planName = action.needs.plan;
+  if (planName === null) {
+    if (action.plan !== null)
+      findings.error("pack_member_unfit", `${path}/plan`, "plan without needs.plan does nothing");
+    return;
+  }
+  if (action.plan === null)
+    findings.error("missing_member", path, "an action that needs a plan says in plan where the plan's identifier goes");
+  if (action.confirm === null) {
+    findings.error(
+      "pack_confirm_missing",
+      path,
+      "an action that needs a plan must name in confirm the read that shows its effect",
+    );
+  }
+  const plan = actions.get(planName);
+  for (const { name, place, constant } of action.inputs) {
+    if (constant !== undefined || place === null) continue;
+    const repeatsPath = place === "path" && plan?.inputs.some((input) => input.name === name) !== false;
+    if (!repeatsPath) {
+      findings.error(
+        "pack_input_unfit",
+        `${path}/input/${name}`,
+        "execution takes only the plan; a path parameter of the plan may be repeated, nothing else",
+      );
+    }
+  }
+  if (action.plan !== null) lintSlots(action, path, findings);
+}
+
+function lintSlots(action: ActionDefinition, path: string, findings: LintContext["findings"]): void {
+  const slots: readonly (readonly [string, Slot | null | undefined])[] = [
+    [`${path}/plan/id`, action.plan?.id],
+    [`${path}/plan/revision`, action.plan?.revision],
+  ];
+  const taken = new Set(action.inputs.map(({ place, wireName }) => `${place} ${wireName}`));
+  for (const [at, slot] of slots) {
+    if (slot === null || slot === undefined) continue;
+    const { place, wireName } = slot;
+    if (taken.has(`${place} ${wireName}`))
+      findings.error("pack_input_unfit", at, `something else already goes to "${wireName}" there`);
+    taken.add(`${place} ${wireName}`);
+    if (action.kind !== "http") continue;
+    if (place === "path" && !action.template.parameters.includes(wireName))
+      findings.error("pack_input_unfit", at, `the path has no {${wireName}}`);
+    if (place === "body" && action.body === null)
+      findings.error("pack_input_unfit", at, "the request declares no body");
+    if (place === "body" && action.body === "multipart/form-data")
+      findings.error("pack_input_unfit", at, "a plan is not executed with an upload");
+    if (place !== "header") continue;
+    if (!isHeaderName(wireName) || isForbiddenHeader(wireName))
+      findings.error("pack_header_forbidden", at, `an action may not set "${wireName}"`);
+  }
+}
+
+function lintPages(action: ActionDefinition, path: string, { findings }: LintContext): void {
+  const { pages } = action;
+  if (pages === null) return;
+  if (action.effect !== "read") findings.error("pack_member_unfit", path, "only a read has pages");
+  if (action.kind === "http" && action.method !== "GET")
+    findings.error("pack_member_unfit", path, "pages are read with GET");
+  if (pages.sizeParam === pages.cursorParam)
+    findings.error("pack_input_unfit", `${path}/size_param`, "cursor and size need different parameters");
+  for (const { name, place, wireName } of action.inputs) {
+    if (place !== "query" || (wireName !== pages.cursorParam && wireName !== pages.sizeParam)) continue;
+    findings.error(
+      "pack_input_unfit",
+      path,
+      `"${wireName}" is set by the gateway as it pages; drop the input "${name}"`,
+    );
+  }
+}
+
+function lintRollback(action: ActionDefinition, path: string, { findings }: LintContext): void {
+  if (action.kind !== "http") return;
+  for (const name of action.template.parameters) {
+    if (name !== "environment")
+      findings.error(
+        "pack_input_unfit",
+        `${path}/request/path`,
+        `a rollback can fill {environment} only, not {${name}}`,
+      );
+  }
+  if (action.body !== "application/json")
+    findings.error("pack_member_unfit", `${path}/request`, "a rollback is POSTed as application/json");
+}

@@ -1,0 +1,62 @@
+import type { LintContext } from "./lint-references.ts";
+import { type ActionDefinition, type HttpAction, hasSideEffect } from "./pack.ts";
+
+/** Names under which APIs hide "do not really do it" in a query. A server that ignores an unknown flag executes. */
+const FLAGS = new Set([
+  "dryrun",
+  "preview",
+  "previewonly",
+  "simulate",
+  "simulation",
+  "validateonly",
+  "validationonly",
+  "plan",
+  "planonly",
+  "noop",
+  "checkonly",
+  "whatif",
+  "mode",
+]);
+
+/** A preview has an endpoint of its own or says `mode: preview` in its body; a flag in the query alone is refused. */
+export function lintPreview(action: ActionDefinition, path: string, { actions, findings }: LintContext): void {
+  if (action.kind !== "http" || action.effect !== "preview" || saysMode(action)) return;
+  if (action.method !== "POST") {
+    findings.error(
+      "pack_preview_unsafe",
+      `${path}/request/method`,
+      "a preview is a POST to its own endpoint, or carries mode: preview in its body",
+    );
+  }
+  const flag = action.inputs.find(({ place, wireName }) => place === "query" && FLAGS.has(plain(wireName)));
+  if (flag !== undefined) {
+    findings.error(
+      "pack_preview_unsafe",
+      `${path}/input/${flag.name}`,
+      "a query flag alone is no preview: a server that does not know it executes",
+    );
+  }
+  for (const other of actions.values()) {
+    if (other.kind !== "http" || !hasSideEffect(other.effect) || shapeOf(other) !== shapeOf(action)) continue;
+    findings.error(
+      "pack_preview_unsafe",
+      path,
+      `"${other.name}" executes by the same request; a preview needs its own endpoint or a body member mode: preview`,
+    );
+  }
+}
+
+function saysMode(action: HttpAction): boolean {
+  return action.inputs.some(
+    ({ place, wireName, constant }) => place === "body" && wireName === "mode" && constant === "preview",
+  );
+}
+
+function shapeOf(action: HttpAction): string {
+  const segments = action.template.segments.map((segment) => (segment.kind === "literal" ? segment.text : "{}"));
+  return `${action.method} /${segments.join("/")}`;
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]/g, "");
+}

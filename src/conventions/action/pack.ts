@@ -1,0 +1,190 @@
+/**
+ * Action packs: what an agent may ask for, as data that a person reviewed. This file holds the types that the other
+ * rooms read; the wire form is in schema/, the reader in read.ts, and binding arguments to a definition in bind.ts.
+ */
+import type { Digest } from "../../kernel/canonical-json.ts";
+import type { Code } from "../../kernel/codes.ts";
+import type { RetryClass } from "../outcome/retry.ts";
+import type { JsonSchema, SchemaCheck } from "../request/schema.ts";
+import type { UrlAllowance } from "../url/admit.ts";
+import type { PercentRule } from "../url/encode.ts";
+import type { Origin } from "../url/origin.ts";
+import type { ListStyle } from "../url/query.ts";
+import type { PathTemplate } from "../url/template.ts";
+
+export type Effect = "preview" | "read" | "write" | "send" | "create" | "purchase";
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type BodyType = "application/json" | "application/x-www-form-urlencoded" | "multipart/form-data";
+export type Place = "path" | "query" | "header" | "body";
+
+export interface Pack {
+  readonly name: string;
+  /** SHA-256 of the exact bytes: trust is given to this. */
+  readonly digest: Digest;
+  readonly description: string | null;
+  readonly provider: Provider | null;
+  /** By the name inside the pack, without the pack's own. */
+  readonly actions: ReadonlyMap<string, ActionDefinition>;
+}
+
+export interface Provider {
+  readonly origin: Origin;
+  readonly credential: string | null;
+  readonly auth: Auth | null;
+  readonly version: { readonly header: string; readonly value: string } | null;
+  readonly idempotency: { readonly header: string; readonly windowMs: number } | null;
+  readonly correlationHeader: string | null;
+  readonly redirects: RedirectPolicy;
+  readonly network: "public" | "private";
+  readonly ca: string | null;
+  readonly limits: Limits;
+}
+
+export type Auth =
+  | { readonly scheme: "bearer" | "basic"; readonly header: "authorization" }
+  | { readonly scheme: "header"; readonly header: string };
+
+export interface RedirectPolicy {
+  /** Beside the provider's own origin. */
+  readonly origins: readonly Origin[];
+  readonly others: "refuse" | "ask";
+  readonly credential: "strip" | "refuse";
+  readonly max: number;
+}
+
+export interface Limits {
+  /** Null where the gateway's own limit holds. */
+  readonly timeoutMs: number | null;
+  readonly responseBytes: number;
+}
+
+export type ActionDefinition = HttpAction | UrlAction | SshAction;
+
+interface ActionBase {
+  /** The name inside the pack. */
+  readonly name: string;
+  /** PACK.ACTION, as an agent calls it. */
+  readonly qualifiedName: string;
+  readonly description: string | null;
+  readonly effect: Effect;
+  readonly retry: RetryClass;
+  readonly needs: { readonly plan: string | null; readonly approval: "session" | "each_use"; readonly ticket: boolean };
+  readonly inputs: readonly InputField[];
+  /** The schema of the agent's arguments, as it is listed to agents. */
+  readonly schema: JsonSchema;
+  readonly checkArguments: SchemaCheck;
+  readonly plan: { readonly id: Slot; readonly revision: Slot | null } | null;
+  readonly confirm: string | null;
+  readonly maxCostCents: number | null;
+  /** It may cost without a ceiling, so that every call asks a person. */
+  readonly asksEachCall: boolean;
+  readonly job: Job | null;
+  readonly unknown: { readonly retryAllowed: boolean; readonly reconcile: string | null };
+  readonly rollback: { readonly of: string } | null;
+  readonly pages: Pages | null;
+  readonly echo: "withhold" | "redact";
+  /** JSON Pointers into the answer. */
+  readonly mints: readonly string[];
+  readonly limits: Limits;
+}
+
+export interface HttpAction extends ActionBase {
+  readonly kind: "http";
+  readonly method: Method;
+  readonly template: PathTemplate;
+  readonly body: BodyType | null;
+}
+
+/** Takes a whole URL as the argument `url`, under an allow-list. */
+export interface UrlAction extends ActionBase {
+  readonly kind: "url";
+  readonly method: Method;
+  readonly allow: readonly UrlAllowance[];
+  readonly body: BodyType | null;
+  readonly credential: string | null;
+}
+
+export interface SshAction extends ActionBase {
+  readonly kind: "ssh";
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  /** The public line, type and base64. */
+  readonly hostKey: string;
+  readonly credential: string;
+  /** The operation of the receiver. */
+  readonly action: string;
+  readonly recording: boolean;
+}
+
+export interface InputField {
+  readonly name: string;
+  /** Null for SSH: the field goes to the receiver by its name. */
+  readonly place: Place | null;
+  readonly wireName: string;
+  readonly optional: boolean;
+  /** Filled in by the gateway when the agent leaves it out. */
+  readonly constant: string | number | boolean | null | undefined;
+  readonly percent: PercentRule;
+  readonly list: ListStyle | null;
+  readonly opaque: boolean;
+  readonly part: "field" | "json" | "file";
+  readonly filename: string;
+  readonly mediaType: string;
+  readonly schema: JsonSchema;
+}
+
+export interface Slot {
+  readonly place: Place;
+  readonly wireName: string;
+}
+
+export interface Job {
+  /** JSON Pointers into the answers. */
+  readonly id: string;
+  readonly state: string;
+  readonly status: JobAction;
+  readonly cancel: JobAction | null;
+  readonly result: JobAction | null;
+  readonly succeeded: readonly string[];
+  readonly failed: readonly string[];
+  readonly cancelled: readonly string[];
+  readonly resumable: boolean;
+  readonly createDeadlineMs: number;
+  readonly resultDeadlineMs: number;
+  readonly pollFirstMs: number;
+  readonly pollCapMs: number;
+  readonly maxChecks: number;
+}
+
+/** An action on the job; the identifier goes into `idInput`, its other inputs come from the creating call by name. */
+export interface JobAction {
+  readonly action: string;
+  readonly idInput: string;
+}
+
+export interface Pages {
+  readonly items: string;
+  readonly continuation: { readonly kind: "cursor"; readonly pointer: string } | { readonly kind: "link" };
+  readonly cursorParam: string;
+  readonly sizeParam: string | null;
+  readonly pageSize: number;
+  readonly maxPages: number;
+  readonly maxRecords: number;
+}
+
+/** A remark about a pack file, where it stands. Errors keep the pack out, warnings do not. */
+export interface PackFinding {
+  readonly severity: "error" | "warning";
+  readonly code: Code;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** A JSON Pointer into the file's data. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export function hasSideEffect(effect: Effect): boolean {
+  return effect !== "read" && effect !== "preview";
+}

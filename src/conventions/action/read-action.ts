@@ -1,0 +1,289 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
+import type { RetryClass } from "../outcome/retry.ts";
+import { appendPointer } from "../request/pointer.ts";
+import { compileSchema, type JsonSchema } from "../request/schema.ts";
+import { troubleWithPrefix, type UrlAllowance } from "../url/admit.ts";
+import { type PathTemplate, parseTemplate } from "../url/template.ts";
+import type { Findings } from "./findings.ts";
+import { type ActionDefinition, hasSideEffect, type InputField, type Provider, type Slot } from "./pack.ts";
+import { lintReceiverNames, readInputs } from "./read-inputs.ts";
+import { readJob, readPages, readPointer } from "./read-job.ts";
+import { readLimits, readOriginAt } from "./read-provider.ts";
+import { ROLLBACK_INPUTS, ROLLBACK_PATH } from "./rollback.ts";
+import type { ActionWire } from "./schema/pack.ts";
+
+export interface ActionContext {
+  readonly pack: string;
+  readonly name: string;
+  readonly provider: Provider | null;
+  /** The JSON Pointer of this action in the file. */
+  readonly path: string;
+  readonly findings: Findings;
+}
+
+type Channel<Kind> = Extract<ActionDefinition, { readonly kind: Kind }>;
+type Parts<Kind> = Omit<Channel<Kind>, keyof Channel<"http"> & keyof Channel<"ssh">> & { readonly kind: Kind };
+
+/** One action from its wire form. Null when what it sends, or where, cannot be said. */
+export function readAction(wire: ActionWire, context: ActionContext): ActionDefinition | null {
+  const { findings, path, name, pack } = context;
+  const channel = readChannel(wire, context);
+  if (channel === null) return null;
+  const inputs = readActionInputs(wire, channel, context);
+  const schema = argumentsSchema(inputs);
+  const retry = wire.retry ?? (hasSideEffect(wire.effect) ? "non_idempotent_write" : "read");
+  const inherited = context.provider?.limits ?? { timeoutMs: null, responseBytes: defaults.responseBytes };
+  const base = {
+    name,
+    qualifiedName: `${pack}.${name}`,
+    description: wire.description ?? null,
+    effect: wire.effect,
+    retry,
+    needs: {
+      plan: wire.needs?.plan ?? null,
+      approval: wire.needs?.approval ?? "session",
+      ticket: wire.needs?.ticket ?? false,
+    },
+    inputs,
+    schema,
+    checkArguments: compileSchema(schema),
+    plan:
+      wire.plan === undefined
+        ? null
+        : { id: slotOf(wire.plan.id), revision: wire.plan.revision === undefined ? null : slotOf(wire.plan.revision) },
+    confirm: wire.confirm ?? null,
+    maxCostCents: wire.max_cost_cents ?? null,
+    asksEachCall: canCost(wire.effect) && wire.max_cost_cents === undefined,
+    job: wire.job === undefined ? null : readJob(wire.job, `${path}/job`, findings),
+    unknown: {
+      retryAllowed: wire.unknown?.retry_allowed ?? retry !== "non_idempotent_write",
+      reconcile: wire.unknown?.reconcile ?? null,
+    },
+    rollback: wire.rollback ?? null,
+    pages: wire.pages === undefined ? null : readPages(wire.pages, `${path}/pages`, findings),
+    echo: wire.echo ?? "withhold",
+    mints: (wire.mints ?? []).map((text, index) => readPointer(text, `${path}/mints/${index}`, findings)),
+    limits: readLimits(wire.limits, inherited),
+  } as const;
+  lintRetry(wire, retry, channel.kind, context);
+  return { ...base, ...channel };
+}
+
+function readChannel(wire: ActionWire, context: ActionContext): Parts<"http"> | Parts<"url"> | Parts<"ssh"> | null {
+  const { findings, path } = context;
+  const named = (["request", "full_url", "ssh"] as const).filter((member) => wire[member] !== undefined);
+  if (named.length > 1) {
+    findings.error(
+      "pack_member_unfit",
+      path,
+      `expected one of request, full_url and ssh; found ${named.join(" and ")}`,
+    );
+    return null;
+  }
+  if (wire.full_url !== undefined) return readFullUrl(wire.full_url, path, findings);
+  if (wire.ssh !== undefined) return readSsh(wire.ssh, path, findings);
+  const request =
+    wire.request ??
+    (wire.rollback === undefined
+      ? undefined
+      : ({ method: "POST", path: ROLLBACK_PATH, body: "application/json" } as const));
+  if (request === undefined) {
+    findings.error("missing_member", path, "expected request, full_url or ssh");
+    return null;
+  }
+  if (context.provider === null && !findings.failedUnder("/provider")) {
+    findings.error("missing_member", path, "a request needs the pack's provider, with its origin");
+  }
+  const template = readTemplate(request.path, `${path}/request/path`, findings);
+  if (template === null) return null;
+  const { method, body = null } = request;
+  lintMethod(wire, method, body !== null, `${path}/request`, findings);
+  return { kind: "http", method, template, body };
+}
+
+function readFullUrl(wire: NonNullable<ActionWire["full_url"]>, path: string, findings: Findings): Parts<"url"> {
+  const allow: UrlAllowance[] = [];
+  wire.allow.forEach((entry, index) => {
+    const at = `${path}/full_url/allow/${index}`;
+    const origin = readOriginAt(entry.origin, `${at}/origin`, findings);
+    const trouble = troubleWithPrefix(entry.prefix);
+    if (trouble !== null) findings.error("template_malformed", `${at}/prefix`, trouble);
+    if (origin !== null) allow.push({ origin, pathPrefix: entry.prefix, query: entry.query ?? false });
+  });
+  const { method, body = null, credential = null } = wire;
+  if (body !== null && isBodyless(method))
+    findings.error("pack_member_unfit", `${path}/full_url/body`, `${method} carries no body`);
+  return { kind: "url", method, allow, body, credential };
+}
+
+function readSsh(wire: NonNullable<ActionWire["ssh"]>, path: string, findings: Findings): Parts<"ssh"> {
+  const key = readSshPublicLine(wire.host_key);
+  if (key === undefined)
+    findings.error("value_not_allowed", `${path}/ssh/host_key`, "expected a public key line such as ssh-ed25519 AAAA…");
+  return {
+    kind: "ssh",
+    host: wire.host.toLowerCase(),
+    port: wire.port ?? 22,
+    user: wire.user,
+    hostKey: key === undefined ? "" : writeSshPublicLine(key),
+    credential: wire.credential,
+    action: wire.action,
+    recording: wire.recording === "on",
+  };
+}
+
+function readTemplate(text: string, path: string, findings: Findings): PathTemplate | null {
+  try {
+    return parseTemplate(text);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    findings.error("template_malformed", path, error.message);
+    return null;
+  }
+}
+
+function readActionInputs(
+  wire: ActionWire,
+  channel: Parts<"http"> | Parts<"url"> | Parts<"ssh">,
+  context: ActionContext,
+): readonly InputField[] {
+  const { findings, path, provider } = context;
+  const inputPath = `${path}/input`;
+  const taken = [
+    provider?.auth?.header,
+    provider?.version?.header,
+    provider?.idempotency?.header,
+    provider?.correlationHeader,
+  ];
+  const frame = {
+    kind: channel.kind,
+    path: inputPath,
+    body: channel.kind === "ssh" ? null : channel.body,
+    takenHeaders: new Set(
+      taken.flatMap((header) => (header === null || header === undefined ? [] : [header.toLowerCase()])),
+    ),
+  };
+  const declared = readInputs((wire.input ?? {}) as JsonObject, frame, findings);
+  if (wire.rollback !== undefined) {
+    if (declared.length > 0)
+      findings.error(
+        "pack_input_unfit",
+        inputPath,
+        "a rollback is built from the stored record; it declares no inputs",
+      );
+    return ROLLBACK_INPUTS;
+  }
+  if (channel.kind === "ssh") lintReceiverNames(declared, inputPath, findings);
+  if (channel.kind === "url") {
+    if (declared.some(({ name }) => name === "url"))
+      findings.error("pack_input_unfit", `${inputPath}/url`, "url is the agent's URL and is always there");
+    return [urlInput, ...declared];
+  }
+  if (channel.kind === "http") lintPath(channel.template, declared, wire, context);
+  return declared;
+}
+
+/** Every parameter of the path has its input or slot, and every path input its parameter. */
+function lintPath(
+  template: PathTemplate,
+  fields: readonly InputField[],
+  wire: ActionWire,
+  { findings, path }: ActionContext,
+): void {
+  const slots = [wire.plan?.id, wire.plan?.revision].flatMap((slot) => (slot?.in === "path" ? [slot.as] : []));
+  const filled = new Set([...fields.filter(({ place }) => place === "path").map(({ name }) => name), ...slots]);
+  for (const name of template.parameters) {
+    if (!filled.has(name))
+      findings.error("pack_input_unfit", `${path}/request/path`, `{${name}} has no input with in: path`);
+  }
+  for (const { name, place } of fields) {
+    if (place === "path" && !template.parameters.includes(name)) {
+      findings.error("pack_input_unfit", appendPointer(`${path}/input`, name), `the path has no {${name}}`);
+    }
+  }
+}
+
+function lintMethod(wire: ActionWire, method: string, hasBody: boolean, path: string, findings: Findings): void {
+  const safe = isBodyless(method);
+  if (safe && hasBody)
+    findings.error("pack_member_unfit", `${path}/body`, `${method} carries no body; use a query, or another method`);
+  if (method === "DELETE" && hasBody)
+    findings.warn("pack_worth_a_look", `${path}/body`, "many servers drop the body of a DELETE");
+  if (safe && hasSideEffect(wire.effect))
+    findings.warn(
+      "pack_worth_a_look",
+      `${path}/method`,
+      `effect: ${wire.effect} by ${method}: anything on the way may repeat it`,
+    );
+}
+
+function lintRetry(
+  wire: ActionWire,
+  retry: RetryClass,
+  kind: ActionDefinition["kind"],
+  { findings, path, provider }: ActionContext,
+): void {
+  const side = hasSideEffect(wire.effect);
+  if (side && retry === "read")
+    findings.error("pack_retry_unfit", `${path}/retry`, `effect: ${wire.effect} is never retried like a read`);
+  if (!side && retry !== "read")
+    findings.error("pack_retry_unfit", `${path}/retry`, `effect: ${wire.effect} is retried as a read`);
+  if (retry === "idempotent_write" && kind !== "ssh" && provider !== null && provider.idempotency === null) {
+    findings.error(
+      "pack_retry_unfit",
+      `${path}/retry`,
+      "idempotent_write needs the provider's idempotency header, which carries the token",
+    );
+  }
+  if (wire.unknown?.retry_allowed === true && retry === "non_idempotent_write") {
+    findings.error(
+      "pack_retry_unfit",
+      `${path}/unknown/retry_allowed`,
+      "a write without a token may not be repeated after an unknown outcome",
+    );
+  }
+}
+
+function argumentsSchema(inputs: readonly InputField[]): JsonSchema {
+  return {
+    type: "object",
+    properties: Object.fromEntries(inputs.map(({ name, schema }) => [name, schema])),
+    required: inputs.filter(({ optional, constant }) => !optional && constant === undefined).map(({ name }) => name),
+    additionalProperties: false,
+  };
+}
+
+const urlInput: InputField = {
+  name: "url",
+  place: null,
+  wireName: "url",
+  optional: false,
+  constant: undefined,
+  percent: "literal",
+  list: null,
+  opaque: false,
+  part: "field",
+  filename: "url",
+  mediaType: "text/plain",
+  schema: {
+    type: "string",
+    minLength: 1,
+    maxLength: defaults.urlCharacters,
+    description: "An absolute URL under the action's allow-list.",
+  },
+};
+
+function slotOf(wire: { readonly in: Slot["place"]; readonly as: string }): Slot {
+  return { place: wire.in, wireName: wire.as };
+}
+
+function isBodyless(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function canCost(effect: ActionWire["effect"]): boolean {
+  return effect === "purchase" || effect === "send" || effect === "create";
+}

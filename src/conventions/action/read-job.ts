@@ -1,0 +1,69 @@
+import { defaults } from "../../kernel/defaults.ts";
+import type { Findings } from "./findings.ts";
+import type { Job, Pages } from "./pack.ts";
+import type { ActionWire } from "./schema/pack.ts";
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+const POINTER = /^(?:\/(?:[^/~]|~[01])+)+$/;
+
+/** A member of an answer: a plain name stands for the top level, anything deeper is written as a JSON Pointer. */
+export function readPointer(text: string, path: string, findings: Findings): string {
+  if (NAME.test(text)) return `/${text}`;
+  if (!POINTER.test(text))
+    findings.error("value_not_allowed", path, "expected a member's name or a JSON Pointer such as /data/id");
+  return text;
+}
+
+/** The inputs that take the job's identifier are found once all actions are read. */
+export function readJob(wire: NonNullable<ActionWire["job"]>, path: string, findings: Findings): Job {
+  const states = [...wire.succeeded, ...wire.failed, ...(wire.cancelled ?? [])];
+  for (const state of new Set(states)) {
+    if (states.indexOf(state) !== states.lastIndexOf(state))
+      findings.error("value_not_allowed", path, `the state "${state}" stands for two ends, or twice`);
+  }
+  const first = (wire.poll?.first_s ?? defaults.pollFirstMs / 1000) * 1000;
+  const cap = (wire.poll?.cap_s ?? Math.max(defaults.pollCapMs, first) / 1000) * 1000;
+  if (first > cap) findings.error("value_not_allowed", `${path}/poll/first_s`, "the first wait is longer than the cap");
+  const reference = (action: string | undefined) => (action === undefined ? null : { action, idInput: "" });
+  return {
+    id: readPointer(wire.id, `${path}/id`, findings),
+    state: readPointer(wire.state ?? "state", `${path}/state`, findings),
+    status: { action: wire.status, idInput: "" },
+    cancel: reference(wire.cancel),
+    result: reference(wire.result),
+    succeeded: wire.succeeded,
+    failed: wire.failed,
+    cancelled: wire.cancelled ?? [],
+    resumable: wire.resume === "documented",
+    createDeadlineMs: (wire.create_deadline_s ?? defaults.jobCreateDeadlineMs / 1000) * 1000,
+    resultDeadlineMs: (wire.result_deadline_s ?? defaults.jobResultDeadlineMs / 1000) * 1000,
+    pollFirstMs: first,
+    pollCapMs: cap,
+    maxChecks: wire.poll?.max_checks ?? defaults.jobChecks,
+  };
+}
+
+export function readPages(wire: NonNullable<ActionWire["pages"]>, path: string, findings: Findings): Pages {
+  if ((wire.cursor === undefined) === (wire.link === undefined)) {
+    findings.error("pack_member_unfit", path, "expected either cursor, a member of the answer, or link: next");
+  }
+  if (wire.page_size !== undefined && wire.size_param === undefined) {
+    findings.error(
+      "pack_member_unfit",
+      `${path}/page_size`,
+      "page_size needs size_param, the parameter that carries it",
+    );
+  }
+  return {
+    items: readPointer(wire.items, `${path}/items`, findings),
+    continuation:
+      wire.cursor === undefined
+        ? { kind: "link" }
+        : { kind: "cursor", pointer: readPointer(wire.cursor, `${path}/cursor`, findings) },
+    cursorParam: wire.cursor_param,
+    sizeParam: wire.size_param ?? null,
+    pageSize: wire.page_size ?? defaults.pageSize,
+    maxPages: wire.max_pages ?? defaults.discoveryPages,
+    maxRecords: wire.max_records ?? defaults.discoveryRecords,
+  };
+}

@@ -1,0 +1,189 @@
+import type { JsonSchema } from "../../request/schema.ts";
+import { inputSchema } from "./input.ts";
+import { labelSchema, limitsSchema } from "./provider.ts";
+
+const method = { enum: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] } as const satisfies JsonSchema;
+const body = {
+  enum: ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
+  description: "The one media type of the body. Without it there is no body.",
+} as const satisfies JsonSchema;
+const reference = {
+  type: "string",
+  minLength: 1,
+  maxLength: 128,
+  description: "An action of this pack.",
+} as const satisfies JsonSchema;
+const place = {
+  type: "string",
+  minLength: 1,
+  maxLength: 256,
+  description: "A member of the answer: its name, or a JSON Pointer.",
+} as const satisfies JsonSchema;
+const seconds = { type: "integer", minimum: 1, maximum: 2_592_000 } as const satisfies JsonSchema;
+const states = {
+  type: "array",
+  minItems: 1,
+  maxItems: 32,
+  items: { type: "string", minLength: 1, maxLength: 64 },
+} as const satisfies JsonSchema;
+const slot = {
+  type: "object",
+  additionalProperties: false,
+  required: ["in", "as"],
+  properties: {
+    in: { enum: ["path", "query", "header", "body"] },
+    as: { type: "string", minLength: 1, maxLength: 128 },
+  },
+} as const satisfies JsonSchema;
+
+const jobSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["id", "status", "succeeded", "failed"],
+  description: "The action starts work that goes on at the provider.",
+  properties: {
+    id: place,
+    state: place,
+    status: reference,
+    cancel: reference,
+    result: reference,
+    succeeded: states,
+    failed: states,
+    cancelled: states,
+    resume: {
+      enum: ["none", "documented"],
+      description: "Whether the provider documents that failed work can be resumed.",
+    },
+    create_deadline_s: seconds,
+    result_deadline_s: seconds,
+    poll: {
+      type: "object",
+      additionalProperties: false,
+      properties: {
+        first_s: { type: "integer", minimum: 1, maximum: 3600 },
+        cap_s: { type: "integer", minimum: 1, maximum: 3600 },
+        max_checks: { type: "integer", minimum: 1, maximum: 1000 },
+      },
+    },
+  },
+} as const satisfies JsonSchema;
+
+const pagesSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["items", "cursor_param"],
+  description: "The answer is one page of a list.",
+  properties: {
+    items: place,
+    cursor: { ...place, description: "Where the answer holds the next cursor." },
+    link: { enum: ["next"], description: "The next cursor stands in the Link header instead." },
+    cursor_param: { type: "string", minLength: 1, maxLength: 64 },
+    size_param: { type: "string", minLength: 1, maxLength: 64 },
+    page_size: { type: "integer", minimum: 1, maximum: 1000 },
+    max_pages: { type: "integer", minimum: 1, maximum: 1000 },
+    max_records: { type: "integer", minimum: 1, maximum: 100_000 },
+  },
+} as const satisfies JsonSchema;
+
+const sshSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["host", "user", "host_key", "credential", "action"],
+  description: "The action is an operation of the receiver on a host.",
+  properties: {
+    host: { type: "string", pattern: "^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$" },
+    port: { type: "integer", minimum: 1, maximum: 65_535 },
+    user: { type: "string", pattern: "^[a-z_][a-z0-9_-]{0,31}$" },
+    host_key: {
+      type: "string",
+      maxLength: 4096,
+      description: "The host's public key, as ssh-keyscan prints it after the host.",
+    },
+    credential: labelSchema,
+    action: { type: "string", pattern: "^[a-z][a-z0-9_]{0,63}$" },
+    recording: { enum: ["off", "on"] },
+  },
+} as const satisfies JsonSchema;
+
+const fullUrlSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["method", "allow"],
+  description: "The agent supplies a whole URL, which must lie under one entry of the list.",
+  properties: {
+    method,
+    body,
+    credential: labelSchema,
+    allow: {
+      type: "array",
+      minItems: 1,
+      maxItems: 32,
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["origin", "prefix"],
+        properties: {
+          origin: { type: "string", maxLength: 300 },
+          prefix: { type: "string", maxLength: 1024, description: "A path of whole segments." },
+          query: { type: "boolean", description: "Whether the URL may carry a query." },
+        },
+      },
+    },
+  },
+} as const satisfies JsonSchema;
+
+export const actionSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["effect"],
+  properties: {
+    description: { type: "string", maxLength: 1000 },
+    effect: { enum: ["preview", "read", "write", "send", "create", "purchase"] },
+    retry: { enum: ["read", "idempotent_write", "non_idempotent_write"] },
+    needs: {
+      type: "object",
+      additionalProperties: false,
+      properties: { plan: reference, approval: { enum: ["session", "each_use"] }, ticket: { type: "boolean" } },
+    },
+    request: {
+      type: "object",
+      additionalProperties: false,
+      required: ["method", "path"],
+      properties: { method, path: { type: "string", maxLength: 1024 }, body },
+    },
+    full_url: fullUrlSchema,
+    ssh: sshSchema,
+    input: inputSchema,
+    plan: {
+      type: "object",
+      additionalProperties: false,
+      required: ["id"],
+      description: "Where the plan's identifier and expected revision go.",
+      properties: { id: slot, revision: slot },
+    },
+    confirm: { ...reference, description: "The later read that makes a success confirmed." },
+    max_cost_cents: {
+      type: "integer",
+      minimum: 0,
+      maximum: 100_000_000,
+      description: "The most that one call can cost.",
+    },
+    job: jobSchema,
+    unknown: {
+      type: "object",
+      additionalProperties: false,
+      properties: { retry_allowed: { type: "boolean" }, reconcile: reference },
+    },
+    rollback: { type: "object", additionalProperties: false, required: ["of"], properties: { of: reference } },
+    pages: pagesSchema,
+    echo: { enum: ["withhold", "redact"], description: "What happens when an answer holds the credential." },
+    mints: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      items: place,
+      description: "Members that hold a new secret; they go to the vault.",
+    },
+    limits: limitsSchema,
+  },
+} as const satisfies JsonSchema;

@@ -1,0 +1,90 @@
+import type { JsonSchema } from "../../request/schema.ts";
+
+export const labelSchema = {
+  type: "string",
+  pattern: "^[a-z0-9][a-z0-9._-]{0,63}$",
+  description: "The label of a credential in the vault. The secret itself never stands in a pack.",
+} as const satisfies JsonSchema;
+
+const headerSchema = {
+  type: "string",
+  pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
+  description: "The name of a header field.",
+} as const satisfies JsonSchema;
+
+export const limitsSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    timeout_s: { type: "integer", minimum: 1, maximum: 600, description: "Seconds that one send may take." },
+    response_bytes: {
+      type: "integer",
+      minimum: 1024,
+      maximum: 67_108_864,
+      description: "The largest answer that is read.",
+    },
+  },
+} as const satisfies JsonSchema;
+
+export const providerSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["origin"],
+  properties: {
+    origin: { type: "string", maxLength: 300, description: "Scheme, host and port: https, or http on loopback." },
+    credential: labelSchema,
+    auth: {
+      type: "object",
+      additionalProperties: false,
+      required: ["scheme"],
+      description: "How the credential is carried.",
+      properties: {
+        scheme: { enum: ["bearer", "basic", "header"] },
+        header: { ...headerSchema, description: "The field that carries it; for scheme: header alone." },
+      },
+    },
+    version: {
+      type: "object",
+      additionalProperties: false,
+      required: ["header", "value"],
+      description: "The version selector that every request carries.",
+      properties: {
+        header: headerSchema,
+        value: { type: "string", pattern: "^[!-~]{1,64}$", description: "Quote dates, so that they stay text." },
+      },
+    },
+    idempotency: {
+      type: "object",
+      additionalProperties: false,
+      required: ["header", "window_s"],
+      description: "Where the idempotency token goes, and how long the provider remembers it.",
+      properties: {
+        header: headerSchema,
+        window_s: { type: "integer", minimum: 1, maximum: 31_536_000 },
+      },
+    },
+    correlation_header: { ...headerSchema, description: "The field that carries our correlation identifier." },
+    redirects: {
+      type: "object",
+      additionalProperties: false,
+      description: "Where a redirect may lead. The provider's own origin is always among them.",
+      properties: {
+        origins: { type: "array", maxItems: 16, items: { type: "string", maxLength: 300 } },
+        others: { enum: ["refuse", "ask"], description: "Refuse any other origin, or ask a person." },
+        credential: {
+          enum: ["strip", "refuse"],
+          description: "At an approved origin that may not see the credential.",
+        },
+        max: { type: "integer", minimum: 0, maximum: 10 },
+      },
+    },
+    network: { enum: ["public", "private"], description: "Whether the origin may resolve to a private address." },
+    ca: {
+      type: "string",
+      minLength: 1,
+      maxLength: 1024,
+      description: "A PEM file of the authority to trust instead of the system's.",
+    },
+    limits: limitsSchema,
+  },
+} as const satisfies JsonSchema;
