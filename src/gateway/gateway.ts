@@ -58,6 +58,7 @@ export interface Gateway {
   startCall(caller: LiveCaller, runId: RunId | undefined, request: CallRequest): Call;
   call(caller: LiveCaller, id: CallId | undefined): Call;
   sessions(): readonly Session[];
+  runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
   unlock(unlocked: Unlocked): Promise<void>;
   lock(reason: string, operator: string | null): Promise<void>;
@@ -184,6 +185,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     startCall: (caller, runId, request) => startCall(core, denials, caller, book.findRun(caller.key, runId), request),
     call: (caller, id) => book.findCall(caller.key, id),
     sessions: () => book.sessions(),
+    runOf: (session) => book.run(session.runId),
 
     async revoke(signed) {
       const { vaultId, keys } = around.operators();

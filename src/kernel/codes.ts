@@ -473,6 +473,11 @@ export const codes = {
     means: "The gateway cannot record any more and has stopped sending. Nothing was sent.",
     mend: "Free disk space or mend the disk, then restart the gateway; its log says where it stopped.",
   },
+  operator_not_logged_in: {
+    status: 401,
+    means: "The operator plane does not know who is speaking.",
+    mend: "Log in with an operator's passphrase; the command line does it for you.",
+  },
   state_tampered: {
     status: 403,
     means: "A stored record does not authenticate: somebody changed the state file. The run it belongs to was stopped.",

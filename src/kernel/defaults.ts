@@ -58,6 +58,12 @@ export const defaults = {
   cardsRemembered: 200,
   denialCoolDownMs: 60_000,
   coolDownsRemembered: 1_000,
+  operatorIdleMs: 28_800_000,
+  operatorLogins: 64,
+  challengeMs: 60_000,
+  challengesOpen: 64,
+  /** The longest that a request on the agent plane may hold its connection for a person. */
+  preferWaitMs: 600_000,
   denialsBurst: 50,
   denialsPerSecond: 10,
   tokenBytes: 24,

@@ -37,6 +37,8 @@ export function strictServerOptions(correlationId: () => string): FastifyServerO
       void send(request, reply, problemReply(denied, correlationId()));
     },
     genReqId: correlationId,
+    // A missing Host is refused here, in the one envelope, and not by the HTTP parser in words of its own.
+    http: { requireHostHeader: false },
   };
 }
 
@@ -104,7 +106,8 @@ function addRoute(
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: Reply): FastifyReply {
   if (!request.raw.complete) reply.header("connection", "close");
-  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+  // A Buffer keeps Fastify from adding a charset to the type.
+  return reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
 }
 
 /** `{name}` is how a template writes what Fastify's router writes as `:name`. A literal colon is doubled there. */

@@ -29,6 +29,7 @@ const SINGLE = [
 export function checkHead(body: ExpectedBody, head: RequestHead): CheckedHead {
   const fields = collectFields(head.rawHeaders);
   const length = readLength(fields);
+  if (!fields.has("host")) throw new Denied("framing_invalid", "Host is missing");
   if (fields.has("content-encoding")) {
     throw new Denied("content_encoding_unsupported", "the body may not carry a Content-Encoding, not even identity");
   }

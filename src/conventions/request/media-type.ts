@@ -10,15 +10,19 @@ export interface MediaType {
 /** RFC 2046 section 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 
+/** What the library would repair or drop in silence does not get as far as the library: each parameter is whole or nothing. */
+const SHAPE = /^[^;"]*(?:;[ \t]*[A-Za-z]+=(?:[^";\\ \t]+|"[^"\\]*"))*$/;
+
 /**
  * Reads one Content-Type value. The only parameters are `charset=utf-8`, and `boundary` on multipart types; all others,
  * and everything that the library would quietly drop (repeats, stray text), are refused.
  */
 export function readMediaType(field: string): MediaType {
+  if (!SHAPE.test(field)) throw refused("its parameters are malformed");
   const type = parse(field);
   const parameters = [...type.params];
   // No admitted value holds a semicolon, so a count that differs means that something was dropped on the way.
-  if (field.split(";").length - 1 !== parameters.length) throw refused("its parameters are repeated or malformed");
+  if (field.split(";").length - 1 !== parameters.length) throw refused("a parameter is repeated");
   let boundary: string | undefined;
   for (const [name, value] of parameters) {
     if (name === "charset") {

@@ -2,7 +2,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { type IncomingBody, readBody } from "./read-body.ts";
-import { recordRefusal } from "./record.ts";
+import { type Principal, recordRefusal } from "./record.ts";
 import {
   asDenied,
   type BoundRoute,
@@ -27,16 +27,16 @@ export interface OutgoingReply {
   end(body: string): unknown;
 }
 
-export interface ListenerOptions<Incoming extends IncomingRequest> extends Observers {
-  readonly routes: readonly BoundRoute[];
+export interface ListenerOptions<Incoming extends IncomingRequest, Who extends Principal = string> extends Observers {
+  readonly routes: readonly BoundRoute<Who>[];
   /** Who is calling, as the connection proves it; throws Denied when nobody can be named. */
-  principalOf(request: Incoming): string | Promise<string>;
+  principalOf(request: Incoming): Who | Promise<Who>;
   correlationId(): string;
   readonly openFile?: OpenFile;
 }
 
-export function createRequestListener<Incoming extends IncomingRequest>(
-  options: ListenerOptions<Incoming>,
+export function createRequestListener<Incoming extends IncomingRequest, Who extends Principal = string>(
+  options: ListenerOptions<Incoming, Who>,
 ): (request: Incoming, response: OutgoingReply) => void {
   return (request, response) => {
     const correlationId = options.correlationId();
@@ -50,8 +50,8 @@ export function createRequestListener<Incoming extends IncomingRequest>(
   };
 }
 
-async function answer<Incoming extends IncomingRequest>(
-  options: ListenerOptions<Incoming>,
+async function answer<Incoming extends IncomingRequest, Who extends Principal>(
+  options: ListenerOptions<Incoming, Who>,
   request: Incoming,
   correlationId: string,
 ): Promise<Reply> {
@@ -60,7 +60,7 @@ async function answer<Incoming extends IncomingRequest>(
   if (found.kind === "none") return problemReply(found.denied, correlationId, found.headers);
   const { bound } = found;
   const principal = await options.principalOf(request);
-  let exchange: Exchange;
+  let exchange: Exchange<Who>;
   try {
     exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile);
   } catch (error) {
@@ -74,11 +74,11 @@ async function answer<Incoming extends IncomingRequest>(
   });
 }
 
-type Found =
-  | { readonly kind: "route"; readonly bound: BoundRoute }
+type Found<Who extends Principal> =
+  | { readonly kind: "route"; readonly bound: BoundRoute<Who> }
   | { readonly kind: "none"; readonly denied: Denied; readonly headers: Reply["headers"] };
 
-function findRoute(routes: readonly BoundRoute[], method: string, url: string): Found {
+function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], method: string, url: string): Found<Who> {
   const allowed: string[] = [];
   try {
     const { path } = splitTarget(url);

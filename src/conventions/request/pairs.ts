@@ -1,7 +1,7 @@
 import type { Code } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { appendPointer } from "./pointer.ts";
+import { appendPointer, shortenPointer } from "./pointer.ts";
 
 /** Names and their values in the order sent. A name has several values only where the caller allowed a list. */
 export type Pairs = ReadonlyMap<string, readonly string[]>;
@@ -30,7 +30,7 @@ export function readPairs(text: string, rules: PairRules): Pairs {
     if (values === undefined) pairs.set(name, [value]);
     else if (rules.lists.has(name)) values.push(value);
     else {
-      const path = appendPointer("", name.slice(0, defaults.schemaFindingPathLength));
+      const path = shortenPointer(appendPointer("", name));
       const message = "came more than once";
       throw new Denied("repeated_name", `a name ${message}`, { errors: [{ code: "repeated_name", path, message }] });
     }

@@ -30,11 +30,18 @@ export type RequestResult =
   | { readonly kind: "done"; readonly status: number }
   | { readonly kind: "failed"; readonly code: Code };
 
+/** Who is behind a connection: a name, or an object that has one and carries what else the steps must know. */
+export type Principal = string | { readonly name: string };
+
+export function nameOf(principal: Principal): string {
+  return typeof principal === "string" ? principal : principal.name;
+}
+
 /** The last three steps: authorization and execution over the accepted command, and the record of both. */
-export interface Steps<C, Answer extends { readonly status: number }> {
+export interface Steps<C, Answer extends { readonly status: number }, Who extends Principal = string> {
   /** Names the rule that allowed it, or throws Denied. */
-  authorize(request: AcceptedRequest<C>, principal: string): string | Promise<string>;
-  execute(request: AcceptedRequest<C>, principal: string): Answer | Promise<Answer>;
+  authorize(request: AcceptedRequest<C>, principal: Who): string | Promise<string>;
+  execute(request: AcceptedRequest<C>, principal: Who): Answer | Promise<Answer>;
 }
 
 export interface Carried<Answer> {
@@ -47,9 +54,20 @@ export interface Carried<Answer> {
 export async function carryOut<
   C extends Command<unknown, unknown, unknown>,
   Answer extends { readonly status: number },
->(route: Route<C>, principal: string, request: AcceptedRequest<C>, steps: Steps<C, Answer>): Promise<Carried<Answer>> {
+  Who extends Principal,
+>(
+  route: Route<C>,
+  principal: Who,
+  request: AcceptedRequest<C>,
+  steps: Steps<C, Answer, Who>,
+): Promise<Carried<Answer>> {
   const known = {
-    ...{ principal, endpoint: route.endpoint, media_type: request.mediaType, request_digest: request.digest },
+    ...{
+      principal: nameOf(principal),
+      endpoint: route.endpoint,
+      media_type: request.mediaType,
+      request_digest: request.digest,
+    },
     ...{ signature: request.signature, fields: pickFields(route.recorded, request.command) },
   };
   let by: string;
@@ -71,9 +89,9 @@ export async function carryOut<
 }
 
 /** The record of a request that never became a command. */
-export function recordRefusal(endpoint: string, principal: string, denied: Denied): RequestRecord {
+export function recordRefusal(endpoint: string, principal: Principal, denied: Denied): RequestRecord {
   return {
-    ...{ principal, endpoint, media_type: null, request_digest: null, signature: null, fields: {} },
+    ...{ principal: nameOf(principal), endpoint, media_type: null, request_digest: null, signature: null, fields: {} },
     ...{ decision: { kind: "refused", code: denied.code }, result: { kind: "not_attempted" } },
   };
 }

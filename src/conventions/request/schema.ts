@@ -7,7 +7,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Fault, type Finding } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type Format, formats } from "./format.ts";
-import { appendPointer } from "./pointer.ts";
+import { appendPointer, shortenPointer } from "./pointer.ts";
 import { checkSchema } from "./schema-check.ts";
 
 export type JsonType = "string" | "integer" | "number" | "boolean" | "object" | "array" | "null";
@@ -76,7 +76,7 @@ class Report {
   }
 
   add(code: Code, path: string, message: string): void {
-    if (!this.full) this.findings.push({ code, path: shorten(path), message });
+    if (!this.full) this.findings.push({ code, path: shortenPointer(path), message });
   }
 }
 
@@ -261,8 +261,4 @@ function codePoints(text: string): number {
     }
   }
   return count;
-}
-
-function shorten(path: string): string {
-  return path.length <= defaults.schemaFindingPathLength ? path : `${path.slice(0, defaults.schemaFindingPathLength)}…`;
 }

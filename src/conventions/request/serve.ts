@@ -6,7 +6,7 @@ import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
 import type { RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { beginRequest, type Intake } from "./pipeline.ts";
-import { carryOut, type RequestRecord, recordRefusal, type Steps } from "./record.ts";
+import { carryOut, type Principal, type RequestRecord, recordRefusal, type Steps } from "./record.ts";
 import type { Command, Route } from "./route.ts";
 
 export interface Answer {
@@ -23,15 +23,15 @@ export interface Reply {
 }
 
 /** A route with what it does. `bindRoute` hides the command's type, which only the route and its own steps share. */
-export interface BoundRoute {
+export interface BoundRoute<Who extends Principal = string> {
   readonly route: Route<never>;
-  begin(head: RequestHead, openFile?: OpenFile): Exchange;
+  begin(head: RequestHead, openFile?: OpenFile): Exchange<Who>;
 }
 
-export interface Exchange {
+export interface Exchange<Who extends Principal = string> {
   readonly intake: Pick<Intake<unknown>, "push" | "abort">;
   /** Called when the whole body has been pushed. */
-  conclude(principal: string, rawTrailers: readonly string[]): Promise<Concluded>;
+  conclude(principal: Who, rawTrailers: readonly string[]): Promise<Concluded>;
 }
 
 export interface Concluded {
@@ -39,10 +39,10 @@ export interface Concluded {
   readonly reply: Answer | { readonly error: unknown };
 }
 
-export function bindRoute<C extends Command<unknown, unknown, unknown>>(
+export function bindRoute<C extends Command<unknown, unknown, unknown>, Who extends Principal = string>(
   route: Route<C>,
-  steps: Steps<C, Answer>,
-): BoundRoute {
+  steps: Steps<C, Answer, Who>,
+): BoundRoute<Who> {
   return {
     // Only the parts that do not mention the command's type are read through this.
     route: route as unknown as Route<never>,
@@ -68,8 +68,8 @@ export interface Observers {
 }
 
 export async function conclude(
-  bound: BoundRoute,
-  principal: string,
+  bound: { readonly route: { readonly endpoint: string } },
+  principal: Principal,
   correlationId: string,
   observers: Observers,
   work: () => Promise<Concluded>,
@@ -101,7 +101,12 @@ export function problemReply(denied: Denied, correlationId: string, headers: Rep
   const problem = problemOf(denied, correlationId);
   return {
     status: problem.status,
-    headers: { "content-type": PROBLEM_MEDIA_TYPE, "cache-control": "no-store", ...headers },
+    headers: { "content-type": PROBLEM_MEDIA_TYPE, "cache-control": "no-store", ...headers, ...closing(denied) },
     body: JSON.stringify(problem),
   };
+}
+
+/** After trouble with framing or size nobody can be sure where the next request starts, so there is none. */
+function closing(denied: Denied): Reply["headers"] {
+  return denied.code === "framing_invalid" || denied.code === "body_too_large" ? { connection: "close" } : {};
 }

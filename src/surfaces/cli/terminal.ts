@@ -51,11 +51,13 @@ function askSecret(prompt: string): Promise<Secret> {
         if (byte === 0x0d || byte === 0x0a) {
           const secret = Secret.take(Buffer.from(typed.subarray(0, length)));
           typed.fill(0);
-          return finish(() => resolve(secret));
+          finish(() => resolve(secret));
+          return;
         }
         if (byte === 0x03 || byte === 0x04) {
           typed.fill(0);
-          return finish(() => reject(new Denied("interrupted", "Stopped at the prompt. Nothing was changed.")));
+          finish(() => reject(new Denied("interrupted", "Stopped at the prompt. Nothing was changed.")));
+          return;
         }
         if (byte === 0x7f || byte === 0x08) length = dropLastCharacter(typed, length);
         else if (byte === 0x15) length = 0;
@@ -84,7 +86,10 @@ async function readPiped(): Promise<Secret> {
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.byteLength;
     if (length > MAX_SECRET_BYTES) {
-      throw new Denied("secret_too_large", `Standard input holds more than ${MAX_SECRET_BYTES} bytes. Nothing was changed.`);
+      throw new Denied(
+        "secret_too_large",
+        `Standard input holds more than ${MAX_SECRET_BYTES} bytes. Nothing was changed.`,
+      );
     }
     chunks.push(chunk);
   }

@@ -1,5 +1,5 @@
-import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { appendPointer, shortenPointer } from "../pointer.ts";
 
 export type JsonTrouble =
   | { readonly kind: "malformed"; readonly expected: string }
@@ -18,10 +18,10 @@ const codeOf = {
 export function denyJson(before: string, path: string, trouble: JsonTrouble): never {
   const offset = Buffer.byteLength(before, "utf8");
   const code = codeOf[trouble.kind];
+  const place = trouble.kind === "duplicate" ? appendPointer(path, trouble.name) : path;
   const message = `byte ${offset}: ${describe(trouble)}`;
-  const short =
-    path.length <= defaults.schemaFindingPathLength ? path : `${path.slice(0, defaults.schemaFindingPathLength)}…`;
-  throw new Denied(code, message, { errors: [{ code, path: short, message }], extra: { offset } });
+  const errors = [{ code, path: shortenPointer(place), message }];
+  throw new Denied(code, message, { errors, extra: { offset } });
 }
 
 function describe(trouble: JsonTrouble): string {

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
 import { tooLarge } from "../head.ts";
 import { parseJson } from "../json/parse.ts";
 import { readMediaType } from "../media-type.ts";
-import { appendPointer } from "../pointer.ts";
+import { appendPointer, shortenPointer } from "../pointer.ts";
 import type { CompiledBody } from "../route.ts";
 import { createMultipartParser, malformed } from "./parse.ts";
 import type { CompiledPart, FileSink, OpenFile } from "./part.ts";
@@ -53,7 +53,7 @@ export function collectParts(
       const header = readPartHeader(block);
       const path = appendPointer("", header.name);
       const rule = declared.parts.get(header.name);
-      if (rule === undefined) throw deny("unknown_member", path.slice(0, 80), "the route has no part of this name");
+      if (rule === undefined) throw deny("unknown_member", path, "the route has no part of this name");
       if (Object.hasOwn(body, header.name)) throw deny("repeated_name", path, "the part came more than once");
       checkHeader(rule, header);
       // Claimed at once, so that a second part of this name is refused while the first is still a placeholder.
@@ -174,6 +174,6 @@ function drain(waits: Promise<void>[]): Promise<void> | undefined {
 
 function deny(code: "unknown_member" | "repeated_name", path: string, message: string): Denied {
   return new Denied(code === "unknown_member" ? "schema_violation" : code, message, {
-    errors: [{ code, path, message }],
+    errors: [{ code, path: shortenPointer(path), message }],
   });
 }

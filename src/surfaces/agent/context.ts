@@ -1,0 +1,9 @@
+import type { LiveCaller } from "../../gateway/ports.ts";
+
+/** Who is behind an agent connection, as the operating system says, and how long it is ready to wait for a person. */
+export interface AgentContext {
+  /** As request records name the caller. */
+  readonly name: string;
+  readonly caller: LiveCaller;
+  readonly waitMs: number;
+}

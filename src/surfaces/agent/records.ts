@@ -1,0 +1,44 @@
+import { budgetRecord } from "../../conventions/budget/record.ts";
+import { scopeRecord } from "../../conventions/scope/scope.ts";
+import type { Definition } from "../../gateway/outbound.ts";
+import type { Call, Run, Session } from "../../gateway/run.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+
+/** What agents get to see, in the specification's names. None of it says how a person decided or what else exists. */
+export function runRecord(run: Run, session: Session | undefined): JsonObject {
+  return {
+    run_id: run.id,
+    state: run.state,
+    purpose: run.purpose,
+    created_at: run.createdAt,
+    end_reason: run.endReason,
+    session_id: session?.id ?? null,
+    approval_id: run.admission?.approvalId ?? session?.approvalId ?? null,
+    scope: session === undefined ? null : scopeRecord(session.scope),
+    budget: budgetRecord(run.budget),
+  };
+}
+
+export function pendingCallRecord(call: Call): JsonObject {
+  return {
+    call_id: call.id,
+    run_id: call.runId,
+    action: call.action,
+    state: call.state,
+    created_at: call.createdAt,
+    approval_id: call.approvalId,
+    status_path: `/v1/calls/${call.id}`,
+  };
+}
+
+export function actionRecord({ pack, action }: Definition): JsonObject {
+  return {
+    action: action.qualifiedName,
+    pack: pack.name,
+    description: action.description,
+    effect: action.effect,
+    input: action.schema as unknown as JsonValue,
+    needs: { ...action.needs },
+    max_cost_cents: action.maxCostCents,
+  };
+}

@@ -1,0 +1,188 @@
+import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { Answer } from "../../conventions/request/serve.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Call, Run } from "../../gateway/run.ts";
+import type { Sleep } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { readId } from "../../kernel/ids.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { writeOpenApi } from "../plane/openapi.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { AgentContext } from "./context.ts";
+import { actionRecord, pendingCallRecord, runRecord } from "./records.ts";
+
+/** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
+export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): readonly PlaneRoute<AgentContext>[] {
+  const routes: PlaneRoute<AgentContext>[] = [
+    planeRoute(
+      { method: "GET", path: "/v1/actions", body: { kind: "none" } },
+      { summary: "The actions that trusted packs define", answers: { 200: { description: "A list of actions" } } },
+      () => ({ status: 200, body: gateway.actions().map(actionRecord) }),
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs",
+        body: { kind: "json", schema: runSchema },
+        recorded: ["/body/actions", "/body/budget"],
+      },
+      {
+        summary: "Open a run: one budgeted piece of work, which a person approves",
+        answers: { 201: { description: "Approved and open" }, 202: { description: "Waiting for a person" } },
+      },
+      async ({ body }, { caller, waitMs }) => {
+        const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
+        const run = await gateway.openRun(caller, { purpose: body.purpose, actions: body.actions, limits });
+        await waitFor(run.admission?.session, waitMs, sleep);
+        return answerRun(run, caller.key, 201);
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      { method: "GET", path: "/v1/runs/{run_id}", params: runParams, body: { kind: "none" } },
+      { summary: "A run of this caller", answers: { 200: { description: "The run, its scope and its budget" } } },
+      async ({ params }, { caller, waitMs }) => {
+        const run = gateway.run(caller, readId("run", params.run_id));
+        await waitFor(run.admission?.session, waitMs, sleep);
+        return answerRun(run, caller.key, 200);
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      { method: "POST", path: "/v1/runs/{run_id}/join", params: runParams, body: { kind: "none" } },
+      {
+        summary: "Ask to join a run that another process of this user opened; a person decides",
+        answers: { 200: { description: "Joined" }, 202: { description: "Waiting for a person" } },
+      },
+      async ({ params }, { caller, waitMs }) => {
+        const run = await gateway.joinRun(caller, readId("run", params.run_id));
+        await waitFor(run.admission?.session, waitMs, sleep);
+        return answerRun(run, caller.key, 200);
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/calls",
+        params: runParams,
+        body: { kind: "json", schema: callSchema },
+        recorded: ["/params/run_id", "/body/action"],
+      },
+      {
+        summary: "Call an action within a run",
+        answers: {
+          200: { description: "The result; an unknown outcome is one too" },
+          202: { description: "Still pending" },
+        },
+      },
+      async ({ params, body }, { caller, waitMs }) => {
+        const call = gateway.startCall(caller, readId("run", params.run_id), body);
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      { method: "GET", path: "/v1/calls/{call_id}", params: callParams, body: { kind: "none" } },
+      {
+        summary: "A call of this caller",
+        answers: { 200: { description: "The result" }, 202: { description: "Still pending" } },
+      },
+      async ({ params }, { caller, waitMs }) => {
+        const call = gateway.call(caller, readId("call", params.call_id));
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
+      { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },
+      () => ({ status: 200, body: document }),
+      anyCaller,
+    ),
+  ];
+  const document: JsonObject = writeOpenApi("gw agent plane", version, routes);
+  return routes;
+}
+
+const standardLimits = {
+  attempts: defaults.runAttempts,
+  sideEffects: defaults.runSideEffects,
+  durationMs: defaults.runDurationMs,
+  spendCents: defaults.runSpendCents,
+};
+
+const runSchema = {
+  type: "object",
+  properties: {
+    purpose: { type: "string", minLength: 1, maxLength: 500 },
+    actions: { type: "array", items: { type: "string", minLength: 3, maxLength: 130 }, minItems: 1, maxItems: 200 },
+    budget: {
+      type: "object",
+      properties: {
+        attempts: { type: "integer", minimum: 1, maximum: defaults.runMaximumAttempts },
+        side_effects: { type: "integer", minimum: 0, maximum: defaults.runMaximumSideEffects },
+        duration_seconds: { type: "integer", minimum: 1, maximum: defaults.runMaximumDurationMs / 1000 },
+        spend_cents: { type: "integer", minimum: 0, maximum: defaults.runMaximumSpendCents },
+      },
+    },
+  },
+  required: ["purpose", "actions"],
+} as const satisfies JsonSchema;
+
+const callSchema = {
+  type: "object",
+  properties: {
+    action: { type: "string", minLength: 3, maxLength: 130 },
+    input: { type: "object", additionalProperties: true },
+  },
+  required: ["action", "input"],
+} as const satisfies JsonSchema;
+
+const runParams = {
+  type: "object",
+  properties: { run_id: { type: "string", maxLength: 64 } },
+  required: ["run_id"],
+} as const satisfies JsonSchema;
+
+const callParams = {
+  type: "object",
+  properties: { call_id: { type: "string", maxLength: 64 } },
+  required: ["call_id"],
+} as const satisfies JsonSchema;
+
+/** The connection was identified before the request was read: whoever it is may ask; the gateway decides. */
+function anyCaller({ caller }: AgentContext): string {
+  return `caller ${caller.key}`;
+}
+
+/** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
+async function waitFor<Value>(
+  work: Promise<Value> | undefined,
+  waitMs: number,
+  sleep: Sleep,
+): Promise<Value | undefined> {
+  if (work === undefined) return undefined;
+  const stop = new AbortController();
+  try {
+    return await Promise.race([work, sleep.sleep(waitMs, stop.signal).then(() => undefined)]);
+  } finally {
+    stop.abort();
+  }
+}
+
+function answerRun(run: Run, callerKey: string, openStatus: 200 | 201): Answer {
+  const session = run.sessions.get(callerKey);
+  const body = runRecord(run, session);
+  if (session !== undefined || run.state === "ended") return { status: openStatus, body };
+  const status_path = `/v1/runs/${run.id}`;
+  return { status: 202, body: { ...body, status_path }, headers: { location: status_path } };
+}
+
+function answerCall(call: Call, result: unknown): Answer {
+  if (result !== undefined) return { status: 200, body: result as JsonValue };
+  const body = pendingCallRecord(call);
+  return { status: 202, body, headers: { location: `/v1/calls/${call.id}` } };
+}

@@ -1,0 +1,42 @@
+import { limitsRecord } from "../../conventions/budget/record.ts";
+import { encodeCaller } from "../../conventions/caller/evidence.ts";
+import { scopeRecord } from "../../conventions/scope/scope.ts";
+import type { Approval } from "../../gateway/desk.ts";
+import type { Run, Session } from "../../gateway/run.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+
+export function approvalRecord(approval: Approval, nowBootMs: number): JsonObject {
+  const { card } = approval;
+  return {
+    approval_id: approval.approvalId,
+    state: approval.state,
+    run_id: approval.runId,
+    call_id: approval.callId,
+    mode: approval.mode,
+    action: card?.call?.action ?? null,
+    created_at: card?.created_at ?? null,
+    expires_at: card?.expires_at ?? null,
+    expires_in_ms: Math.max(0, Math.round(approval.expiresBootMs - nowBootMs)),
+    decided_by: approval.decidedBy,
+    reason: approval.reason,
+    card_digest: approval.cardDigest,
+    card,
+  };
+}
+
+/** The session record: caller evidence, what was granted, by whom, and how it ended. */
+export function sessionRecord(session: Session, run: Run | undefined): JsonObject {
+  return {
+    session_id: session.id,
+    run_id: session.runId,
+    state: session.endReason === null ? "approved" : "ended",
+    caller: encodeCaller(session.caller.evidence),
+    scope_granted: scopeRecord(session.scope),
+    budget_granted: run === undefined ? null : limitsRecord(run.budget.limits),
+    approval_id: session.approvalId,
+    approved_by: session.approvedBy,
+    approved_at: session.approvedAt,
+    ended_at: session.endedAt,
+    end_reason: session.endReason,
+  };
+}

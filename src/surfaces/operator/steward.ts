@@ -1,0 +1,19 @@
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Secret } from "../../kernel/secret.ts";
+import type { Login } from "./logins.ts";
+
+/** What an operator may do to the running gateway beyond its desk. The composition root implements it. */
+export interface Steward {
+  readonly gateway: Gateway;
+  readonly clock: Clock;
+  vaultId(): string;
+  status(): JsonObject;
+  operatorConnected(login: Login): Promise<void>;
+  unlock(serviceKey: Secret, login: Login): Promise<void>;
+  lock(reason: string, login: Login): Promise<void>;
+  reload(login: Login): Promise<void>;
+  offerAttestation(): Promise<JsonObject>;
+  attest(statement: Buffer): Promise<JsonObject>;
+}

@@ -1,0 +1,96 @@
+import type { RouteDeclaration } from "../../conventions/request/route.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { codes } from "../../kernel/codes.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { PROBLEM_MEDIA_TYPE } from "../../kernel/problem.ts";
+import type { About } from "./route.ts";
+
+interface Documented {
+  readonly declaration: RouteDeclaration;
+  readonly about: About;
+}
+
+/** OpenAPI 3.1, written from the very declarations that the routes run on, so that the two cannot drift apart. */
+export function writeOpenApi(title: string, version: string, routes: readonly Documented[]): JsonObject {
+  const paths: Record<string, Record<string, JsonValue>> = {};
+  for (const { declaration, about } of routes) {
+    const path = paths[declaration.path] ?? {};
+    paths[declaration.path] = path;
+    path[declaration.method.toLowerCase()] = operation(declaration, about);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title, version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    paths,
+    components: { schemas: { Problem: problemSchema() } },
+  };
+}
+
+function operation(declaration: RouteDeclaration, about: About): JsonObject {
+  const parameters = [...parametersOf("path", declaration.params), ...parametersOf("query", declaration.query)];
+  const answers = Object.entries(about.answers).map(([status, { description, schema }]): [string, JsonValue] => [
+    status,
+    schema === undefined
+      ? { description }
+      : { description, content: { "application/json": { schema: asJson(schema) } } },
+  ]);
+  return {
+    summary: about.summary,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...bodyOf(declaration),
+    responses: {
+      ...Object.fromEntries(answers),
+      default: {
+        description: "A refusal with a stable code",
+        content: { [PROBLEM_MEDIA_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    },
+  };
+}
+
+function parametersOf(place: "path" | "query", schema: JsonSchema | undefined): readonly JsonObject[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, member]) => ({
+    name,
+    in: place,
+    required: schema?.required?.includes(name) ?? false,
+    schema: asJson(member),
+  }));
+}
+
+function bodyOf({ body }: RouteDeclaration): JsonObject {
+  if (body.kind !== "json") return {};
+  return { requestBody: { required: true, content: { "application/json": { schema: closed(body.schema) } } } };
+}
+
+/** Our objects refuse members they do not name; a reader of the document must be told so. */
+function closed(schema: JsonSchema): JsonObject {
+  const open = schema.type === "object" && schema.additionalProperties === undefined;
+  return open ? { ...asJson(schema), additionalProperties: false } : asJson(schema);
+}
+
+function problemSchema(): JsonObject {
+  const finding = {
+    type: "object",
+    properties: { code: { type: "string" }, path: { type: "string" }, message: { type: "string" } },
+    required: ["code", "path", "message"],
+  };
+  return {
+    type: "object",
+    properties: {
+      type: { type: "string" },
+      title: { type: "string" },
+      status: { type: "integer" },
+      detail: { type: "string" },
+      code: { type: "string", enum: Object.keys(codes) },
+      message: { type: "string" },
+      errors: { type: "array", items: finding },
+      retry_allowed: { type: "boolean" },
+      correlation_id: { type: "string" },
+    },
+    required: ["type", "title", "status", "detail", "code", "message", "errors", "retry_allowed", "correlation_id"],
+  };
+}
+
+function asJson(schema: JsonSchema): JsonObject {
+  return schema as unknown as JsonObject;
+}

@@ -1,0 +1,31 @@
+import type { Principal } from "../../conventions/request/record.ts";
+import { type CommandOf, defineRoute, type RouteDeclaration } from "../../conventions/request/route.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { type Answer, type BoundRoute, bindRoute } from "../../conventions/request/serve.ts";
+
+/** One route of a plane: what it accepts, what it says, and what it does for whoever is behind the connection. */
+export interface PlaneRoute<Context extends Principal> {
+  readonly declaration: RouteDeclaration;
+  readonly about: About;
+  readonly bound: BoundRoute<Context>;
+}
+
+export interface About {
+  readonly summary: string;
+  /** Answers by status; a problem document is understood everywhere. */
+  readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: JsonSchema }>>;
+}
+
+export function planeRoute<Context extends Principal, const Declaration extends RouteDeclaration>(
+  declaration: Declaration,
+  about: About,
+  handle: (command: CommandOf<Declaration>, context: Context) => Answer | Promise<Answer>,
+  authorize: (context: Context) => string,
+): PlaneRoute<Context> {
+  const route = defineRoute(declaration);
+  const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
+    authorize: (_request, context) => authorize(context),
+    execute: (request, context) => handle(request.command, context),
+  });
+  return { declaration, about, bound };
+}
