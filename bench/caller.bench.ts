@@ -47,10 +47,14 @@ export const bench: Bench = {
         mode: 0o600,
         callers,
         accept: (connection, caller) => {
-          void caller.then((found) => {
-            connection.once("close", () => found.close());
-            held ??= found.retain();
-          });
+          caller.then(
+            (found) => {
+              if (connection.destroyed) found.close();
+              else connection.once("close", () => found.close());
+              held ??= found.retain();
+            },
+            () => connection.destroy(),
+          );
           verified.emit("connection", connection);
         },
       });

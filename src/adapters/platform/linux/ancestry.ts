@@ -74,5 +74,5 @@ function holdLink(pid: number): Link | undefined {
 }
 
 function statIn(directory: number): ReturnType<typeof parseStat> {
-  return parseStat(readProc(directory, "stat", STAT_LIMIT)?.toString("latin1") ?? "");
+  return parseStat(readProc(directory, "stat", STAT_LIMIT) ?? Buffer.alloc(0));
 }

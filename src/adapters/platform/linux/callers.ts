@@ -14,6 +14,8 @@ export type EvidenceReader = (hold: Hold) => Promise<CallerEvidence>;
 export interface LinuxCallerOptions {
   readonly readEvidence: EvidenceReader;
   readonly reactor?: Reactor;
+  /** False to rest on /proc alone, as kernels do that keep perf events from us. */
+  readonly askKernelForExec?: boolean;
 }
 
 interface Entry {
@@ -76,7 +78,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       }
       finish(known, check);
     }
-    return make(holdProcess(peer));
+    return make(holdProcess(peer, options.askKernelForExec ?? true));
   }
 
   function make(hold: Hold): Entry {

@@ -109,7 +109,7 @@ function listMappedFiles(
   for (const { executable, inode, path } of hold.mappings) {
     if (!executable || inode === "0" || path === imagePath) continue;
     const name = path.endsWith(DELETED) ? null : inodeOf(path);
-    const intact = name !== null && name.split(":")[1] === inode;
+    const intact = name !== null && name.split(" ")[1] === inode;
     files.set(path, (files.get(path) ?? true) && intact);
   }
   const list = (wanted: boolean): string[] =>

@@ -5,6 +5,7 @@ import { type ExecWatch, watchExec } from "./exec-watch.ts";
 import { loadLibc } from "./libc.ts";
 import { isAlive, type Peer } from "./peer.ts";
 import {
+  inodeIn,
   inodeOf,
   landmarksOf,
   type Mapping,
@@ -36,9 +37,10 @@ export interface Hold {
 const MAPS_LIMIT = 16 * 1_048_576;
 const POLLIN = 1;
 const POLLFD_SIZE = 8;
+const POLLFD_REVENTS_AT = 6;
 
-/** Takes over the peer's pidfd, also when it throws. */
-export function holdProcess(peer: Peer): Hold {
+/** Takes over the peer's pidfd, also when it throws. `askKernel` is false only to try what other kernels have to do. */
+export function holdProcess(peer: Peer, askKernel = true): Hold {
   const open: number[] = [peer.pidfd];
   let execWatch: ExecWatch | undefined;
   const close = (): void => {
@@ -47,7 +49,7 @@ export function holdProcess(peer: Peer): Hold {
   };
   try {
     // Watching first: an exec during the rest of this function is then noticed by the first check.
-    execWatch = watchExec(peer.pid);
+    execWatch = askKernel ? watchExec(peer.pid) : undefined;
     const directory = tryOpen(peer, () => openProcess(peer.pid));
     open.push(directory);
     const inside = (name: string): number => {
@@ -99,7 +101,10 @@ interface Baseline {
   readonly landmarks: string;
 }
 
-/** Cheap enough for every call: five reads of descriptors that are already open, and one stat. */
+/**
+ * Runs before every operation. Where the kernel itself reports exec, the two descriptors and the held address space say
+ * all there is to say; otherwise everything that exec changes is compared by hand.
+ */
 function createCheck(base: Baseline): () => CallerCheck {
   const libc = loadLibc();
   const polled = [base.peer.pidfd, ...(base.execWatch === undefined ? [] : [base.execWatch.fd])];
@@ -108,29 +113,33 @@ function createCheck(base: Baseline): () => CallerCheck {
     entries.writeInt32LE(fd, index * POLLFD_SIZE);
     entries.writeInt16LE(POLLIN, index * POLLFD_SIZE + 4);
   }
-  const imagePath = pathIn(base.directory, "exe");
   const probe = Buffer.alloc(16);
   return () => {
     const ended = libc.poll(entries, polled.length, 0) !== 0;
-    if (ended && entries.readInt16LE(6) !== 0) return { kind: "gone" };
-    const stat = parseStat(readSmall(base.stat));
-    if (stat === undefined || stat.startTime !== base.first.startTime) return { kind: "gone" };
-    // A process on its way out loses its counters and its address space a moment before its pidfd says so.
-    if (stat.layout === NO_LAYOUT) return { kind: "gone" };
-    if (ended) return replaced("exec");
-    if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
+    if (ended && entries.readInt16LE(POLLFD_REVENTS_AT) !== 0) return { kind: "gone" };
     // The address space that was opened then: nothing is left of it once the last user has let go.
-    if (libc.pread(base.maps, probe, probe.length, 0) <= 0) return replaced("its address space is gone");
-    if (inodeOf(imagePath) !== base.imageInode) return replaced("its executable is another file");
-    // A helper made with CLONE_VM keeps the old address space alive; where the kernel does not report exec itself, only
-    // a fresh look at the present one tells.
-    if (base.execWatch === undefined && readLandmarks(base.directory) !== base.landmarks) {
-      return replaced("its address space is another one");
+    const lost = libc.pread(base.maps, probe, probe.length, 0) <= 0;
+    if (ended || lost || base.execWatch === undefined) {
+      const found = compare(base, ended || lost);
+      if (found.kind !== "same") return found;
     }
     const tracer = parseTracer(readSmall(base.status));
     if (tracer === undefined) return { kind: "gone" };
     return tracer === 0 ? { kind: "same" } : { kind: "traced", tracer };
   };
+}
+
+function compare(base: Baseline, ended: boolean): CallerCheck {
+  const stat = parseStat(readSmall(base.stat));
+  if (stat === undefined || stat.startTime !== base.first.startTime) return { kind: "gone" };
+  // A process on its way out loses its counters and its address space a moment before its pidfd says so.
+  if (stat.layout === NO_LAYOUT) return { kind: "gone" };
+  if (ended) return replaced("exec");
+  if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
+  if (inodeIn(base.directory, "exe") !== base.imageInode) return replaced("its executable is another file");
+  // A helper made with CLONE_VM keeps the old address space alive: only a fresh look at the present one tells.
+  if (readLandmarks(base.directory) !== base.landmarks) return replaced("its address space is another one");
+  return { kind: "same" };
 }
 
 function replaced(what: string): CallerCheck {
@@ -145,14 +154,14 @@ function readLandmarks(directory: number): string | undefined {
 const small = Buffer.alloc(4_096);
 
 /** `stat` and `status` are made anew by each read of an open descriptor; empty once the process is gone. */
-function readSmall(fd: number): string {
+function readSmall(fd: number): Buffer {
   const count = loadLibc().pread(fd, small, small.length, 0);
-  return count <= 0 ? "" : small.toString("latin1", 0, count);
+  return small.subarray(0, Math.max(count, 0));
 }
 
 function compareNamespaces(directory: number): Hold["namespaces"] {
   const kinds = ["pid", "user"];
-  const theirs = kinds.map((kind) => inodeOf(pathIn(directory, `ns/${kind}`)));
+  const theirs = kinds.map((kind) => inodeIn(directory, `ns/${kind}`));
   if (theirs.includes(null)) return "unreadable";
   const ours = kinds.map((kind) => inodeOf(`/proc/self/ns/${kind}`));
   return theirs.every((name, index) => name === ours[index]) ? "own" : "other";

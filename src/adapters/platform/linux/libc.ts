@@ -24,6 +24,7 @@ export interface Libc {
   perfEventOpen(attributes: Buffer, pid: number, cpu: number, group: number, flags: number): number;
   mmap(address: null, length: number, protection: number, flags: number, fd: number, offset: number): bigint;
   munmap(address: bigint, length: number): number;
+  statx(directory: number, path: string, flags: number, mask: number, answer: Buffer): number;
   ioctl(fd: number, request: number, argument: Buffer): number;
   fgetxattr(fd: number, name: string, value: Buffer, size: number): number;
   prctl(option: number, a: number, b: number, c: number, d: number): number;
@@ -32,9 +33,15 @@ export interface Libc {
 }
 
 /** Numbers that differ between machines. Only 64-bit little-endian Linux is supported. */
-const SYSCALLS: Readonly<Record<string, { readonly pidfdOpen: number; readonly perfEventOpen: number }>> = {
-  x64: { pidfdOpen: 434, perfEventOpen: 298 },
-  arm64: { pidfdOpen: 434, perfEventOpen: 241 },
+interface Syscalls {
+  readonly pidfdOpen: number;
+  readonly perfEventOpen: number;
+  readonly statx: number;
+}
+
+const SYSCALLS: Readonly<Record<string, Syscalls>> = {
+  x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332 },
+  arm64: { pidfdOpen: 434, perfEventOpen: 241, statx: 291 },
 };
 
 let loaded: Libc | undefined;
@@ -67,6 +74,9 @@ function bindLibc(): Libc {
   const perfEventOpen = library.func(
     "long syscall(long number, void *attributes, int pid, int cpu, int group, unsigned long flags)",
   );
+  const statx = library.func(
+    "long syscall(long number, int directory, const char *path, int flags, unsigned int mask, void *answer)",
+  );
   return {
     getsockopt: bind<"getsockopt">("int getsockopt(int fd, int level, int option, void *value, void *length)"),
     setsockopt: bind<"setsockopt">("int setsockopt(int fd, int level, int option, void *value, uint32_t length)"),
@@ -87,6 +97,7 @@ function bindLibc(): Libc {
       Number(perfEventOpen(numbers.perfEventOpen, attributes, pid, cpu, group, flags)),
     mmap: bind<"mmap">("void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset)"),
     munmap: bind<"munmap">("int munmap(void *address, size_t length)"),
+    statx: (directory, path, flags, mask, answer) => Number(statx(numbers.statx, directory, path, flags, mask, answer)),
     ioctl: bind<"ioctl">("int ioctl(int fd, unsigned long request, void *argument)"),
     fgetxattr: bind<"fgetxattr">("long fgetxattr(int fd, const char *name, void *value, size_t size)"),
     prctl: bind<"prctl">("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),

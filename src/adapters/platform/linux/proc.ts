@@ -1,4 +1,15 @@
-import { closeSync, constants, openSync, readlinkSync, readSync, statSync } from "node:fs";
+import { closeSync, constants, openSync, readlinkSync, readSync } from "node:fs";
+import { loadLibc } from "./libc.ts";
+
+const AT_FDCWD = -100;
+const STATX_INO = 0x100;
+const STATX_INO_AT = 32;
+const STATX_MAJOR_AT = 136;
+const statxAnswer = Buffer.alloc(256);
+const SPACE = 0x20;
+const CLOSING = 0x29;
+const NEWLINE = 0x0a;
+const TRACER = Buffer.from("\nTracerPid:\t");
 
 /** Fields of /proc/PID/stat. The mm values are chosen at random by every exec, so they tell one image from the next. */
 export interface ProcStat {
@@ -67,33 +78,44 @@ export function readLink(directory: number, name: string): string | null {
   }
 }
 
-/** Device and inode of what a magic link of /proc points at; null where we may not look. */
+/** Device and inode of a file or of what a magic link of /proc points at; null where we may not look. */
 export function inodeOf(path: string): string | null {
-  try {
-    const found = statSync(path, { bigint: true });
-    return `${found.dev}:${found.ino}`;
-  } catch {
-    return null;
-  }
+  return inodeIn(AT_FDCWD, path);
 }
 
-/** The name stands in parentheses and may hold anything, so fields are counted from the last one. */
-export function parseStat(text: string): ProcStat | undefined {
-  const fields = text
-    .slice(text.lastIndexOf(")") + 2)
-    .trimEnd()
-    .split(" ");
-  const [state, parent] = fields;
-  const startTime = fields[19];
-  if (state === undefined || parent === undefined || startTime === undefined || fields.length < 49) return undefined;
-  if (!/^\d+$/.test(startTime) || !/^\d+$/.test(parent)) return undefined;
-  const layout = [...fields.slice(23, 26), ...fields.slice(42, 45)].join(" ");
-  return { state, parent: Number(parent), startTime, layout };
+export function inodeIn(directory: number, name: string): string | null {
+  if (loadLibc().statx(directory, name, 0, STATX_INO, statxAnswer) !== 0) return null;
+  const device = `${statxAnswer.readUInt32LE(STATX_MAJOR_AT)}:${statxAnswer.readUInt32LE(STATX_MAJOR_AT + 4)}`;
+  return `${device} ${statxAnswer.readBigUInt64LE(STATX_INO_AT)}`;
 }
 
-export function parseTracer(status: string): number | undefined {
-  const found = /^TracerPid:\t(\d+)$/m.exec(status);
-  return found?.[1] === undefined ? undefined : Number(found[1]);
+/**
+ * The name stands in parentheses and may hold anything, so fields are counted from its last one. Works on bytes, because
+ * it runs before every operation.
+ */
+export function parseStat(line: Buffer): ProcStat | undefined {
+  const starts: number[] = [];
+  const from = line.lastIndexOf(CLOSING) + 2;
+  if (from < 2 || from >= line.length) return undefined;
+  starts.push(from);
+  for (let at = from; at < line.length; at++) if (line[at] === SPACE) starts.push(at + 1);
+  const field = (first: number, last = first): string | undefined => {
+    const [start, end] = [starts[first], starts[last + 1]];
+    return start === undefined || end === undefined ? undefined : line.toString("latin1", start, end - 1);
+  };
+  const [state, parent, startTime] = [field(0), field(1), field(19)];
+  const [code, data] = [field(23, 25), field(42, 44)];
+  if (state === undefined || parent === undefined || startTime === undefined) return undefined;
+  if (code === undefined || data === undefined) return undefined;
+  return { state, parent: Number(parent), startTime, layout: `${code} ${data}` };
+}
+
+/** The process that traces, 0 for none; undefined when there is nothing to read. */
+export function parseTracer(status: Buffer): number | undefined {
+  const at = status.indexOf(TRACER);
+  if (at < 0) return undefined;
+  const start = at + TRACER.length;
+  return Number(status.toString("latin1", start, status.indexOf(NEWLINE, start)));
 }
 
 export function parseMaps(text: string): Mapping[] {
