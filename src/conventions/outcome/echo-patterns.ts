@@ -5,16 +5,18 @@ export const SCANNABLE_SECRET_BYTES = 6;
 
 export type EchoForm = "plain" | "hex" | "base64" | "base64url";
 
-/** Bytes whose presence means that the secret is there in this form. */
+/** A text whose presence means that the secret is there in this form; each character is one byte. */
 export interface Pattern {
   readonly form: EchoForm;
-  readonly bytes: Buffer;
+  readonly needle: string;
+  /** Some encoder writes a character of it as an escape, so it is also looked for in decoded text. */
+  readonly escapable: boolean;
 }
 
 /** Every pattern of every secret that is long enough. A secret that contains another needs none of its own. */
 export function patternsOf(secrets: readonly Secret[]): readonly Pattern[] {
   const patterns: Pattern[] = [];
-  for (const secret of smallest(secrets)) secret.use((bytes) => patterns.push(...formsOf(bytes)));
+  for (const secret of smallest(secrets)) secret.use((bytes) => addForms(bytes, patterns));
   return patterns;
 }
 
@@ -37,28 +39,31 @@ function covers(part: Secret, partIndex: number, whole: Secret, wholeIndex: numb
   return whole.use((outer) => part.use((inner) => outer.includes(inner)));
 }
 
-function formsOf(secret: Buffer): readonly Pattern[] {
+function addForms(secret: Buffer, patterns: Pattern[]): void {
   const hex = secret.toString("hex");
-  const patterns: Pattern[] = [
-    { form: "plain", bytes: Buffer.from(secret) },
-    { form: "hex", bytes: Buffer.from(hex, "latin1") },
-  ];
   const upper = hex.toUpperCase();
-  if (upper !== hex) patterns.push({ form: "hex", bytes: Buffer.from(upper, "latin1") });
-  for (const offset of [0, 1, 2]) {
-    const standard = base64At(secret, offset);
+  patterns.push({ form: "plain", needle: secret.toString("latin1"), escapable: true });
+  patterns.push({ form: "hex", needle: hex, escapable: false });
+  if (upper !== hex) patterns.push({ form: "hex", needle: upper, escapable: false });
+  const padded = Buffer.concat([TWO_BYTES, secret]);
+  for (let offset = 0; offset <= 2; offset++) {
+    const standard = base64At(padded, offset);
+    const escapable = standard.includes("+") || standard.includes("/");
+    patterns.push({ form: "base64", needle: standard, escapable });
+    if (!escapable) continue;
     const forUrl = standard.replaceAll("+", "-").replaceAll("/", "_");
-    patterns.push({ form: "base64", bytes: Buffer.from(standard, "latin1") });
-    if (forUrl !== standard) patterns.push({ form: "base64url", bytes: Buffer.from(forUrl, "latin1") });
+    patterns.push({ form: "base64url", needle: forUrl, escapable: false });
   }
-  return patterns;
+  padded.fill(0);
 }
+
+const TWO_BYTES = Buffer.alloc(2);
 
 /**
  * The characters that the secret alone decides when `offset` bytes (modulo 3) stand before it: those at its edges
- * share bits with unknown neighbours and are left out.
+ * share bits with unknown neighbours and are left out. `padded` is the secret after two bytes.
  */
-function base64At(secret: Buffer, offset: number): string {
-  const text = Buffer.concat([Buffer.alloc(offset), secret]).toString("base64");
-  return text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + secret.byteLength) * 8) / 6));
+function base64At(padded: Buffer, offset: number): string {
+  const shifted = padded.subarray(2 - offset);
+  return shifted.toString("base64").slice(Math.ceil((offset * 8) / 6), Math.floor((shifted.byteLength * 8) / 6));
 }

@@ -53,33 +53,48 @@ interface Escape {
 
 function decode(view: View, mark: number, coding: EchoCoding, read: ReadEscape, traced: boolean): View | null {
   const { bytes } = view;
-  const first = bytes.indexOf(mark);
-  if (first < 0) return null;
-  const out = Buffer.allocUnsafe(bytes.byteLength);
-  bytes.copy(out, 0, 0, first);
-  const trace = traced ? { starts: new Uint32Array(bytes.byteLength), ends: new Uint32Array(bytes.byteLength) } : null;
-  for (let at = 0; trace !== null && at < first; at++) note(trace, at, view.trace, at, at + 1);
+  const end = bytes.byteLength;
+  let at = bytes.indexOf(mark);
+  if (at < 0) return null;
+  const out = Buffer.allocUnsafe(end);
+  bytes.copy(out, 0, 0, at);
+  const trace = traced ? { starts: new Uint32Array(end), ends: new Uint32Array(end) } : null;
+  if (trace !== null) noteRun(trace, 0, view.trace, 0, at);
   const found: Escape = { length: 0, value: 0 };
-  let size = first;
-  for (let at = first; at < bytes.byteLength; ) {
-    const byte = bytes[at] ?? 0;
-    found.length = 0;
-    if (byte === mark) read(bytes, at, found);
+  let size = at;
+  while (at < end) {
+    const from = at;
     const before = size;
-    const next = at + (found.length || 1);
-    if (found.length === 0) out[size++] = byte;
+    found.length = 0;
+    read(bytes, at, found);
+    if (found.length === 0) out[size++] = mark;
     else if (coding === "json" && found.value >= 0x80) size = writeScalar(out, size, found.value);
     else out[size++] = found.value;
-    for (let made = before; trace !== null && made < size; made++) note(trace, made, view.trace, at, next);
-    at = next;
+    at += found.length || 1;
+    if (trace !== null) noteEscape(trace, before, size, view.trace, from, at);
+    const runFrom = at;
+    const runSize = size;
+    // Byte by byte, because a native search for every escape is slower where escapes are dense.
+    for (; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === mark) break;
+      out[size++] = byte;
+    }
+    if (trace !== null) noteRun(trace, runSize, view.trace, runFrom, at);
   }
   return { through: [...view.through, coding], bytes: out.subarray(0, size), trace };
 }
 
-/** Composes with the trace of the view below, so that every trace leads all the way back. */
-function note(trace: Trace, made: number, below: Trace | null, from: number, to: number): void {
-  trace.starts[made] = below === null ? from : (below.starts[from] ?? 0);
-  trace.ends[made] = below === null ? to : (below.ends[to - 1] ?? 0);
+/** Traces compose with the one of the view below, so that every trace leads all the way back to the raw bytes. */
+function noteRun(trace: Trace, made: number, below: Trace | null, from: number, to: number): void {
+  for (let at = from; at < to; at++) noteEscape(trace, made + at - from, made + at - from + 1, below, at, at + 1);
+}
+
+function noteEscape(trace: Trace, made: number, madeEnd: number, below: Trace | null, from: number, to: number): void {
+  for (let at = made; at < madeEnd; at++) {
+    trace.starts[at] = below === null ? from : (below.starts[from] ?? 0);
+    trace.ends[at] = below === null ? to : (below.ends[to - 1] ?? 0);
+  }
 }
 
 const BACKSLASH = 0x5c;

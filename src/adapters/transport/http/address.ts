@@ -49,6 +49,19 @@ const lists6 = Object.entries(ipv6).map(([kind, ranges]) => listOf(kind as Addre
 
 /** IPv4 is public unless listed; IPv6 is refused unless listed, because most of it is not handed out. */
 export function classifyAddress(address: string): AddressClass {
+  const held = known.get(address);
+  if (held !== undefined) return held;
+  const kind = classify(address);
+  if (known.size >= KNOWN_ADDRESSES) known.clear();
+  known.set(address, kind);
+  return kind;
+}
+
+/** Every call judges its addresses anew, and most are the same ones. */
+const known = new Map<string, AddressClass>();
+const KNOWN_ADDRESSES = 4096;
+
+function classify(address: string): AddressClass {
   // A zone (`fe80::1%eth0`) names an interface of this machine: nothing a provider's name should ever choose.
   if (address.includes("%")) return "never";
   switch (isIP(address)) {

@@ -51,8 +51,7 @@ const KEEP_ALIVE_MARGIN_MS = 2_000;
 
 /** Fit for another exchange: open, and every byte of the last request was taken by the system. */
 export function isReusable(connection: Connection): boolean {
-  const { socket } = connection;
-  return !socket.destroyed && socket.readyState === "open" && socket.writableLength === 0;
+  return !connection.socket.destroyed && connection.socket.writableLength === 0;
 }
 
 export function closeConnection(connection: Connection): void {

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { Silent } from "../../../conventions/outcome/observation.ts";
 import type { Connection } from "./connection.ts";
-import { type ResponseHead, readResponseHead } from "./response-headers.ts";
+import { type ParsedFields, type ResponseHead, readResponseHead } from "./response-headers.ts";
 import type { Stop, StopCause } from "./stop.ts";
 
 /** What one connection made of one request. `not_written` is proof: the first byte was never handed to the socket. */
@@ -57,12 +57,12 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     else this.#controller = controller;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, fields: ParsedFields): void {
     if (status < 200) {
       if (++this.#informational > INFORMATIONAL_RESPONSES) this.#refuse("response_malformed", "informational_flood");
       return;
     }
-    const head = readResponseHead(rawFields(controller));
+    const head = readResponseHead(fields);
     this.#status = status;
     this.#head = head;
     const fault = this.#faultOf(head, status);
@@ -148,10 +148,4 @@ function silenceOf(error: NodeJS.ErrnoException): { readonly reason: Silent["rea
     return { reason: "response_malformed", detail: "response_not_expected" };
   }
   return { reason: "connection_lost", detail: code };
-}
-
-function rawFields(controller: Dispatcher.DispatchController): readonly Buffer[] {
-  const raw = controller.rawHeaders;
-  if (!Array.isArray(raw)) return [];
-  return raw.map((field) => (typeof field === "string" ? Buffer.from(field, "latin1") : field));
 }

@@ -3,23 +3,29 @@ import type { Stop, StopCause } from "./stop.ts";
 
 /** Leave to use one connection of a group: an idle one, or room to dial a new one. Must be given back exactly once. */
 export type Lease =
-  | { readonly kind: "idle"; readonly connection: Connection }
-  | { readonly kind: "room" }
+  | { readonly kind: "idle"; readonly group: Group; readonly connection: Connection }
+  | { readonly kind: "room"; readonly group: Group }
   | { readonly kind: "stopped"; readonly cause: StopCause };
 
+/** Connections that are interchangeable: same origin, same authority, same kind of use. */
+export interface Group {
+  /** Newest last. */
+  readonly idle: Connection[];
+  open: number;
+}
+
 interface Waiter {
-  readonly group: string;
+  readonly group: Group;
   readonly addresses: readonly string[];
   readonly grant: (lease: Lease) => void;
 }
 
 /**
- * Bounded connections, grouped by what makes them interchangeable. Newest first, so that spare ones grow idle and
- * close. Those who wait hold no credential; they are served in order of arrival.
+ * Bounded connections. The newest idle one is used first, so that spare ones grow idle and close. Those who wait hold
+ * no credential; they are served in order of arrival.
  */
 export class Pool {
-  readonly #idle = new Map<string, Connection[]>();
-  readonly #open = new Map<string, number>();
+  readonly #groups = new Map<string, Group>();
   readonly #waiters: Waiter[] = [];
   readonly #perGroup: number;
   readonly #total: number;
@@ -31,13 +37,15 @@ export class Pool {
     this.#total = total;
   }
 
+  /** Connections that are open or being opened. */
   get size(): number {
     return this.#count;
   }
 
   /** `addresses` is the answer this call got: a connection to any other address is out of date and is closed. */
-  acquire(group: string, addresses: readonly string[], stop: Stop): Lease | Promise<Lease> {
+  acquire(key: string, addresses: readonly string[], stop: Stop): Lease | Promise<Lease> {
     if (stop.cause !== null) return { kind: "stopped", cause: stop.cause };
+    const group = this.#groupOf(key);
     const lease = this.#waiters.length === 0 ? this.#tryLease(group, addresses) : null;
     if (lease !== null) return lease;
     return new Promise((resolve) => {
@@ -59,55 +67,62 @@ export class Pool {
   }
 
   /** The exchange left the connection whole: keep it for the next one. */
-  release(group: string, connection: Connection): void {
+  release(group: Group, connection: Connection): void {
     if (this.#closed || !isReusable(connection)) {
       this.discard(group, connection);
       return;
     }
-    const idle = this.#idle.get(group);
-    if (idle === undefined) this.#idle.set(group, [connection]);
-    else idle.push(connection);
+    group.idle.push(connection);
     if (connection.uses === 1) connection.client.once("disconnect", () => this.#dropIdle(group, connection));
     this.#serve();
   }
 
-  discard(group: string, connection: Connection): void {
+  discard(group: Group, connection: Connection): void {
     closeConnection(connection);
     this.forfeit(group);
   }
 
   /** Gives back room that no connection came to fill. */
-  forfeit(group: string): void {
+  forfeit(group: Group): void {
     this.#uncount(group);
     this.#serve();
   }
 
   close(): void {
     this.#closed = true;
-    for (const [group, idle] of this.#idle) for (const connection of [...idle]) this.#dropIdle(group, connection);
+    for (const group of this.#groups.values()) {
+      for (const connection of [...group.idle]) this.#dropIdle(group, connection);
+    }
   }
 
-  #tryLease(group: string, addresses: readonly string[]): Lease | null {
-    const idle = this.#idle.get(group);
-    for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
-      if (isReusable(connection) && addresses.includes(connection.address)) {
-        if (idle?.length === 0) this.#idle.delete(group);
-        return { kind: "idle", connection };
-      }
-      if (idle?.length === 0) this.#idle.delete(group);
+  #groupOf(key: string): Group {
+    const held = this.#groups.get(key);
+    if (held !== undefined) return held;
+    // A group that somebody waits for must stay: its waiters hold this very object.
+    if (this.#groups.size >= GROUPS_KEPT && this.#waiters.length === 0) {
+      for (const [name, { open }] of this.#groups) if (open === 0) this.#groups.delete(name);
+    }
+    const group: Group = { idle: [], open: 0 };
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  #tryLease(group: Group, addresses: readonly string[]): Lease | null {
+    for (let connection = group.idle.pop(); connection !== undefined; connection = group.idle.pop()) {
+      if (isReusable(connection) && addresses.includes(connection.address)) return { kind: "idle", group, connection };
       closeConnection(connection);
       this.#uncount(group);
     }
-    if ((this.#open.get(group) ?? 0) >= this.#perGroup) return null;
+    if (group.open >= this.#perGroup) return null;
     if (this.#count >= this.#total && !this.#evict()) return null;
     this.#count++;
-    this.#open.set(group, (this.#open.get(group) ?? 0) + 1);
-    return { kind: "room" };
+    group.open++;
+    return { kind: "room", group };
   }
 
   #serve(): void {
     if (this.#waiters.length === 0) return;
-    const full = new Set<string>();
+    const full = new Set<Group>();
     for (const waiter of [...this.#waiters]) {
       if (full.has(waiter.group)) continue;
       const lease = this.#tryLease(waiter.group, waiter.addresses);
@@ -119,12 +134,11 @@ export class Pool {
     }
   }
 
-  /** Makes room by closing the connection that has been idle in the group idle for longest. */
+  /** Makes room by closing an idle connection: the longest idle one of the group that was opened first. */
   #evict(): boolean {
-    for (const [group, idle] of this.#idle) {
-      const connection = idle[0];
+    for (const group of this.#groups.values()) {
+      const connection = group.idle.shift();
       if (connection === undefined) continue;
-      this.#removeIdle(group, idle, 0);
       closeConnection(connection);
       this.#uncount(group);
       return true;
@@ -132,23 +146,18 @@ export class Pool {
     return false;
   }
 
-  #dropIdle(group: string, connection: Connection): void {
-    const idle = this.#idle.get(group);
-    const at = idle?.indexOf(connection) ?? -1;
-    if (idle === undefined || at < 0) return;
-    this.#removeIdle(group, idle, at);
+  #dropIdle(group: Group, connection: Connection): void {
+    const at = group.idle.indexOf(connection);
+    if (at < 0) return;
+    group.idle.splice(at, 1);
     this.discard(group, connection);
   }
 
-  #removeIdle(group: string, idle: Connection[], at: number): void {
-    idle.splice(at, 1);
-    if (idle.length === 0) this.#idle.delete(group);
-  }
-
-  #uncount(group: string): void {
+  #uncount(group: Group): void {
     this.#count--;
-    const left = (this.#open.get(group) ?? 1) - 1;
-    if (left === 0) this.#open.delete(group);
-    else this.#open.set(group, left);
+    group.open--;
   }
 }
+
+/** Origins come from trusted packs and are few; past this many, groups without a connection are forgotten. */
+const GROUPS_KEPT = 256;

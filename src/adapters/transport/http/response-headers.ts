@@ -65,28 +65,36 @@ export interface ResponseHead {
   readonly encoded: boolean;
 }
 
-/** `raw` is name, value, name, value … as they came, in bytes. */
-export function readResponseHead(raw: readonly Buffer[]): ResponseHead {
-  const headers: Record<string, string> = Object.create(null);
-  const doubtful = new Set<string>();
-  let contentLength: number | null = null;
-  let transfer: string | null = null;
-  let encoded = false;
-  for (let index = 0; index + 1 < raw.length; index += 2) {
-    const name = text(raw[index]).toLowerCase();
-    if (name === "content-length") contentLength = Number(text(raw[index + 1]));
-    else if (name === "transfer-encoding") transfer = `${transfer ?? ""}${text(raw[index + 1]).toLowerCase()}`;
-    else if (name === "content-encoding") encoded ||= !isIdentity(text(raw[index + 1]));
-    else if (ALLOWED.has(name)) {
-      const value = text(raw[index + 1]);
-      const held = headers[name];
-      if (held === undefined) headers[name] = value;
-      else if (LISTS.has(name)) headers[name] = `${held}, ${value}`;
-      else if (held !== value) doubtful.add(name);
-    }
+/** Names in lower case, as the parser gives them; a field that came more than once is an array. */
+export type ParsedFields = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export function readResponseHead(fields: ParsedFields): ResponseHead {
+  const headers: Record<string, string> = {};
+  for (const name of Object.keys(fields)) {
+    if (!ALLOWED.has(name)) continue;
+    const value = readValue(name, fields[name]);
+    if (value !== undefined) headers[name] = value;
   }
-  for (const name of doubtful) delete headers[name];
-  return { headers, framing: framingOf(contentLength, transfer), contentLength, encoded };
+  const length = joined(fields["content-length"]);
+  const transfer = joined(fields["transfer-encoding"]);
+  const encoding = joined(fields["content-encoding"])?.toLowerCase() ?? "identity";
+  return {
+    headers,
+    framing: framingOf(length, transfer),
+    contentLength: length === undefined ? null : Number(length),
+    encoded: encoding !== "identity" && encoding !== "",
+  };
+}
+
+/** Undefined where a field that can have one value came with two. */
+function readValue(name: string, value: string | readonly string[] | undefined): string | undefined {
+  if (typeof value === "string" || value === undefined) return value?.trim();
+  if (LISTS.has(name)) return value.join(", ");
+  return value.every((other) => other === value[0]) ? value[0]?.trim() : undefined;
+}
+
+function joined(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === "string" || value === undefined ? value?.trim() : value.join(",");
 }
 
 export function remoteRequestId(headers: Readonly<Record<string, string>>): string | null {
@@ -97,17 +105,9 @@ export function remoteRequestId(headers: Readonly<Record<string, string>>): stri
   return null;
 }
 
-function framingOf(contentLength: number | null, transfer: string | null): ResponseHead["framing"] {
-  if (transfer === null) return contentLength === null ? null : "length";
-  if (contentLength !== null) return "both";
+function framingOf(length: string | undefined, transfer: string | undefined): ResponseHead["framing"] {
+  if (transfer === undefined) return length === undefined ? null : "length";
+  if (length !== undefined) return "both";
   // A coding below chunked would hide the body from the scan for the credential.
-  return transfer === "chunked" ? "chunked" : "unknown_coding";
-}
-
-function isIdentity(value: string): boolean {
-  return value === "" || value.toLowerCase() === "identity";
-}
-
-function text(bytes: Buffer | undefined): string {
-  return bytes === undefined ? "" : bytes.toString("latin1").trim();
+  return transfer.toLowerCase() === "chunked" ? "chunked" : "unknown_coding";
 }

@@ -12,7 +12,7 @@ import { answer } from "./answer.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { createAuthorities, dial } from "./dial.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
-import { Pool } from "./pool.ts";
+import { type Group, Pool } from "./pool.ts";
 import { checkRequestHeaders, withCredential } from "./request-headers.ts";
 import { createSystemResolver, type ResolveName } from "./resolve.ts";
 import { Stop } from "./stop.ts";
@@ -83,9 +83,9 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     const authority = readAuthority(target, request.ca);
     if (authority.kind === "never_sent") return authority;
 
-    const group = `${target.origin} ${authority.id} ${isSafe(request.method) ? "read" : "effect"}`;
+    const key = `${target.origin} ${authority.id} ${isSafe(request.method) ? "read" : "effect"}`;
     for (;;) {
-      const leased = pool.acquire(group, found.addresses, stop);
+      const leased = pool.acquire(key, found.addresses, stop);
       // An idle connection is taken without waiting a turn.
       const lease = leased instanceof Promise ? await leased : leased;
       if (lease.kind === "stopped") return neverSent(lease.cause, "while waiting for a connection");
@@ -95,13 +95,22 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
         state.connected = true;
         const opened = await open(target, found.addresses, authority.context, isSafe(request.method), stop);
         if (opened.kind === "never_sent") {
-          pool.forfeit(group);
+          pool.forfeit(lease.group);
           return opened;
         }
         connection = opened.connection;
       }
       state.connected = true;
-      const exchanged = await exchangeOn(group, connection, request, target, headers.value, credential, limits, stop);
+      const exchanged = await exchangeOn(
+        lease.group,
+        connection,
+        request,
+        target,
+        headers.value,
+        credential,
+        limits,
+        stop,
+      );
       if (exchanged.kind === "silent") return exchanged;
       if (exchanged.kind === "answered") return answer(exchanged, request, credential);
       if (exchanged.cause !== null) return neverSent(exchanged.cause, "before the first byte was written");
@@ -168,7 +177,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
   }
 
   async function exchangeOn(
-    group: string,
+    group: Group,
     connection: Connection,
     request: OutboundHttp,
     target: Target,
