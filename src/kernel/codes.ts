@@ -495,6 +495,16 @@ export const codes = {
     means: "A question needs a terminal and there is none.",
     mend: "Run the command in a terminal, or use the option that names a file.",
   },
+  secret_missing: {
+    status: 400,
+    means: "The file that should hold a secret is not there.",
+    mend: "Check the path of the option.",
+  },
+  secret_mismatch: {
+    status: 400,
+    means: "A secret was typed in two different ways. Nothing was changed.",
+    mend: "Run the command again.",
+  },
   secret_too_large: { status: 413, means: "A secret is larger than the limit.", mend: "Check what was piped in." },
   // The state store
   store_newer: {

@@ -1,10 +1,11 @@
+import type { KeyObject } from "node:crypto";
 import { isoTime, type Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
 import { findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
-import type { OpenOperator, VaultPorts } from "./operator.ts";
+import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
 import { readSecret } from "./secret-form.ts";
 import { serviceSubkey } from "./service-key.ts";
 import { importSshKey } from "./ssh/import-key.ts";
@@ -33,6 +34,7 @@ export async function addCredential(
   given: NewCredential,
   { clock, random }: VaultPorts,
 ): Promise<Vault> {
+  requireOperator(vault, operator);
   checkLabel(given.label);
   if (vault.credentials.some(({ label }) => label === given.label)) {
     throw new Denied("credential_exists", `The vault already holds ${given.label}: rotate it, or remove it first.`);
@@ -72,6 +74,7 @@ export async function rotateCredential(
   given: Pick<NewCredential, "label" | "secret" | "keyPassphrase">,
   { clock, random }: VaultPorts,
 ): Promise<Vault> {
+  requireOperator(vault, operator);
   const old = findEntry(vault, given.label);
   const { secret, publicKey } = await readGiven(old.kind, given.secret, given.keyPassphrase);
   using _wiped = secret;
@@ -106,6 +109,7 @@ export function rebindCredential(
   change: CredentialChange,
   { clock, random }: VaultPorts,
 ): Vault {
+  requireOperator(vault, operator);
   const old = findEntry(vault, label);
   const key = entryKey(vault, operator);
   using secret = openEntry(key, vault.vaultId, old);
@@ -126,6 +130,7 @@ export function switchCredential(
   disabled: boolean,
   { clock }: Pick<VaultPorts, "clock">,
 ): Vault {
+  requireOperator(vault, operator);
   const entry = { ...findEntry(vault, label), disabled };
   const notes = disabled ? vault.notes : withoutSuspension(vault.notes, label);
   return withCredentials(vault, operator, replaced(vault, entry), notes, clock);
@@ -137,6 +142,7 @@ export function removeCredential(
   label: string,
   { clock }: Pick<VaultPorts, "clock">,
 ): Vault {
+  requireOperator(vault, operator);
   const gone = findEntry(vault, label);
   const rest = vault.credentials.filter((entry) => entry !== gone);
   return withCredentials(vault, operator, rest, withoutSuspension(vault.notes, label), clock);
@@ -167,7 +173,7 @@ async function readGiven(
   return { secret: privateKey, publicKey };
 }
 
-function entryKey(vault: Vault, operator: OpenOperator) {
+function entryKey(vault: Vault, operator: OpenOperator): KeyObject {
   return serviceSubkey(operator.serviceKey, vault.vaultId, "credentials");
 }
 

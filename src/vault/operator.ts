@@ -82,6 +82,14 @@ export async function unlockOperator(
   }
 }
 
+/** Refuses an operator whose keys are from before a change: what they would seal or sign fits no longer. */
+export function requireOperator(vault: Vault, operator: OpenOperator): void {
+  if (!vault.operators.some(({ keyId }) => keyId === operator.keyId)) {
+    throw new Denied("operator_unknown", `${operator.name} is no operator of this vault any more.`);
+  }
+  checkServiceKey(vault, operator.serviceKey);
+}
+
 /** The slot by name; without a name only when there is one. */
 export function findSlot(
   vault: Vault,

@@ -1,0 +1,286 @@
+import { fstatSync, readSync } from "node:fs";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { Secret } from "../../../kernel/secret.ts";
+import {
+  addCredential,
+  rebindCredential,
+  removeCredential,
+  rotateCredential,
+  switchCredential,
+} from "../../../vault/credential.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
+import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import {
+  answering,
+  applyChange,
+  readSecretFile,
+  say,
+  type VaultCliPorts,
+  type VaultOptions,
+  type VaultSession,
+  withOperator,
+} from "./session.ts";
+
+export interface SecretOptions extends VaultOptions {
+  /** A descriptor that the shell opened, such as `3` in `3< file`. */
+  readonly secretFd?: number;
+  readonly keyPassphraseFile?: string;
+}
+
+export interface CredentialAddOptions extends SecretOptions {
+  readonly kind: string;
+  readonly origins: readonly string[];
+  readonly hostKeys: readonly string[];
+  readonly packs: readonly string[];
+  readonly eachUse: boolean;
+  readonly header?: string;
+  readonly username?: string;
+}
+
+/** `gw credential add LABEL`. The secret comes from a prompt, standard input or a descriptor, never from an argument. */
+export function runCredentialAdd(
+  label: string,
+  options: CredentialAddOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    const kind = CREDENTIAL_KINDS.find((one) => one === options.kind);
+    if (kind === undefined) throw new Denied("credential_invalid", `--kind is one of ${CREDENTIAL_KINDS.join(", ")}.`);
+    const boundTo = placesOf(kind, options);
+    return withOperator(options, io, ports, async (session) => {
+      using given = await takeSecret(label, kind, options, io);
+      using secret = withUsername(kind, options.username, given);
+      const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
+        applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => ({
+          vault: await addCredential(
+            current,
+            session.operator,
+            {
+              label,
+              kind,
+              boundTo,
+              eachUse: options.eachUse,
+              secret,
+              ...(options.header === undefined ? {} : { headerName: options.header }),
+              ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
+            },
+            ports,
+          ),
+        })),
+      );
+      return sayCredential(io, options, vault, label, "stored");
+    });
+  });
+}
+
+/** `gw credential rotate LABEL`: a new secret, the same binding. */
+export function runCredentialRotate(
+  label: string,
+  options: SecretOptions & { readonly username?: string },
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    const kind = kindOf(openHome(options.home, ports.random).readVault(), label);
+    return withOperator(options, io, ports, async (session) => {
+      using given = await takeSecret(label, kind, options, io);
+      using secret = withUsername(kind, options.username, given);
+      const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
+        applyChange(session, ports, { what: "credential_rotated", subject: label }, async (current) => {
+          const change = { label, secret, ...(keyPassphrase === undefined ? {} : { keyPassphrase }) };
+          return { vault: await rotateCredential(current, session.operator, change, ports) };
+        }),
+      );
+      return sayCredential(io, options, vault, label, "rotated");
+    });
+  });
+}
+
+export function runCredentialList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const rows = summariesOf(openHome(options.home, ports.random).readVault()).map(recordOf);
+    if (options.json) io.out(JSON.stringify(rows));
+    else if (rows.length === 0)
+      io.out("No credentials yet: gw credential add LABEL --kind bearer --origin https://HOST");
+    else for (const row of rows) io.out(lineOf(row));
+    return exits.done;
+  });
+}
+
+export function runCredentialRemove(
+  label: string,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return changeOne(label, "removed", options, io, ports, (vault, session) =>
+    removeCredential(vault, session.operator, label, ports),
+  );
+}
+
+/** `gw credential disable|enable LABEL`. Enabling lifts what the gateway suspended as well. */
+export function runCredentialSwitch(
+  label: string,
+  disabled: boolean,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return changeOne(label, disabled ? "disabled" : "enabled", options, io, ports, (vault, session) =>
+    switchCredential(vault, session.operator, label, disabled, ports),
+  );
+}
+
+export function runCredentialMark(
+  label: string,
+  eachUse: boolean,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return changeOne(label, eachUse ? "marked_each_use" : "unmarked_each_use", options, io, ports, (vault, session) =>
+    rebindCredential(vault, session.operator, label, { eachUse }, ports),
+  );
+}
+
+function changeOne(
+  label: string,
+  verb: string,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  change: (vault: Vault, session: VaultSession) => Vault,
+): Promise<Exit> {
+  return answering(io, () => {
+    // Asked before the passphrase: a wrong label should not cost a prompt.
+    kindOf(openHome(options.home, ports.random).readVault(), label);
+    return withOperator(options, io, ports, async (session) => {
+      const news = { what: `credential_${verb}`, subject: label };
+      const vault = await applyChange(session, ports, news, (current) => ({ vault: change(current, session) }));
+      return sayCredential(io, options, vault, label, verb);
+    });
+  });
+}
+
+function placesOf(kind: CredentialKind, options: CredentialAddOptions): readonly string[] {
+  const { origins, hostKeys, packs } = options;
+  const [mine, others] =
+    kind === "ssh"
+      ? [hostKeys, [...origins, ...packs]]
+      : kind === "hmac"
+        ? [packs, [...origins, ...hostKeys]]
+        : [origins, [...hostKeys, ...packs]];
+  if (others.length === 0) return mine;
+  throw new Denied(
+    "credential_invalid",
+    "--origin is for bearer, basic and header, --host-key for ssh, --pack for hmac.",
+  );
+}
+
+async function takeSecret(label: string, kind: CredentialKind, options: SecretOptions, io: CliIo): Promise<Secret> {
+  if (options.secretFd !== undefined) return readDescriptor(options.secretFd);
+  const what = kind === "ssh" ? `Private key of ${label} (better: < FILE)` : `Secret of ${label}`;
+  return await io.readSecret(`${what}: `);
+}
+
+function readDescriptor(descriptor: number): Secret {
+  if (!Number.isSafeInteger(descriptor) || descriptor < 3 || descriptor > 1_024) {
+    throw new Denied(
+      "credential_invalid",
+      "--secret-fd is the number of a descriptor that your shell opened, 3 or more.",
+    );
+  }
+  const bytes = Buffer.alloc(defaults.secretBytes + 1);
+  let length = 0;
+  try {
+    fstatSync(descriptor);
+    for (let count = -1; count !== 0 && length < bytes.length; length += count) {
+      count = readSync(descriptor, bytes, length, bytes.length - length, null);
+    }
+  } catch {
+    throw new Denied(
+      "credential_invalid",
+      `Descriptor ${descriptor} cannot be read: open it in the shell, ${descriptor}< FILE.`,
+    );
+  }
+  if (length > defaults.secretBytes)
+    throw new Denied("secret_too_large", `A secret is at most ${defaults.secretBytes} bytes.`);
+  const end = bytes[length - 1] === 0x0a ? length - 1 : length;
+  const secret = Secret.take(Buffer.from(bytes.subarray(0, end)));
+  bytes.fill(0);
+  return secret;
+}
+
+function withUsername(kind: CredentialKind, username: string | undefined, given: Secret): Secret {
+  if (username === undefined) return given.use((bytes) => Secret.take(Buffer.from(bytes)));
+  if (kind !== "basic" || username.includes(":")) {
+    throw new Denied("credential_invalid", "--username is for --kind basic, and holds no colon.");
+  }
+  return given.use((bytes) => Secret.take(Buffer.concat([Buffer.from(`${username}:`, "utf8"), bytes])));
+}
+
+/** Tries without a passphrase first; asks only when the key turns out to be encrypted. */
+async function withKeyPassphrase(
+  kind: CredentialKind,
+  options: SecretOptions,
+  io: CliIo,
+  work: (keyPassphrase: Secret | undefined) => Promise<Vault>,
+): Promise<Vault> {
+  if (kind === "ssh" && options.keyPassphraseFile !== undefined) {
+    using phrase = readSecretFile(options.keyPassphraseFile);
+    return await work(phrase);
+  }
+  try {
+    return await work(undefined);
+  } catch (error) {
+    if (!(error instanceof Denied) || error.code !== "ssh_key_passphrase_needed") throw error;
+    using phrase = await io.askSecret("Passphrase of the private key: ");
+    return await work(phrase);
+  }
+}
+
+function kindOf(vault: Vault, label: string): CredentialKind {
+  const entry = vault.credentials.find((one) => one.label === label);
+  if (entry === undefined)
+    throw new Denied("credential_unknown", `The vault holds no credential ${label}: gw credential list.`);
+  return entry.kind;
+}
+
+function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, label: string, verb: string): Exit {
+  const summary = summariesOf(vault).find((one) => one.label === label);
+  const record = summary === undefined ? { label, removed: true } : recordOf(summary);
+  say(
+    io,
+    options.json,
+    { ...record, generation: vault.generation },
+    `${label} ${verb.replaceAll("_", " ")}, vault generation ${vault.generation}.`,
+  );
+  return exits.done;
+}
+
+function recordOf(summary: CredentialSummary) {
+  return {
+    label: summary.label,
+    kind: summary.kind,
+    version: summary.version,
+    bound_to: summary.boundTo,
+    each_use: summary.eachUse,
+    state: summary.state,
+    header_name: summary.headerName,
+    public_key: summary.publicKey,
+    created_at: summary.createdAt,
+    rotated_at: summary.rotatedAt,
+    retired_versions: summary.retiredVersions,
+  };
+}
+
+function lineOf(row: ReturnType<typeof recordOf>): string {
+  const marks = [row.each_use ? "asks each use" : "", row.state === "enabled" ? "" : row.state]
+    .filter(Boolean)
+    .join(", ");
+  return `${row.label}  ${row.kind} v${row.version}  ${row.bound_to.join(" ")}${marks === "" ? "" : `  (${marks})`}`;
+}

@@ -1,0 +1,78 @@
+import { userInfo } from "node:os";
+import { Denied } from "../../../kernel/failure.ts";
+import type { Secret } from "../../../kernel/secret.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { createVault } from "../../../vault/operator.ts";
+import { generatePassphrase } from "../../../vault/passphrase/generate.ts";
+import { firstPolicy } from "../../../vault/policy/change.ts";
+import type { PolicySettings } from "../../../vault/policy/policy.ts";
+import { signPolicy } from "../../../vault/policy/verify.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { answering, askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
+
+export interface InitOptions extends VaultOptions {
+  readonly mode?: PolicySettings["mode"];
+}
+
+/** `gw init`: the first operator, the vault and the first signed policy. Nothing is asked twice or shown again. */
+export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const home = openHome(options.home, ports.random);
+    if (home.exists()) {
+      throw new Denied(
+        "vault_exists",
+        `${home.folder} holds a vault already. Use it, or name another folder with --home.`,
+      );
+    }
+    const operatorName = options.operator ?? nameOfUser();
+    using passphrase = await choosePassphrase(options, io, ports);
+    const { vault, operator } = await createVault({ operatorName, passphrase }, ports);
+    const founder = vault.operators[0];
+    if (founder === undefined) throw new Denied("vault_tampered", "A new vault names no operator.");
+    try {
+      const draft = firstPolicy(founder);
+      const settings = { ...draft.settings, mode: options.mode ?? draft.settings.mode };
+      const policy = signPolicy({ ...draft, settings }, null, operator, vault, ports.clock);
+      await home.create(vault, policy);
+      await ports.afterChange({
+        what: "vault_created",
+        subject: operatorName,
+        by: operatorName,
+        generation: vault.generation,
+        manifestHash: vault.manifestHash,
+        policyVersion: policy.version,
+        newServiceKey: null,
+      });
+    } finally {
+      operator.wipe();
+    }
+    const record = { home: home.folder, vault_id: vault.vaultId, operator: operatorName, key_id: operator.keyId };
+    say(
+      io,
+      options.json,
+      record,
+      `Made ${home.folder}: operator ${operatorName}, key ${operator.keyId}, vault ${vault.vaultId}.`,
+    );
+    if (!options.json) io.out("Next: gw credential add LABEL --kind bearer --origin https://HOST, then gw up.");
+    return exits.done;
+  });
+}
+
+async function choosePassphrase(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
+  if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
+  const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
+  if (answer === "own") return await askTwice(io, "New passphrase: ");
+  if (answer !== "") throw new Denied("interrupted", "Neither Enter nor `own`. Nothing was made.");
+  const generated = generatePassphrase(ports.random);
+  // The one secret a command shows, once and on the terminal alone: the person has to learn it from somewhere.
+  io.err(`Your passphrase, shown only now: ${generated.use((bytes) => bytes.toString("latin1"))}`);
+  using typed = await io.askSecret("Write it down, then type it: ");
+  if (generated.equals(typed)) return generated;
+  generated.wipe();
+  throw new Denied("secret_mismatch", "That is not the passphrase shown. Nothing was made; run gw init again.");
+}
+
+function nameOfUser(): string {
+  const name = userInfo().username.toLowerCase();
+  return /^[a-z0-9][a-z0-9._-]{0,31}$/.test(name) ? name : "operator";
+}

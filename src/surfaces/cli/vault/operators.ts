@@ -1,0 +1,145 @@
+import { openHome } from "../../../vault/files/home.ts";
+import { keyIdOf } from "../../../vault/keys.ts";
+import { addOperator, changePassphrase, removeOperator, setPin } from "../../../vault/operator-change.ts";
+import { recipientOf } from "../../../vault/policy/change.ts";
+import { signPolicy } from "../../../vault/policy/verify.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import {
+  answering,
+  applyChange,
+  askTwice,
+  readSecretFile,
+  say,
+  type VaultCliPorts,
+  type VaultOptions,
+  withOperator,
+} from "./session.ts";
+
+export interface NewPassphraseOptions extends VaultOptions {
+  readonly newPassphraseFile?: string;
+}
+
+/** `gw operator add NAME`: an operator unlocks and signs; the new one types a passphrase of their own. */
+export function runOperatorAdd(
+  name: string,
+  options: NewPassphraseOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      using passphrase = await newPassphrase(options, io, `New passphrase of ${name}: `);
+      const vault = await applyChange(session, ports, { what: "operator_added", subject: name }, async (current) => {
+        const next = await addOperator(current, session.operator, { operatorName: name, passphrase }, ports);
+        const policy = session.home.readPolicy(current);
+        const readers = next.operators.filter((keys) => keys.name === name).map(recipientOf);
+        const draft = { ...policy, auditRecipients: [...policy.auditRecipients, ...readers] };
+        return { vault: next, policy: signPolicy(draft, policy, session.operator, current, ports.clock) };
+      });
+      const keyId = vault.operators.find((keys) => keys.name === name)?.keyId ?? "";
+      say(
+        io,
+        options.json,
+        { operator: name, key_id: keyId, generation: vault.generation },
+        `${name} is an operator, key ${keyId}.`,
+      );
+      return exits.done;
+    }),
+  );
+}
+
+export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const vault = openHome(options.home, ports.random).readVault();
+    const rows = vault.operators.map(({ name, keyId, readingKey }) => ({
+      operator: name,
+      key_id: keyId,
+      reading_key_id: keyIdOf(readingKey),
+    }));
+    if (options.json) io.out(JSON.stringify(rows));
+    else for (const row of rows) io.out(`${row.operator}  key ${row.key_id}  reads with ${row.reading_key_id}`);
+    return exits.done;
+  });
+}
+
+/** `gw operator remove NAME`: also replaces the service key, and signs the policy again without their reading key. */
+export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      const vault = await applyChange(session, ports, { what: "operator_removed", subject: name }, async (current) => {
+        const policy = session.home.readPolicy(current);
+        const { vault: next, operator } = await removeOperator(current, session.operator, name, ports);
+        const gone = current.operators
+          .filter((keys) => keys.name === name)
+          .map(({ readingKey }) => keyIdOf(readingKey));
+        const auditRecipients = policy.auditRecipients.filter(({ keyId }) => !gone.includes(keyId));
+        const signed = signPolicy({ ...policy, auditRecipients }, policy, operator, current, ports.clock);
+        return { vault: next, policy: signed, newServiceKey: operator.serviceKey };
+      });
+      say(
+        io,
+        options.json,
+        { operator: name, removed: true, generation: vault.generation },
+        `${name} is no operator any more.`,
+      );
+      io.err(
+        `${name} knew the secrets of this vault: rotate the credentials at their providers, and write key files again.`,
+      );
+      return exits.done;
+    }),
+  );
+}
+
+/** `gw passphrase`. */
+export function runPassphrase(options: NewPassphraseOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      using fresh = await newPassphrase(options, io, "New passphrase: ");
+      const { name } = session.operator;
+      await applyChange(session, ports, { what: "passphrase_changed", subject: name }, async (vault) => ({
+        vault: await changePassphrase(vault, session.operator, session.passphrase, fresh, ports),
+      }));
+      say(
+        io,
+        options.json,
+        { operator: name, changed: true },
+        "Changed. Old copies of vault.json still open with the old one: destroy them.",
+      );
+      return exits.done;
+    }),
+  );
+}
+
+/** `gw operator pin`: the PIN that `gw watch` asks. */
+export function runOperatorPin(
+  options: VaultOptions & { readonly clear: boolean },
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      const pin = options.clear ? null : await askTwice(io, "New PIN: ");
+      try {
+        const { name } = session.operator;
+        await applyChange(session, ports, { what: "pin_changed", subject: name }, async (vault) => ({
+          vault: await setPin(vault, session.operator, session.passphrase, pin, ports),
+        }));
+        say(
+          io,
+          options.json,
+          { operator: name, pin: pin !== null },
+          pin === null ? "The PIN is gone." : "The PIN is set.",
+        );
+        return exits.done;
+      } finally {
+        pin?.wipe();
+      }
+    }),
+  );
+}
+
+async function newPassphrase(options: NewPassphraseOptions, io: CliIo, prompt: string) {
+  return options.newPassphraseFile === undefined
+    ? await askTwice(io, prompt)
+    : readSecretFile(options.newPassphraseFile);
+}

@@ -1,0 +1,150 @@
+import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { Secret } from "../../../kernel/secret.ts";
+import { unlockCounted } from "../../../vault/files/attempts.ts";
+import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
+import { readPrivateFile } from "../../../vault/files/private-file.ts";
+import type { OpenOperator } from "../../../vault/operator.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+
+/** What every command of the vault takes, as the command line parsed it. */
+export interface VaultOptions {
+  readonly home: string;
+  readonly json: boolean;
+  readonly operator?: string;
+  readonly passphraseFile?: string;
+}
+
+/** A change that was written: the gateway, when it is up, has to load the files again and record it. */
+export interface VaultChanged {
+  readonly what: string;
+  readonly subject: string;
+  readonly by: string;
+  readonly generation: number;
+  readonly manifestHash: string;
+  readonly policyVersion: number | null;
+  /** After an operator was removed: the gateway and key files need this one. */
+  readonly newServiceKey: Secret | null;
+}
+
+export interface VaultCliPorts {
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly sleep: Sleep;
+  readonly random: Random;
+  afterChange(change: VaultChanged): Promise<void>;
+  afterWrongPassphrase(failure: { readonly operator: string; readonly failedAttempts: number }): Promise<void>;
+}
+
+/** Prints a refusal as its code and message, which never hold a secret, and gives the exit. */
+export async function answering(io: CliIo, work: () => Promise<Exit>): Promise<Exit> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    io.err(`${error.code}: ${error.message}`);
+    return exits.denied;
+  }
+}
+
+/** One answer, as a record for programs or as a line for people. */
+export function say(io: CliIo, json: boolean, record: Readonly<Record<string, unknown>>, line: string): void {
+  io.out(json ? JSON.stringify(record) : line);
+}
+
+export async function readPassphrase(options: VaultOptions, io: CliIo, prompt: string): Promise<Secret> {
+  if (options.passphraseFile === undefined) return await io.askSecret(prompt);
+  const secret = readSecretFile(options.passphraseFile);
+  io.err("warning: a passphrase in a file can be read by every program of this user.");
+  return secret;
+}
+
+/** One line of a private file, without its end of line. */
+export function readSecretFile(path: string): Secret {
+  const bytes = readPrivateFile(path, defaults.secretBytes);
+  if (bytes === undefined) throw new Denied("secret_missing", `There is no file ${path}.`);
+  let end = bytes.length;
+  if (bytes[end - 1] === 0x0a) end--;
+  if (bytes[end - 1] === 0x0d) end--;
+  const secret = Secret.take(Buffer.from(bytes.subarray(0, end)));
+  bytes.fill(0);
+  return secret;
+}
+
+/** Twice without echo, until both are the same once; a difference ends the command. */
+export async function askTwice(io: CliIo, prompt: string): Promise<Secret> {
+  const first = await io.askSecret(prompt);
+  using second = await io.askSecret("Once more: ");
+  if (first.equals(second)) return first;
+  first.wipe();
+  throw new Denied("secret_mismatch", "The two differ. Nothing was changed.");
+}
+
+export interface VaultSession {
+  readonly home: VaultHome;
+  readonly operator: OpenOperator;
+  readonly passphrase: Secret;
+}
+
+type Written = HomeChange & { readonly newServiceKey?: Secret };
+
+/** Unlocks an operator, lets `work` prepare and change, and wipes the keys whatever happens. */
+export async function withOperator(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  work: (session: VaultSession) => Promise<Exit>,
+): Promise<Exit> {
+  const home = openHome(options.home, ports.random);
+  const vault = home.readVault();
+  using passphrase = await readPassphrase(options, io, "Passphrase: ");
+  const operator = await unlockTold(home, vault, options.operator, passphrase, io, ports);
+  try {
+    return await work({ home, operator, passphrase });
+  } finally {
+    operator.wipe();
+  }
+}
+
+/** Applies one change under the lock and tells whoever has to know. */
+export async function applyChange(
+  { home, operator }: VaultSession,
+  ports: VaultCliPorts,
+  news: { readonly what: string; readonly subject: string },
+  change: (vault: Vault) => Promise<Written> | Written,
+): Promise<Vault> {
+  const made = await home.change(change);
+  const vault = made.vault ?? home.readVault();
+  await ports.afterChange({
+    ...news,
+    by: operator.name,
+    generation: vault.generation,
+    manifestHash: vault.manifestHash,
+    policyVersion: made.policy?.version ?? null,
+    newServiceKey: made.newServiceKey ?? null,
+  });
+  return vault;
+}
+
+async function unlockTold(
+  home: VaultHome,
+  vault: Vault,
+  name: string | undefined,
+  passphrase: Secret,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<OpenOperator> {
+  try {
+    const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
+    if (before.failed > 0)
+      io.err(`warning: ${before.failed} wrong passphrases since the last unlock, the last at ${before.lastAt}.`);
+    return operator;
+  } catch (error) {
+    if (error instanceof Denied && error.code === "passphrase_wrong") {
+      const { operator, failed_attempts: failed } = error.extra;
+      await ports.afterWrongPassphrase({ operator: String(operator), failedAttempts: Number(failed) });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Random } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Policy } from "../policy/policy.ts";
+import { type PolicyAuthority, parsePolicy, policyText } from "../policy/verify.ts";
+import type { Vault } from "../vault.ts";
+import { parseVault, vaultPage } from "../verify.ts";
+import { nodeSteps, replaceFile, type WriteSteps } from "./atomic-write.ts";
+import { withLock } from "./lock.ts";
+import { checkPrivateFolder, readPrivateFile } from "./private-file.ts";
+
+/** The vault's and the policy's files in GW_HOME. Everything read is checked; everything written is whole or not there. */
+export interface VaultHome {
+  readonly folder: string;
+  exists(): boolean;
+  readVault(): Vault;
+  readPolicy(authority: PolicyAuthority): Policy;
+  /** Makes the folder and both files; `vault_exists` where there is one. */
+  create(vault: Vault, policy: Policy): Promise<void>;
+  /** Reads, changes and writes under the lock, so that two changes never lose one. Returns what `change` made. */
+  change<Made extends HomeChange>(change: (vault: Vault) => Promise<Made> | Made): Promise<Made>;
+}
+
+/** What a change writes. The policy goes first: a vault that no longer knows an old signer must find the new signature. */
+export interface HomeChange {
+  readonly vault?: Vault;
+  readonly policy?: Policy;
+}
+
+export const VAULT_NAME = "vault.json";
+export const POLICY_NAME = "policy.json";
+const LOCK_NAME = "vault.lock";
+
+export function openHome(folder: string, random: Random, steps: WriteSteps = nodeSteps): VaultHome {
+  const vaultPath = join(folder, VAULT_NAME);
+  const policyPath = join(folder, POLICY_NAME);
+
+  const readVault = (): Vault => {
+    checkHome();
+    const bytes = readPrivateFile(vaultPath, defaults.vaultFileBytes);
+    if (bytes === undefined) throw missing(vaultPath);
+    return parseVault(textOf(bytes, "vault_malformed"));
+  };
+  const writeVault = (vault: Vault): void => {
+    const page = vaultPage(vault);
+    if (page.length > defaults.vaultFileBytes)
+      throw new Denied("file_too_large", "The vault would be larger than gw reads.");
+    // Read back before it replaces a good file: what cannot be read again is never written.
+    parseVault(page);
+    replaceFile(vaultPath, Buffer.from(page, "utf8"), random, steps);
+  };
+  const writePolicy = (policy: Policy): void =>
+    replaceFile(policyPath, Buffer.from(policyText(policy), "utf8"), random, steps);
+  const checkHome = (): void => {
+    if (checkPrivateFolder(folder) === undefined) throw missing(vaultPath);
+  };
+
+  return {
+    folder,
+    exists: () =>
+      checkPrivateFolder(folder) === true && readPrivateFile(vaultPath, defaults.vaultFileBytes) !== undefined,
+    readVault,
+    readPolicy(authority) {
+      checkHome();
+      const bytes = readPrivateFile(policyPath, defaults.policyFileBytes);
+      if (bytes === undefined) throw new Denied("policy_missing", `There is no ${policyPath}. Restore it.`);
+      return parsePolicy(textOf(bytes, "policy_malformed"), authority);
+    },
+    async create(vault, policy) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      checkHome();
+      await withLock(join(folder, LOCK_NAME), () => {
+        if (readPrivateFile(vaultPath, defaults.vaultFileBytes) !== undefined) {
+          throw new Denied(
+            "vault_exists",
+            `${vaultPath} is there already. Use it, or name another folder with --home.`,
+          );
+        }
+        writePolicy(policy);
+        writeVault(vault);
+      });
+    },
+    async change(change) {
+      checkHome();
+      return await withLock(join(folder, LOCK_NAME), async () => {
+        const made = await change(readVault());
+        if (made.policy !== undefined) writePolicy(made.policy);
+        if (made.vault !== undefined) writeVault(made.vault);
+        return made;
+      });
+    },
+  };
+}
+
+function textOf(bytes: Buffer, code: "vault_malformed" | "policy_malformed"): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Denied(code, "The file is not UTF-8. Restore a copy you trust.");
+  }
+}
+
+function missing(path: string): Denied {
+  return new Denied("vault_missing", `There is no ${path}. Make one with gw init, or name the home with --home.`);
+}

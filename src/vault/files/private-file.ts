@@ -1,0 +1,95 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
+import { userInfo } from "node:os";
+import { Denied } from "../../kernel/failure.ts";
+
+/** Who else than the running user may own a file, and which bits others may have on it. */
+export interface Ownership {
+  readonly owners: readonly number[];
+  readonly forbidden: number;
+}
+
+/** Ours alone. */
+export function ownFile(): Ownership {
+  return { owners: [currentUser()], forbidden: 0o077 };
+}
+
+/** Systemd mounts credentials as root's, readable for the unit's user through an entry that shows as group read. */
+export function systemdFile(): Ownership {
+  return { owners: [0, currentUser()], forbidden: 0o037 };
+}
+
+/** Undefined when there is none. Links are not followed, and the checks are on the opened file, not on its name. */
+export function readPrivateFile(path: string, maxBytes: number, ownership = ownFile()): Buffer | undefined {
+  const descriptor = openPrivate(path);
+  if (descriptor === undefined) return undefined;
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) notRegular(path);
+    checkOwnership(path, stats, ownership, "600");
+    if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
+    return readAll(descriptor, path, maxBytes);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The home is a folder of ours that nobody else can enter. Undefined when there is none. */
+export function checkPrivateFolder(path: string): true | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (!stats.isDirectory()) notRegular(path);
+  checkOwnership(path, stats, ownFile(), "700");
+  return true;
+}
+
+export function currentUser(): number {
+  return process.geteuid?.() ?? userInfo().uid;
+}
+
+function openPrivate(path: string): number | undefined {
+  try {
+    // Without O_NONBLOCK a planted pipe would hold us here for ever.
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (code === "ELOOP") notRegular(path);
+    if (code === "EACCES") {
+      throw new Denied(
+        "file_not_owned",
+        `${path} cannot be opened by the running user: sudo chown ${currentUser()} ${path}`,
+      );
+    }
+    throw error;
+  }
+}
+
+function checkOwnership(path: string, stats: Stats, { owners, forbidden }: Ownership, mode: string): void {
+  if (!owners.includes(stats.uid)) {
+    throw new Denied("file_not_owned", `${path} belongs to user ${stats.uid}: sudo chown ${currentUser()} ${path}`);
+  }
+  if ((stats.mode & forbidden) !== 0) {
+    throw new Denied("file_permissions_open", `Others can get at ${path}: chmod ${mode} ${path}`);
+  }
+}
+
+function readAll(descriptor: number, path: string, maxBytes: number): Buffer {
+  const bytes = Buffer.alloc(maxBytes + 1);
+  let length = 0;
+  for (;;) {
+    const count = readSync(descriptor, bytes, length, bytes.length - length, null);
+    if (count === 0) break;
+    length += count;
+    if (length > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
+  }
+  const whole = Buffer.from(bytes.subarray(0, length));
+  bytes.fill(0, 0, length);
+  return whole;
+}
+
+function notRegular(path: string): never {
+  throw new Denied(
+    "file_not_regular",
+    `${path} is a link or no regular file or folder. gw follows no links to private files.`,
+  );
+}
