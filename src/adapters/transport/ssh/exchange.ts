@@ -8,10 +8,10 @@ import {
 import type { OutboundSsh } from "../../../conventions/ssh/outbound.ts";
 import { writeRequest } from "../../../conventions/ssh/request.ts";
 import type { SendLimits } from "../../../gateway/ports.ts";
-import type { HelperReport } from "./start-helper.ts";
 import type { SshTransportOptions } from "./options.ts";
 import type { OutputKeeper } from "./output.ts";
 import type { Session } from "./session.ts";
+import type { HelperReport } from "./start-helper.ts";
 
 /** After the last frame the connection should end by itself; a host that holds it open gets this long. */
 const LAST_FRAME_GRACE_MS = 500;

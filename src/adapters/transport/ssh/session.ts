@@ -2,10 +2,10 @@ import { type ClientMode, type ClientPlan, findUnsoundPlan } from "../../../conv
 import type { OutboundSsh, SshSigner } from "../../../conventions/ssh/outbound.ts";
 import { decodeSshPublicKey, readSshPublicLine, type SshPublicKey } from "../../../kernel/ssh-key.ts";
 import { type AgentServer, serveAgent } from "./agent-server.ts";
-import { type RunningHelper, startHelper } from "./start-helper.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { pinProgram } from "./peer.ts";
 import { makePrivateFolder } from "./private-folder.ts";
+import { type RunningHelper, startHelper } from "./start-helper.ts";
 
 export type SshTarget = Pick<OutboundSsh, "host" | "port" | "user" | "hostKey">;
 

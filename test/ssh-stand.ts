@@ -1,0 +1,299 @@
+import { spawn, spawnSync } from "node:child_process";
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import {
+  accessSync,
+  appendFileSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { bundle } from "../scripts/bundle.ts";
+import type { SshTransportOptions } from "../src/adapters/transport/ssh/options.ts";
+import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
+import type { TransportObservation } from "../src/conventions/outcome/observation.ts";
+import type { OutboundSsh, SshSigner } from "../src/conventions/ssh/outbound.ts";
+import type { IntentReceipt, SendLimits } from "../src/gateway/ports.ts";
+import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../src/kernel/ssh-key.ts";
+
+/** A real sshd on a loopback port, a real client, a real receiver: what the SSH tests and the bench stand on. */
+export const SSHD = "/usr/sbin/sshd";
+export const SSH = "/usr/bin/ssh";
+const root = dirname(import.meta.dirname);
+const SHELLS = ["/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"];
+const UNPRIVILEGED = 64123;
+
+/** Why the SSH tests cannot run here; null when they can. */
+export function missingForSsh(): string | null {
+  for (const path of [SSHD, SSH]) if (!existsSync(path)) return `${path} is absent (apt-get install openssh-server)`;
+  return hasAccount() ? null : "this uid has no account with a shell, and none could be lent to it";
+}
+
+/**
+ * sshd and ssh need the uid to be in the password file. Where it is not (the test runner's uid) or where it is root, this
+ * runs the file again with a private password file mounted over the real one, and ends with its status.
+ */
+export function standInAccount(file: string): void {
+  if (process.env["GW_SSH_STAND"] !== undefined || !existsSync(SSHD)) return;
+  const isRoot = process.getuid?.() === 0;
+  if (hasAccount() && !isRoot) return;
+  const uid = isRoot ? UNPRIVILEGED : (process.getuid?.() ?? UNPRIVILEGED);
+  const home = mkdtempSync(join(tmpdir(), "gw-ssh-home-"));
+  const passwd = join(home, "passwd");
+  const others = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .filter((line) => !line.includes(`:x:${uid}:`));
+  writeFileSync(passwd, `gwtest:x:${uid}:${uid}::${home}:/bin/sh\n${others.join("\n")}`, { mode: 0o644 });
+  if (isRoot) spawnSync("chown", ["-R", `${uid}:${uid}`, home]);
+  const space = isRoot
+    ? ["--mount", "--propagation=private"]
+    : ["--user", "--map-current-user", "--keep-caps", "--mount"];
+  const drop = isRoot
+    ? ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"]
+    : ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"];
+  const script = 'mount --bind "$1" /etc/passwd && shift && exec "$@"';
+  const args = [...space, "sh", "-c", script, "sh", passwd, ...drop, process.execPath, ...process.execArgv, file];
+  const done = spawnSync("unshare", args, {
+    stdio: "inherit",
+    env: { ...process.env, GW_SSH_STAND: home, HOME: home },
+  });
+  rmSync(home, { recursive: true, force: true });
+  if (done.status === 1 && process.env["GW_SSH_STAND"] === undefined && !canUnshare(space)) return;
+  process.exit(done.status ?? 1);
+}
+
+function canUnshare(space: readonly string[]): boolean {
+  return spawnSync("unshare", [...space, "true"]).status === 0;
+}
+
+function hasAccount(): boolean {
+  try {
+    return SHELLS.includes(userInfo().shell ?? "");
+  } catch {
+    return false;
+  }
+}
+
+export function keySigner(privateKey: KeyObject): SshSigner {
+  const publicKeyBlob = encodeSshPublicKey(privateKey);
+  if (publicKeyBlob === undefined) throw new Error("not an SSH key");
+  return {
+    publicKeyBlob,
+    sign(data, flags) {
+      const signature = signSsh(privateKey, data, flags);
+      if (signature === undefined) throw new Error("refused");
+      return signature;
+    },
+  };
+}
+
+export function ed25519(): KeyObject {
+  return generateKeyPairSync("ed25519").privateKey;
+}
+
+export function publicLine(signer: SshSigner): string {
+  const key = decodeSshPublicKey(signer.publicKeyBlob);
+  if (key === undefined) throw new Error("not an SSH key");
+  return writeSshPublicLine(key);
+}
+
+export interface Stand {
+  readonly folder: string;
+  readonly port: number;
+  readonly user: string;
+  readonly hostKey: string;
+  readonly sshdPid: number;
+  readonly receiver: string;
+  readonly manifest: string;
+  readonly state: string;
+  /** `restrict,command="…" KEY` for a new key, or the options given. */
+  allow(key: KeyObject, command: string, options?: string): SshSigner;
+  /** The command that the key line has for the real receiver. */
+  readonly receiverCommand: string;
+  target(more?: Partial<OutboundSsh>): OutboundSsh;
+  send(
+    signer: SshSigner,
+    request?: Partial<OutboundSsh>,
+    more?: { readonly limits?: Partial<SendLimits>; readonly options?: Partial<SshTransportOptions> },
+  ): Promise<TransportObservation>;
+  options(more?: Partial<SshTransportOptions>): SshTransportOptions;
+  stop(): Promise<void>;
+}
+
+/** The real log mints these; the SSH side only needs one to exist. */
+export const receipt = { frame: 1n, at: 0 } as unknown as IntentReceipt;
+
+let requests = 0;
+export function nextRequestId(): string {
+  requests++;
+  return `call_test${process.pid}x${String(requests).padStart(6, "0")}`;
+}
+
+export interface StandSettings {
+  readonly hostKeyType?: "ed25519" | "ecdsa" | "rsa";
+  readonly operations: object;
+  readonly gatewayKey?: string;
+  readonly environment?: object;
+  readonly sshdLines?: readonly string[];
+  readonly node?: string;
+}
+
+export async function startStand(settings: StandSettings): Promise<Stand> {
+  const folder = mkdtempSync(join(tmpdir(), "gw-ssh-"));
+  const at = (name: string) => join(folder, name);
+  spawnSync("ssh-keygen", ["-q", "-N", "", "-t", settings.hostKeyType ?? "ed25519", "-f", at("host_key")]);
+  const hostKey = readFileSync(at("host_key.pub"), "utf8").split(" ").slice(0, 2).join(" ").trim();
+  writeFileSync(at("receiver.mjs"), bundle(join(root, "src/programs/gw-receiver.ts"), "test"), { mode: 0o700 });
+  writeFileSync(at("gw-ssh.mjs"), bundle(join(root, "src/programs/gw-ssh.ts"), "test"), { mode: 0o700 });
+  const state = at("state");
+  mkdirSync(state, { mode: 0o700 });
+  const manifest = at("manifest.json");
+  const { gatewayKey, environment, operations } = settings;
+  writeFileSync(
+    manifest,
+    JSON.stringify({
+      format: "gw.receiver-manifest/v1",
+      state,
+      ...(gatewayKey === undefined ? {} : { gateway_key: gatewayKey }),
+      ...(environment === undefined ? {} : { environment }),
+      operations,
+    }),
+    { mode: 0o600 },
+  );
+  writeFileSync(at("authorized_keys"), "", { mode: 0o600 });
+  const port = await freePort();
+  const lines = [
+    `Port ${port}`,
+    "ListenAddress 127.0.0.1",
+    `HostKey ${at("host_key")}`,
+    `AuthorizedKeysFile ${at("authorized_keys")}`,
+    "UsePAM no",
+    "StrictModes no",
+    "PasswordAuthentication no",
+    "KbdInteractiveAuthentication no",
+    "PidFile none",
+    "MaxStartups 100",
+    "LogLevel ERROR",
+    "Subsystem sftp internal-sftp",
+    ...(settings.sshdLines ?? []),
+  ];
+  const config = at("sshd_config");
+  // Newer servers punish an address for failed logins; ours all come from one.
+  writeFileSync(config, `${[...lines, "PerSourcePenalties no"].join("\n")}\n`);
+  if (spawnSync(SSHD, ["-t", "-f", config]).status !== 0) writeFileSync(config, `${lines.join("\n")}\n`);
+  const sshd = spawn(SSHD, ["-D", "-e", "-f", config], { stdio: ["ignore", "ignore", "ignore"] });
+  await listening(port);
+  const user = userInfo().username;
+  const node = settings.node ?? process.execPath;
+  const receiverCommand = receiverLine(node, at("receiver.mjs"), manifest);
+  mkdirSync(at("run"), { mode: 0o700 });
+  const options = (more: Partial<SshTransportOptions> = {}): SshTransportOptions => ({
+    folder: at("run"),
+    helper: { command: process.execPath, arguments: ["--disable-sigusr1", at("gw-ssh.mjs")] },
+    sshPath: SSH,
+    clock: { bootMs: () => performance.now() },
+    connectTimeoutMs: 5_000,
+    requestSigner: null,
+    recorder: null,
+    recordingBytes: 65_536,
+    ...more,
+  });
+  const target = (more: Partial<OutboundSsh> = {}): OutboundSsh => ({
+    host: "127.0.0.1",
+    port,
+    user,
+    hostKey,
+    action: "release_status",
+    fields: {},
+    requestId: nextRequestId(),
+    recording: "off",
+    ...more,
+  });
+  return {
+    folder,
+    port,
+    user,
+    hostKey,
+    sshdPid: sshd.pid ?? 0,
+    receiver: at("receiver.mjs"),
+    manifest,
+    state,
+    receiverCommand,
+    allow(key, command, keyOptions = "restrict") {
+      const signer = keySigner(key);
+      const quoted = command.replaceAll('"', '\\"');
+      appendFileSync(at("authorized_keys"), `${keyOptions},command="${quoted}" ${publicLine(signer)}\n`);
+      return signer;
+    },
+    target,
+    options,
+    send(signer, request = {}, more = {}) {
+      const limits = { timeoutMs: 15_000, responseBytes: 65_536, signal: new AbortController().signal, ...more.limits };
+      return createSshTransport(options(more.options)).send(receipt, target(request), signer, limits);
+    },
+    async stop() {
+      const gone = new Promise((resolve) => sshd.once("exit", resolve));
+      sshd.kill("SIGTERM");
+      await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** As `gw ssh keyline` prints it, but for files of the tester's own. */
+function receiverLine(node: string, receiver: string, manifest: string): string {
+  const passed = [
+    "SSH_ORIGINAL_COMMAND",
+    "SSH_TTY",
+    "SSH_AUTH_SOCK",
+    "DISPLAY",
+    "SSH_CONNECTION",
+    "GW_ENVIRONMENT_PROBE",
+  ];
+  const variables = passed.map((name) => `"${name}=$${name}"`).join(" ");
+  return `exec /usr/bin/env -i ${variables} ${node} ${receiver} --manifest ${manifest} --trust-own-files`;
+}
+
+export function writeProgram(stand: Pick<Stand, "folder">, name: string, script: string): string {
+  const path = join(stand.folder, name);
+  writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o700 });
+  accessSync(path, constants.X_OK);
+  return path;
+}
+
+export function loadKey(path: string): KeyObject {
+  return createPrivateKey(readFileSync(path));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+async function listening(port: number): Promise<void> {
+  const { connect } = await import("node:net");
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.on("error", () => resolve(false));
+    });
+    if (open) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("sshd did not start");
+}
