@@ -1,10 +1,12 @@
+import { digestJson } from "../../../kernel/canonical-json.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import { choosesResources, isPaging } from "../meaning/steering.ts";
-import type { Answer, Operation, Parameter } from "../model/api.ts";
+import type { Answer, Body, Operation, Parameter } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
-import { compareSchemas, type ShapeContext } from "./compare-shape.ts";
+import { compareSchemas } from "./compare-shape.ts";
 import { type Draft, reachOf, type Surface } from "./difference.ts";
 import type { Match } from "./match-operations.ts";
+import { kindOf, type ShapeContext } from "./shape-context.ts";
 
 /** Everything about one operation that is not security or server: what it takes, and what it answers. */
 export function compareOperation(match: Match, context: ShapeContext): void {
@@ -86,6 +88,8 @@ function reach(context: ShapeContext, name: string): Surface {
 
 function addParameter(parameter: Parameter, context: ShapeContext): void {
   const at = `${parameter.in} ${parameter.name}`;
+  const binding = context.after.contentPrint(parameter.schema);
+  const shape = context.after.shapeOf(parameter.schema);
   if (parameter.required) {
     emit(context, {
       surface: "request_compatibility",
@@ -95,18 +99,21 @@ function addParameter(parameter: Parameter, context: ShapeContext): void {
       says: `${at} must now be sent.`,
       before: null,
       after: "required",
+      binding,
     });
     return;
   }
   const paging = isPaging(parameter.name);
   emit(context, {
-    surface: choosesResources(parameter.name) ? "resource_reach" : reach(context, parameter.name),
+    surface: reach(context, parameter.name),
     kind: paging ? "pagination_changed" : "parameter_added",
     change: "widens",
     at,
     says: paging ? `${at} now chooses pages.` : `A request may now carry ${at}.`,
     before: null,
-    after: "optional",
+    after: `optional ${kindOf(shape)}`,
+    binding,
+    together: `${at} ${kindOf(shape)}`,
   });
 }
 
@@ -214,7 +221,8 @@ function compareBody({ before, after }: Match, context: ShapeContext): void {
             at: "body",
             says: next.required ? "It now needs a body." : "It now takes a body.",
             before: null,
-            after: next.required ? "required" : "optional",
+            after: `${next.required ? "required" : "optional"}: ${memberNames(next, context)}`,
+            binding: mediaPrint(next.media, context),
           },
     );
     return;
@@ -231,6 +239,15 @@ function compareBody({ before, after }: Match, context: ShapeContext): void {
     });
   }
   compareMedia("body", old.media, next.media, context);
+}
+
+function memberNames(body: Body, context: ShapeContext): string {
+  const names = [...body.media.values()].flatMap((schema) => [...context.after.shapeOf(schema).properties.keys()]);
+  return sortText(names).slice(0, 30).join(", ") || [...body.media.keys()].join(", ");
+}
+
+function mediaPrint(media: ReadonlyMap<string, JsonValue>, context: ShapeContext): string {
+  return digestJson([...media].map(([type, schema]) => [type, context.after.contentPrint(schema)]));
 }
 
 function compareMedia(
@@ -259,6 +276,7 @@ function compareMedia(
         says: `${type} is a new form of ${at}.`,
         before: null,
         after: type,
+        binding: context.after.contentPrint(next.get(type) ?? true),
       });
   }
   // The same two schemas under several media types are one comparison.
@@ -294,11 +312,12 @@ function compareAnswers(before: Operation, after: Operation, context: ShapeConte
     const old = before.answers.get(status);
     const next = after.answers.get(status);
     if (old !== undefined && next !== undefined) compareAnswer(`answer ${status}`, old, next, context);
-    else if (!(hides && (status === "403" || status === "404"))) changeStatus(status, next !== undefined, context);
+    else if (!(hides && (status === "403" || status === "404"))) changeStatus(status, next, context);
   }
 }
 
-function changeStatus(status: string, added: boolean, context: ShapeContext): void {
+function changeStatus(status: string, next: Answer | undefined, context: ShapeContext): void {
+  const added = next !== undefined;
   const at = `answer ${status}`;
   const [before, after] = added ? [null, status] : [status, null];
   if (DENIALS.includes(status)) {
@@ -324,6 +343,7 @@ function changeStatus(status: string, added: boolean, context: ShapeContext): vo
     says: `${added ? `It may now answer ${status}.` : `It no longer answers ${status}.`}${async}`,
     before,
     after,
+    ...(next === undefined || next.media.size === 0 ? {} : { binding: mediaPrint(next.media, context) }),
   });
 }
 

@@ -33,6 +33,8 @@ export interface Difference {
   readonly says: string;
   readonly before: string | null;
   readonly after: string | null;
+  /** A digest of all that comes with `after` and is too long to show: decided on this content, not on its name. */
+  readonly binding: string | null;
   readonly notes: readonly string[];
   readonly operations: readonly string[];
   /** Actions of the pack that this touches. */
@@ -44,7 +46,7 @@ export interface Difference {
 }
 
 export type Draft = Pick<Difference, "surface" | "kind" | "change" | "subject" | "at" | "says" | "before" | "after"> &
-  Partial<Pick<Difference, "notes" | "operations" | "lines" | "effect" | "credential" | "flows">> & {
+  Partial<Pick<Difference, "binding" | "notes" | "operations" | "lines" | "effect" | "credential" | "flows">> & {
     /** What the group's members have in common; without it, the words of the change. */
     readonly together?: string;
   };
@@ -71,13 +73,14 @@ export function createRecorder(limit: number = defaults.upgradeDifferences): Rec
 }
 
 /** The id covers what changed and into what, and nothing that moves when other parts of the document do. */
-export function differenceId(draft: Pick<Draft, "kind" | "subject" | "at" | "before" | "after">): string {
-  const { kind, subject, at, before, after } = draft;
-  return `d-${digestJson({ kind, subject, at, before, after }).slice(7, 19)}`;
+export function differenceId(draft: Pick<Draft, "kind" | "subject" | "at" | "before" | "after" | "binding">): string {
+  const { kind, subject, at, before, after, binding } = draft;
+  const into = binding === undefined || binding === null ? { after } : { binding };
+  return `d-${digestJson({ kind, subject, at, before, ...into }).slice(7, 23)}`;
 }
 
 export function groupId(draft: Draft): string {
-  const together = draft.together ?? `${draft.before ?? ""} -> ${draft.after ?? ""} ${draft.at}`;
+  const together = draft.together ?? `${draft.before ?? ""} -> ${draft.after ?? ""}`;
   return `g-${digestJson({ kind: draft.kind, surface: draft.surface, together }).slice(7, 17)}`;
 }
 

@@ -3,9 +3,11 @@
  * ask whether clients break; here that is one surface of four, and everything that widens comes first.
  */
 
-import { classifyEffect, type Effect, type EffectVerdict, harmless } from "../meaning/classify-effect.ts";
+import { digestJson } from "../../../kernel/canonical-json.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
+import { classifyApi } from "../meaning/classify-api.ts";
+import { type Effect, type EffectVerdict, harmless } from "../meaning/classify-effect.ts";
 import { reachOfCredential, readHoldings } from "../meaning/credential-reach.ts";
-import { answerFields, answersList, bodyFields } from "../meaning/list-fields.ts";
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
 import { type Api, describeSecurity, type Operation } from "../model/api.ts";
 import { type Reach, visitSchemas } from "../model/visit.ts";
@@ -13,9 +15,10 @@ import { type AgentScope, indexScopes } from "./agent-scope.ts";
 import { compareOperation } from "./compare-operation.ts";
 import { compareRequirements, compareSchemes, findRenamedSchemes } from "./compare-security.ts";
 import { compareOwnServers, compareServers } from "./compare-servers.ts";
-import { compareSchemas, type ShapeContext } from "./compare-shape.ts";
+import { compareSchemas } from "./compare-shape.ts";
 import { createRecorder, type Difference, type Draft, differenceId, groupId, reachOf, surfaces } from "./difference.ts";
 import { type Match, matchOperations } from "./match-operations.ts";
+import type { ShapeContext } from "./shape-context.ts";
 
 export interface Review {
   readonly before: ApiFacts;
@@ -39,7 +42,7 @@ export function reviewUpgrade(before: Api, after: Api, pack: readonly AgentScope
   const matches = matchOperations(before, after);
   const oldScopes = indexScopes(before, pack);
   const newScopes = indexScopes(after, pack);
-  const effects = classifyAll(before, after);
+  const effects = new Map([...classifyApi(before), ...classifyApi(after)]);
   const renamed = findRenamedSchemes(before, after);
 
   compareServers(before, after, recorder.add);
@@ -106,25 +109,6 @@ function shapeContext(
     effect,
     add,
   };
-}
-
-function classifyAll(before: Api, after: Api): ReadonlyMap<Operation, EffectVerdict> {
-  const verdicts = new Map<Operation, EffectVerdict>();
-  for (const api of [before, after]) {
-    for (const operation of api.operations) {
-      const answers = answerFields(api.schemas, operation);
-      verdicts.set(
-        operation,
-        classifyEffect(operation, {
-          answerFields: answers.map(({ name }) => name),
-          bodyFields: bodyFields(api.schemas, operation).map(({ name }) => name),
-          answersList: answersList(api.schemas, operation),
-          answersToken: answers.some(({ steering, path }) => steering === "token" && !path.includes(".")),
-        }),
-      );
-    }
-  }
-  return verdicts;
 }
 
 /** Differences inside an operation carry its lines and are about it alone. */
@@ -223,6 +207,7 @@ function describeAdded(
     says: `New operation. ${effectSentence(kind)}`,
     before: null,
     after: `${text.split("\n", 1)[0]?.slice(0, 240) || operation.operationId || operation.key}\nasks for ${describeSecurity(operation.security)}`,
+    binding: contractPrint(api, operation, kind),
     notes,
     operations: [operation.key],
     lines: { before: null, after: operation.position?.line ?? null },
@@ -231,6 +216,26 @@ function describeAdded(
     flows: found.flows,
     together: `${kind} ${api.title} ${operation.key}`,
   };
+}
+
+/** Everything a caller of the operation deals with, so that a decision about it does not cover a later version of it. */
+function contractPrint(api: Api, operation: Operation, effect: Effect): string {
+  const print = (schema: JsonValue): string => api.schemas.contentPrint(schema);
+  const media = (map: ReadonlyMap<string, JsonValue>): string[] =>
+    [...map].map(([type, schema]) => `${type} ${print(schema)}`);
+  return digestJson({
+    effect,
+    security: describeSecurity(operation.security),
+    servers: operation.servers,
+    parameters: operation.parameters.map((one) => [one.in, one.name, one.required, one.style, print(one.schema)]),
+    body: operation.body === null ? null : [operation.body.required, ...media(operation.body.media)],
+    answers: [...operation.answers].map(([status, answer]) => [
+      status,
+      ...media(answer.media),
+      ...media(answer.headers),
+    ]),
+    callbacks: operation.callbacks,
+  });
 }
 
 function effectSentence(effect: Effect): string {
@@ -305,6 +310,7 @@ function settle(
       ...draft,
       id,
       group: groupId({ ...draft, ...(_together === undefined ? {} : { together: _together }) }),
+      binding: draft.binding ?? null,
       notes: draft.notes ?? [],
       operations,
       scopes,

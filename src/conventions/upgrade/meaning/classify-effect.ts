@@ -158,6 +158,47 @@ const METHOD: Readonly<Record<string, readonly [effect: Effect, weight: number]>
   DELETE: ["delete", 3],
 };
 const GRANT_THINGS = new Set(["role", "permission", "member", "membership", "collaborator", "grant", "policy"]);
+/** Words that name a thing as often as a deed. */
+const THINGS = new Set([
+  "message",
+  "order",
+  "invoice",
+  "link",
+  "deploy",
+  "post",
+  "email",
+  "sms",
+  "token",
+  "plan",
+  "quote",
+  "upload",
+  "import",
+  "charge",
+  "capture",
+  "run",
+  "commit",
+  "merge",
+  "lock",
+  "copy",
+  "clone",
+  "schedule",
+  "trigger",
+  "patch",
+  "set",
+  "sign",
+  "issue",
+  "exchange",
+  "archive",
+  "refund",
+  "payout",
+  "checkout",
+  "share",
+  "grant",
+  "transfer",
+  "restore",
+  "sync",
+  "open",
+]);
 const QUERY_FIELDS = new Set([
   "query",
   "filter",
@@ -174,7 +215,6 @@ const QUERY_FIELDS = new Set([
 
 /** Names from which an answer's content can be told, handed in by the caller who has them already. */
 export interface EffectHints {
-  readonly answerFields: readonly string[];
   readonly bodyFields: readonly string[];
   /** The answer holds a list under one of its own members, or is one. */
   readonly answersList: boolean;
@@ -184,30 +224,42 @@ export interface EffectHints {
 /** Classifies by effect, not by verb: a GET that sends is a send, a POST that only searches is a read. */
 export function classifyEffect(operation: Operation, hints: EffectHints): EffectVerdict {
   const scores = new Map<Effect, number>();
-  const evidence: { readonly effect: Effect; readonly says: string }[] = [];
+  const signs: { readonly effect: Effect; readonly says: string }[] = [];
   const say = (effect: Effect, weight: number, says: string): void => {
     scores.set(effect, (scores.get(effect) ?? 0) + weight);
-    evidence.push({ effect, says });
+    signs.push({ effect, says });
   };
 
   const [methodEffect, methodWeight] = METHOD[operation.method] ?? ["write", 1];
-  say(methodEffect, methodWeight, `the method ${operation.method} usually means ${methodEffect}`);
+  scores.set(methodEffect, methodWeight);
+  // POST is used for everything, so it neither supports nor contradicts anything.
+  const spoken =
+    operation.method === "POST"
+      ? []
+      : [{ effect: methodEffect, says: `the method ${operation.method} usually means ${methodEffect}` }];
   readName(operation, say);
   readPath(operation, say);
-  const opening = effectOfWord(splitWords(operation.summary || operation.description)[0] ?? "");
+  const opening = effectOfSentence(operation.summary || operation.description);
   if (opening !== undefined) say(opening, 2, `its text opens with a word for ${opening}`);
   readAnswers(operation, hints, say);
 
   const effect = choose(operation, scores);
-  const against = evidence.filter((entry) => entry.effect !== effect && !(harmless(entry.effect) && harmless(effect)));
-  const supporting = evidence.filter((entry) => entry.effect === effect);
-  const onlyMethod = supporting.length === 1 && supporting[0]?.says.startsWith("the method") === true;
+  const all = [...spoken, ...signs];
+  const supporting = signs.filter((sign) => agrees(sign.effect, effect)).length;
+  const against = all.filter((sign) => !agrees(sign.effect, effect)).length;
   return {
     effect,
-    confidence: confidenceOf(supporting.length, against.length, onlyMethod),
-    evidence: evidence.map(({ says }) => says),
+    confidence: confidenceOf(supporting, against, spoken.length > 0 && against === 0),
+    evidence: all.map(({ says }) => says),
     disguised: harmless(methodEffect) && !harmless(effect),
   };
+}
+
+/** A create that is also a write contradicts nothing; a read that sends does. */
+function agrees(sign: Effect, effect: Effect): boolean {
+  if (harmless(sign) || harmless(effect)) return harmless(sign) && harmless(effect);
+  const plain: readonly Effect[] = ["write", "create", "delete"];
+  return sign === effect || plain.includes(sign);
 }
 
 export function harmless(effect: Effect): boolean {
@@ -219,8 +271,7 @@ type Say = (effect: Effect, weight: number, says: string) => void;
 function readName(operation: Operation, say: Say): void {
   const words = splitWords(operation.operationId ?? "");
   // Generated ids repeat method and path (`post-terminals-terminalId-reassign`): the path speaks for itself below.
-  const generated =
-    words[0] === operation.method.toLowerCase() && words.length > 1 && words[1] === splitWords(operation.path)[0];
+  const generated = words.join() === splitWords(`${operation.method} ${operation.path}`).join();
   if (generated) return;
   const effect = effectOfWord(words[0] ?? "");
   if (effect !== undefined) say(effect, 3, `its name ${operation.operationId} begins with a word for ${effect}`);
@@ -231,7 +282,11 @@ function readPath(operation: Operation, say: Say): void {
   const last = segments.at(-1) ?? "";
   const words = splitWords(last);
   const ends = operation.path.endsWith("}") ? undefined : effectOfWord(words[0] ?? "");
-  if (ends !== undefined && last !== segments[0]) say(ends, 3, `its path ends in ${last}, a word for ${ends}`);
+  if (ends !== undefined && (last !== segments[0] || operation.method === "POST")) {
+    // `GET /invoice` reads an invoice; `POST /invoice` makes one.
+    const noun = operation.method === "GET" && THINGS.has(words[0] ?? "");
+    say(ends, noun ? 1 : 3, `its path ends in ${last}, a word for ${ends}`);
+  }
   const things = segments.flatMap((segment) => splitWords(segment).map(singular));
   const grants = things.filter((thing) => GRANT_THINGS.has(thing));
   if (grants.length > 0 && ["POST", "PUT", "PATCH"].includes(operation.method)) {
@@ -259,16 +314,19 @@ function choose(operation: Operation, scores: ReadonlyMap<Effect, number>): Effe
     else if (score > 0 && score === scores.get(best) && STRENGTH.indexOf(effect) < STRENGTH.indexOf(best))
       best = effect;
   }
+  // Whoever changes a role changes what others may do, however plain the verb.
+  if ((scores.get("grant") ?? 0) >= 4) return "grant";
   const strongest = STRENGTH.find((effect) => !harmless(effect) && (scores.get(effect) ?? 0) >= 3);
   return harmless(best) && strongest !== undefined ? strongest : best;
 }
 
-function confidenceOf(supporting: number, against: number, onlyMethod: boolean): string {
-  if (onlyMethod) return "unsure: nothing but the HTTP method speaks for it";
-  if (against === 0)
-    return supporting > 1
+function confidenceOf(supporting: number, against: number, methodAgrees: boolean): string {
+  if (supporting === 0) return "unsure: nothing but the HTTP method speaks for it";
+  if (against === 0) {
+    return supporting > 1 || methodAgrees
       ? "clear: everything that speaks about it agrees"
       : "likely: one sign speaks for it, none against";
+  }
   return supporting > against
     ? "likely: most signs agree, some do not"
     : "contradictory: the signs disagree, look at it yourself";
@@ -276,4 +334,17 @@ function confidenceOf(supporting: number, against: number, onlyMethod: boolean):
 
 function effectOfWord(word: string): Effect | undefined {
   return STRENGTH.find((effect) => VERBS[effect].includes(word));
+}
+
+/** `Purges`, `purge` and `purging` open a sentence alike. */
+function effectOfSentence(text: string): Effect | undefined {
+  const word = splitWords(text)[0] ?? "";
+  const forms = [
+    word,
+    word.replace(/s$/, ""),
+    word.replace(/es$/, ""),
+    word.replace(/ing$/, ""),
+    word.replace(/ing$/, "e"),
+  ];
+  return forms.map(effectOfWord).find((effect) => effect !== undefined);
 }

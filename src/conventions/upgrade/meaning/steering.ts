@@ -51,17 +51,36 @@ export function steeringOf(name: string, shape: Shape): Steering {
   const snake = words.join("_");
   if (words.some((word) => CURSOR_WORDS.has(word)) || snake.endsWith("page_token")) return "cursor";
   if (words.some((word) => ROLE_WORDS.has(word)) || snake === "access_level") return "role";
-  if (isToken(words)) return "token";
+  if (isToken(words, shape)) return "token";
   if (words.some((word) => URL_WORDS.has(word)) || shape.format === "uri" || shape.format === "url") return "url";
   if (IDENTIFIER_ENDS.has(last) || shape.format === "uuid") return "identifier";
   return "none";
 }
 
-function isToken(words: readonly string[]): boolean {
+function isToken(words: readonly string[], shape: Shape): boolean {
+  if (shape.types.length > 0 && !shape.types.some((type) => type === "string" || type === "object")) return false;
+  // `token_type`, `is_secret` and `password_changed_at` tell about a secret; they are none.
+  if (ABOUT_WORDS.has(words.at(-1) ?? "") || ["is", "has"].includes(words[0] ?? "")) return false;
   if (words.some((word) => TOKEN_WORDS.has(word))) return true;
-  const joined = words.join("_");
-  return /(?:^|_)(?:api|access|private|secret|signing|encryption|client)_key$/.test(joined);
+  return /(?:^|_)(?:(?:api|access|private|secret|signing|encryption|client)_key|connection_(?:string|url)|dsn)$/.test(
+    words.join("_"),
+  );
 }
+
+const ABOUT_WORDS = new Set([
+  "type",
+  "at",
+  "name",
+  "id",
+  "count",
+  "enabled",
+  "hint",
+  "ttl",
+  "expires",
+  "expiry",
+  "in",
+  "status",
+]);
 
 export function isPaging(name: string): boolean {
   return PAGE_NAMES.has(splitWords(name).join("_"));

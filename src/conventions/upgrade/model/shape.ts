@@ -1,6 +1,7 @@
 import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { sortText } from "./order.ts";
+import { createPrints, PROSE } from "./print.ts";
 import type { References } from "./resolve.ts";
 import type { Troubles } from "./trouble.ts";
 
@@ -36,6 +37,8 @@ export interface Schemas {
   shapeOf(schema: JsonValue | undefined): Shape;
   /** Equal for schemas that say the same in any order of members; prose and examples say nothing. */
   fingerprint(value: JsonValue): string;
+  /** Like the fingerprint, and covers every component that can be reached: what was decided on is exactly this. */
+  contentPrint(schema: JsonValue): string;
 }
 
 const BOUNDS = [
@@ -66,8 +69,6 @@ const OPAQUE = [
   "contains",
   "propertyNames",
 ];
-const PROSE = new Set(["description", "title", "summary", "example", "examples", "externalDocs", "xml", "$comment"]);
-const SETS = new Set(["required", "enum", "type", "oneOf", "anyOf", "allOf", "tags"]);
 
 const ANYTHING: Shape = {
   name: null,
@@ -87,7 +88,6 @@ const ANYTHING: Shape = {
 
 export function createSchemas(components: JsonObject, references: References, troubles: Troubles): Schemas {
   const shapes = new WeakMap<object, Shape>();
-  const prints = new WeakMap<object, string>();
   const folding = new Set<object>();
 
   const shapeOf = (schema: JsonValue | undefined): Shape => {
@@ -121,29 +121,28 @@ export function createSchemas(components: JsonObject, references: References, tr
     return parts.length === 0 ? flat(node) : fold(flat(node), parts);
   };
 
-  const fingerprint = (value: JsonValue): string => {
-    if (typeof value !== "object" || value === null) return canonicalJson(value);
-    const known = prints.get(value);
+  const prints = createPrints();
+  const closures = new WeakMap<object, string>();
+  const contentPrint = (schema: JsonValue): string => {
+    if (typeof schema !== "object" || schema === null) return prints.schema(schema);
+    const known = closures.get(schema);
     if (known !== undefined) return known;
-    const text = Array.isArray(value)
-      ? `[${value.map(fingerprint).join()}]`
-      : Object.keys(value)
-          .filter((name) => !PROSE.has(name) && !name.startsWith("x-"))
-          .sort()
-          .map((name) => `${JSON.stringify(name)}:${printMember(name, (value as JsonObject)[name] ?? null)}`)
-          .join();
-    const print = digestText(text);
-    prints.set(value, print);
+    const reached = new Set(prints.references(schema));
+    for (const name of reached) {
+      for (const next of prints.references(components[name] ?? true)) reached.add(next);
+    }
+    const parts = sortText(reached).map((name) => `${JSON.stringify(name)}:${prints.schema(components[name] ?? true)}`);
+    const print = digestText(`${prints.schema(schema)} ${parts.join()}`);
+    closures.set(schema, print);
     return print;
   };
-  const printMember = (name: string, value: JsonValue): string =>
-    SETS.has(name) && Array.isArray(value) ? `{${value.map(fingerprint).sort().join()}}` : fingerprint(value);
 
   return {
     names: new Set(Object.keys(components)),
     named: (name) => (Object.hasOwn(components, name) ? components[name] : undefined),
     shapeOf,
-    fingerprint,
+    fingerprint: prints.schema,
+    contentPrint,
   };
 }
 

@@ -1,0 +1,145 @@
+import { steeringOf } from "../meaning/steering.ts";
+import { isWiderBound, isWiderDefault } from "../meaning/widen.ts";
+import type { Shape } from "../model/shape.ts";
+import type { Change } from "./difference.ts";
+import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
+
+/** What one value may be: its type, the list of allowed values, its default, its bounds. */
+export function compareValue(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  compareValues(context, old, next, place);
+  if (context.inRequest) compareFallback(context, old, next, place);
+  compareBounds(context, old, next, place);
+}
+
+export function compareKind(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  const before = kindOf(old);
+  const after = kindOf(next);
+  if (before === after) return;
+  emit(context, place, {
+    surface: "request_compatibility",
+    kind: "type_changed",
+    change: "shifts",
+    says: `${place.at} has another type.`,
+    before,
+    after,
+  });
+}
+
+function compareValues(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  if (old.values === null && next.values === null) return;
+  const before = old.values?.join(", ") ?? "any value";
+  const after = next.values?.join(", ") ?? "any value";
+  if (before === after) return;
+  const gained =
+    next.values === null ? ["any value"] : next.values.filter((value) => old.values?.includes(value) === false);
+  const lost =
+    old.values === null ? ["any value"] : old.values.filter((value) => next.values?.includes(value) === false);
+  if (steeringOf(place.name, next) === "role") {
+    compareRoleNames(context, place, gained, lost, before, after);
+    return;
+  }
+  for (const value of gained) {
+    emit(context, place, {
+      surface: context.inRequest ? reach(context, place.name) : "request_compatibility",
+      kind: "value_added",
+      change: context.inRequest ? "widens" : "shifts",
+      says: context.inRequest
+        ? `${place.at} now takes ${value}.`
+        : `${place.at} may now be ${value}, which no reader knew.`,
+      before,
+      after: value,
+      together: `${context.component ?? ""} ${place.name} ${value}`,
+    });
+  }
+  for (const value of lost) {
+    emit(context, place, {
+      surface: "request_compatibility",
+      kind: "value_removed",
+      change: "narrows",
+      says: `${place.at} is no longer ${value}.`,
+      before: value,
+      after,
+      together: `${context.component ?? ""} ${place.name} ${value}`,
+    });
+  }
+}
+
+/** Role names say what somebody may do, so they are action reach wherever they stand. */
+function compareRoleNames(
+  context: ShapeContext,
+  place: Place,
+  gained: readonly string[],
+  lost: readonly string[],
+  before: string,
+  after: string,
+): void {
+  const surface = "action_reach";
+  if (gained.length === 1 && lost.length === 1) {
+    emit(context, place, {
+      surface,
+      kind: "role_renamed",
+      change: "shifts",
+      says: `The role ${lost[0]} is now ${gained[0]}, or is another role under a new name.`,
+      before: lost[0] ?? null,
+      after: gained[0] ?? null,
+    });
+    return;
+  }
+  for (const role of gained) {
+    emit(context, place, {
+      surface,
+      kind: "role_added",
+      change: "widens",
+      says: `The role ${role} exists now.`,
+      before,
+      after: role,
+      together: `${context.component ?? ""} ${place.name} ${role}`,
+    });
+  }
+  for (const role of lost) {
+    emit(context, place, {
+      surface,
+      kind: "role_removed",
+      change: "narrows",
+      says: `The role ${role} is gone.`,
+      before: role,
+      after,
+      together: `${context.component ?? ""} ${place.name} ${role}`,
+    });
+  }
+}
+
+function compareFallback(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  if (old.fallback === next.fallback) return;
+  const wider = isWiderDefault(place.name, old.fallback, next.fallback);
+  emit(context, place, {
+    surface: reach(context, place.name),
+    kind: wider ? "default_widened" : "default_changed",
+    change: wider ? "widens" : "shifts",
+    says: wider ? `Leaving ${place.at} out now means more.` : `Leaving ${place.at} out now means something else.`,
+    before: old.fallback ?? "the provider decides",
+    after: next.fallback ?? "the provider decides",
+  });
+}
+
+function compareBounds(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  for (const bound of new Set([...old.bounds.keys(), ...next.bounds.keys()])) {
+    const before = old.bounds.get(bound);
+    const after = next.bounds.get(bound);
+    if (before === after) continue;
+    const wider = isWiderBound(bound, before, after);
+    const widens = wider === true && context.inRequest;
+    const change: Change = wider === undefined || !context.inRequest ? "shifts" : wider ? "widens" : "narrows";
+    emit(context, place, {
+      surface: widens ? reach(context, place.name) : "request_compatibility",
+      kind: widens ? "bound_widened" : wider === false ? "bound_narrowed" : "bound_changed",
+      change,
+      at: `${place.at} ${bound}`,
+      says: widens
+        ? `${place.at} may now be larger, smaller or freer than before.`
+        : `The bound ${bound} of ${place.at} changed.`,
+      before: before ?? "no bound",
+      after: after ?? "no bound",
+    });
+  }
+}

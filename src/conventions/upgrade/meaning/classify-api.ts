@@ -1,0 +1,20 @@
+import type { Api, Operation } from "../model/api.ts";
+import { classifyEffect, type EffectVerdict } from "./classify-effect.ts";
+import { answerFields, answersList, bodyFields } from "./list-fields.ts";
+
+/** The effect of every operation, each judged by its name, path, text, method, body and answer. */
+export function classifyApi(api: Api): ReadonlyMap<Operation, EffectVerdict> {
+  const verdicts = new Map<Operation, EffectVerdict>();
+  for (const operation of api.operations) {
+    const answers = answerFields(api.schemas, operation);
+    verdicts.set(
+      operation,
+      classifyEffect(operation, {
+        bodyFields: bodyFields(api.schemas, operation).map(({ name }) => name),
+        answersList: answersList(api.schemas, operation),
+        answersToken: answers.some(({ steering, path }) => steering === "token" && !path.includes(".")),
+      }),
+    );
+  }
+  return verdicts;
+}
