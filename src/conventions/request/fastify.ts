@@ -2,7 +2,7 @@
  * The skin for Fastify 5: an encapsulated plugin whose routes never meet Fastify's own body parsers. The head is judged
  * in `onRequest`, before anything is read; the rest runs in the handler, after the application's own hooks.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Denied } from "../../kernel/failure.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import type { OpenFile } from "./multipart/part.ts";
@@ -28,11 +28,10 @@ export interface StrictRequestsOptions extends Observers {
 const METHODS: readonly Method[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /** Spread into `Fastify({...})`, so that requests which never reach a route are refused in the same words. */
-export function strictServerOptions(correlationId: () => string): FastifyServerOptions {
-  const clientError = createClientErrorHandler(correlationId);
+export function strictServerOptions(correlationId: () => string) {
   return {
-    clientErrorHandler: (error, socket) => clientError(error, socket),
-    frameworkErrors(_error, request, reply) {
+    clientErrorHandler: createClientErrorHandler(correlationId),
+    frameworkErrors(_error: Error, request: FastifyRequest, reply: FastifyReply) {
       const denied = new Denied("percent_malformed", "the path holds a malformed escape");
       void send(request, reply, problemReply(denied, correlationId()));
     },
@@ -40,6 +39,11 @@ export function strictServerOptions(correlationId: () => string): FastifyServerO
     // A missing Host is refused here, in the one envelope, and not by the HTTP parser in words of its own.
     http: { requireHostHeader: false },
   };
+}
+
+/** For `app.setNotFoundHandler`, where the application has no page of its own for it. */
+export function refuseNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return send(request, reply, problemReply(new Denied("not_found", "there is nothing at this path"), request.id));
 }
 
 export async function strictRequests(app: FastifyInstance, options: StrictRequestsOptions): Promise<void> {

@@ -1,0 +1,206 @@
+import type { Code } from "../../../../src/kernel/codes.ts";
+import { FORM_TYPE, type Hostile, REVOKE, request, SEARCH, sized } from "./entry.ts";
+
+function form(name: string, body: string | Buffer, code: Code = "form_malformed"): Hostile {
+  return { name: `form: ${name}`, status: 400, code, send: sized(SEARCH, [FORM_TYPE], body) };
+}
+
+function query(name: string, text: string, code: Code = "query_malformed"): Hostile {
+  return { name: `query: ${name}`, status: 400, code, send: request(`GET /v1/projects?${text}`, []) };
+}
+
+function path(name: string, target: string, status: number, code: Code): Hostile {
+  return { name: `path: ${name}`, status, code, send: request(`GET ${target}`, []) };
+}
+
+const unfit = { status: 422, code: "schema_violation" } as const;
+
+export const fieldEntries: readonly Hostile[] = [
+  form("a repeated name", "q=a&q=b", "repeated_name"),
+  form("a repeated name spelled with an escape", "q=a&%71=b", "repeated_name"),
+  form("brackets", "q[]=a"),
+  form("brackets spelled with escapes", "q%5B%5D=a"),
+  form("a bracket member", "q[x]=a"),
+  form("a cut escape", "q=%4"),
+  form("an escape that is not hexadecimal", "q=%zz"),
+  form("escaped bytes that are not UTF-8", "q=%ff"),
+  form("an escaped surrogate", "q=%ed%a0%80"),
+  form("an overlong escape", "q=%c0%af"),
+  form("raw bytes outside ASCII", Buffer.from("q=é")),
+  form("an empty name", "=a"),
+  form("no equals sign", "q"),
+  form("an empty pair between", "q=a&&page=1"),
+  form("an empty pair at the end", "q=a&"),
+  form("an empty pair at the start", "&q=a"),
+  form("a semicolon between", "q=a;page=1"),
+  form("a second equals sign", "q=a=b"),
+  form("a raw space", "q=a b"),
+  form("a line end", "q=a\r\n"),
+  form("a NUL", "q=a\u0000"),
+  form("three hundred pairs", `q=a${"&label=x".repeat(299)}`),
+  {
+    name: "form: JSON under the form type",
+    status: 400,
+    code: "form_malformed",
+    send: sized(SEARCH, [FORM_TYPE], '{"q":"a"}'),
+  },
+  {
+    name: "form: an unknown name",
+    ...unfit,
+    finding: "unknown_member",
+    path: "/z",
+    send: sized(SEARCH, [FORM_TYPE], "q=a&z=1"),
+  },
+  {
+    name: "form: a name of the query",
+    ...unfit,
+    finding: "missing_member",
+    path: "/q",
+    send: sized(SEARCH, [FORM_TYPE], "page=1"),
+  },
+  {
+    name: "form: an integer with a leading zero",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/page",
+    send: sized(SEARCH, [FORM_TYPE], "q=a&page=01"),
+  },
+  {
+    name: "form: an integer with spaces",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/page",
+    send: sized(SEARCH, [FORM_TYPE], "q=a&page=+1"),
+  },
+  {
+    name: "form: an empty integer",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/page",
+    send: sized(SEARCH, [FORM_TYPE], "q=a&page="),
+  },
+  {
+    name: "form: on for a boolean",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/archived",
+    send: sized(SEARCH, [FORM_TYPE], "q=a&archived=on"),
+  },
+  {
+    name: "form: too many in a list",
+    ...unfit,
+    finding: "value_not_allowed",
+    path: "/label",
+    send: sized(SEARCH, [FORM_TYPE], `q=a${"&label=x".repeat(5)}`),
+  },
+  {
+    name: "form: over its limit",
+    status: 413,
+    code: "body_too_large",
+    closes: true,
+    send: sized(SEARCH, [FORM_TYPE], `q=${"a".repeat(4096)}`),
+  },
+  {
+    name: "form: a query never fills a form field",
+    ...unfit,
+    finding: "unknown_member",
+    path: "/q",
+    send: sized(`${SEARCH}?q=a`, [FORM_TYPE], "q=a"),
+  },
+  query("a repeated scalar", "state=active&state=active", "repeated_name"),
+  query("a repeated scalar spelled with an escape", "state=active&st%61te=archived", "repeated_name"),
+  query("brackets", "label[]=a"),
+  query("a cut escape", "cursor=%a"),
+  query("bytes that are not UTF-8", "cursor=%ff"),
+  query("an empty name", "=a"),
+  query("no equals sign", "state"),
+  query("nothing but ampersands", "&&"),
+  query("a semicolon", "state=active;limit=1"),
+  query("a second question mark in a name", "state=active&?x=1&=2"),
+  {
+    name: "query: over its limit",
+    status: 400,
+    code: "query_malformed",
+    send: request(`GET /v1/projects?cursor=${"a".repeat(9000)}`, []),
+  },
+  {
+    name: "query: an unknown name",
+    ...unfit,
+    finding: "unknown_member",
+    path: "/admin",
+    send: request("GET /v1/projects?admin=1", []),
+  },
+  {
+    name: "query: __proto__",
+    ...unfit,
+    finding: "unknown_member",
+    path: "/__proto__",
+    send: request("GET /v1/projects?__proto__=1", []),
+  },
+  {
+    name: "query: a number outside its range",
+    ...unfit,
+    finding: "value_not_allowed",
+    path: "/limit",
+    send: request("GET /v1/projects?limit=101", []),
+  },
+  {
+    name: "query: a fraction",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/limit",
+    send: request("GET /v1/projects?limit=1.0", []),
+  },
+  {
+    name: "query: an exponent",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/limit",
+    send: request("GET /v1/projects?limit=1e1", []),
+  },
+  {
+    name: "query: an integer past 2^53",
+    ...unfit,
+    finding: "wrong_type",
+    path: "/limit",
+    send: request("GET /v1/projects?limit=9007199254740993", []),
+  },
+  {
+    name: "query: an empty scalar is not an absent one",
+    ...unfit,
+    finding: "value_not_allowed",
+    path: "/state",
+    send: request("GET /v1/projects?state=", []),
+  },
+  {
+    name: "query: an unknown name on a no-body route",
+    ...unfit,
+    finding: "unknown_member",
+    path: "/force",
+    send: request(`${REVOKE}?force=true`, ["Content-Length: 0"]),
+  },
+  {
+    name: "query: a fragment",
+    status: 400,
+    code: "query_malformed",
+    send: request("GET /v1/projects?state=active#x", []),
+  },
+  path("a climbing segment", "/v1/projects/../builds", 422, "segment_refused"),
+  path("an escaped climbing segment", "/v1/projects/%2e%2e/builds", 422, "segment_refused"),
+  path("a climb inside an escaped path", "/v1/projects/a%2F..%2Fb/builds", 422, "segment_refused"),
+  path("an empty segment", "/v1/projects//builds", 422, "segment_refused"),
+  path("a control character", "/v1/projects/a%00b/builds", 422, "text_malformed"),
+  path("a cut escape", "/v1/projects/a%2/builds", 400, "percent_malformed"),
+  path("bytes that are not UTF-8", "/v1/projects/%ff/builds", 400, "percent_malformed"),
+  path("an escaped literal", "/v1/%70rojects", 404, "not_found"),
+  path("a final slash", "/v1/projects/", 404, "not_found"),
+  path("a doubled slash", "//v1/projects", 404, "not_found"),
+  path("another case", "/V1/projects", 404, "not_found"),
+  {
+    name: "path: a segment over its length",
+    ...unfit,
+    finding: "value_not_allowed",
+    path: "/project_id",
+    send: request(`GET /v1/projects/${"a".repeat(33)}/builds`, []),
+  },
+];
