@@ -214,7 +214,8 @@ function readName(bytes: Buffer): string | undefined {
   }
 }
 
-function cutter(source: Buffer): (length: number) => Buffer {
+/** Cuts a body into its fields, one after the other. */
+export function cutter(source: Buffer): (length: number) => Buffer {
   let at = 0;
   return (length) => {
     const piece = source.subarray(at, at + length);

@@ -27,13 +27,15 @@ export interface Cursor {
   readonly offset: number;
   readonly header: FrameHeader;
   next(): Step;
+  /** Makes the next step look at the same place once more, with fresh bytes. */
+  again(): void;
   /** Bytes the file had when the walk began. A live writer may add more. */
   readonly size: number;
 }
 
 /** Undefined when the file does not start as a segment does. */
 export function openCursor(file: ReadFile): Cursor | undefined {
-  const size = file.size();
+  let size = file.size();
   let buffer = Buffer.allocUnsafe(Math.max(SEGMENT_HEADER_BYTES, Math.min(CHUNK_BYTES, size)));
   let filled = file.read(buffer, 0);
   if (filled < SEGMENT_HEADER_BYTES || !buffer.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
@@ -61,7 +63,9 @@ export function openCursor(file: ReadFile): Cursor | undefined {
   };
 
   return {
-    size,
+    get size() {
+      return size;
+    },
     get buffer() {
       return buffer;
     },
@@ -73,6 +77,11 @@ export function openCursor(file: ReadFile): Cursor | undefined {
     },
     get header() {
       return header;
+    },
+    again() {
+      nextAt = at;
+      size = file.size();
+      filled = Math.min(filled, at);
     },
     next() {
       at = nextAt;

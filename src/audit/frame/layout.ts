@@ -10,6 +10,9 @@ export const FRAME_OVERHEAD_BYTES = HEADER_BYTES + LINK_BYTES;
 export const MAX_BODY_BYTES = 4_194_304;
 export const GENESIS_LINK: Buffer = Buffer.alloc(LINK_BYTES);
 
+/** An attestation names one of the latest OPEN or SEAL frames of its era: this many are remembered. */
+export const ATTESTABLE_HEADS = 4_096;
+
 export const FRAME_TYPES = { open: 1, data: 2, seal: 3, attest: 4 } as const;
 export type FrameType = (typeof FRAME_TYPES)[keyof typeof FRAME_TYPES];
 

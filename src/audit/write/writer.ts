@@ -6,7 +6,7 @@ import type { AuditLog, LogLimits, SegmentSettings } from "../audit-log.ts";
 import type { NewEvent } from "../event.ts";
 import type { LogFiles } from "../files.ts";
 import { HASH_BYTES } from "../frame/bodies.ts";
-import { ATTEST_FLAG_UNCLEAN } from "../frame/layout.ts";
+import { ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS } from "../frame/layout.ts";
 import type { WriterLock } from "../lock.ts";
 import type { Head, IntentReceipt } from "../receipt.ts";
 import type { Scheduler } from "../scheduler.ts";
@@ -34,8 +34,6 @@ interface Errand {
 
 /** How much one flush moves the average that decides between inline and thread pool. */
 const FLUSH_WEIGHT = 0.1;
-/** Heads that an attestation may name: seals of this process, the latest of them. */
-const REMEMBERED_SEALS = 4_096;
 
 /** The loop behind an open log: one frame at a time, written, flushed, then acknowledged. */
 export function startWriter(options: WriterOptions, start: SegmentStart, first: Segment): AuditLog {
@@ -194,7 +192,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     segment.file.syncInline();
     durable = headNow();
     seals.set(durable.frame, segment.head().link);
-    if (seals.size > REMEMBERED_SEALS) for (const [oldest] of seals) if (seals.delete(oldest)) break;
+    if (seals.size > ATTESTABLE_HEADS) for (const [oldest] of seals) if (seals.delete(oldest)) break;
   }
 
   function turnSegment(): void {
@@ -223,8 +221,9 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
       limits.spaceBytes,
     );
     previous.file.close();
-    durable = headNow();
-    startTicking();
+    seals.set(segment.openFrame, segment.openLink);
+    // The first thing in every segment: no record may stand before a seal vouches for the OPEN.
+    sealNow("none");
   }
 
   // Sealing: a slow tick while frames wait for a seal, a slower heartbeat while nothing happens.

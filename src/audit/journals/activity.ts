@@ -1,0 +1,356 @@
+import { type AuditEvent, type EventOf, runOf } from "../event.ts";
+import type { LogItem } from "../read/reader.ts";
+import { type GapEntry, watchSequence } from "./continuity.ts";
+
+export type CallOutcome = "succeeded" | "failed" | "unknown" | "not_attempted" | "pending";
+
+/** One attempt, from its intent to what is known of its end. */
+export interface CallEntry {
+  readonly kind: "call";
+  readonly at: string;
+  readonly ended_at: string | null;
+  readonly run_id: string | null;
+  readonly call_id: string | null;
+  readonly attempt_id: string | null;
+  readonly operation_id: string | null;
+  readonly intent_event_id: string | null;
+  readonly action: string;
+  readonly caller: string | null;
+  readonly channel: string;
+  readonly target: string;
+  readonly version_selector: string | null;
+  readonly normalized_operation: string | null;
+  readonly credential_label: string | null;
+  readonly correlation_id: string | null;
+  readonly outcome: CallOutcome;
+  readonly status: number | null;
+  readonly provider_request_id: string | null;
+  readonly reason: string | null;
+  readonly elapsed_ms: number | null;
+  /** The evidence there is, by event type and in order. None of it proves more than its own claim. */
+  readonly evidence: readonly string[];
+  /** The log was broken off, or is not readable, between intent and result. */
+  readonly gap: boolean;
+  readonly frame: number;
+}
+
+/** Adds to a call that ended unknown; the call's own entry stays as it was. */
+export interface ReconciliationEntry {
+  readonly kind: "reconciliation";
+  readonly at: string;
+  readonly run_id: string | null;
+  readonly call_id: string | null;
+  readonly attempt_id: string | null;
+  readonly action: string | null;
+  readonly outcome: "succeeded" | "failed" | "unknown";
+  readonly source: string;
+  readonly receipt: string | null;
+  readonly frame: number;
+}
+
+/** A call that nothing was sent for, or many of them, counted. */
+export interface DenialEntry {
+  readonly kind: "denial";
+  readonly at: string;
+  readonly run_id: string | null;
+  readonly call_id: string | null;
+  readonly action: string | null;
+  readonly caller: string | null;
+  readonly code: string;
+  readonly reason: string | null;
+  readonly count: number;
+  readonly frame: number;
+}
+
+export interface OperationEntry {
+  readonly kind: "operation";
+  readonly at: string;
+  readonly run_id: string;
+  readonly operation_id: string;
+  readonly from: string | null;
+  readonly to: string;
+  readonly actor: string;
+  readonly cause: string;
+  readonly frame: number;
+}
+
+/** On its own path: a preview changes nothing. */
+export interface PreviewEntry {
+  readonly kind: "preview";
+  readonly at: string;
+  readonly run_id: string | null;
+  readonly plan_id: string | null;
+  readonly event: string;
+  readonly outcome: string | null;
+  readonly frame: number;
+}
+
+export type ActivityEntry = CallEntry | ReconciliationEntry | DenialEntry | OperationEntry | PreviewEntry | GapEntry;
+
+/** The Activity journal while it is being folded: entries come out as they settle, what is open stays inside. */
+export interface ActivityFold {
+  add(item: LogItem): readonly ActivityEntry[];
+  /** What has no result yet, as it stands at the end of what was read. */
+  rest(): readonly ActivityEntry[];
+}
+
+type Open = { -readonly [Name in keyof CallEntry]: Name extends "evidence" ? string[] : CallEntry[Name] };
+type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
+
+const NOTHING: readonly ActivityEntry[] = [];
+
+export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
+  const fold = startActivity();
+  const entries: ActivityEntry[] = [];
+  for (const item of items) entries.push(...fold.add(item));
+  entries.push(...fold.rest());
+  return entries;
+}
+
+export function startActivity(): ActivityFold {
+  const open = new Map<string, Open>();
+  /** Calls that ended unknown: few, and a reconciliation wants their names. */
+  const unknown = new Map<string, Open>();
+  const checkSequence = watchSequence("activity");
+
+  function addRecord(event: AuditEvent, frame: number): readonly ActivityEntry[] {
+    switch (event.event_type) {
+      case "action.intent":
+      case "intent_accepted":
+        return begin(event, frame);
+      case "action_started":
+      case "transport_started":
+        findOpen(event)?.evidence.push(event.event_type);
+        return NOTHING;
+      case "action_finished":
+        return settle(event, frame, {
+          outcome: event.outcome,
+          status: event.remote_status,
+          provider_request_id: event.provider_request_id ?? null,
+          reason: event.reason ?? null,
+          elapsed_ms: event.elapsed_ms ?? null,
+        });
+      case "outcome_unobserved":
+        return settle(event, frame, { outcome: "unknown", reason: event.reason, elapsed_ms: event.elapsed_ms ?? null });
+      case "reconciled_success":
+        return reconcile(event, frame, "succeeded", event.receipt);
+      case "reconciled_failure":
+        return reconcile(event, frame, "failed", event.proof);
+      case "reconciliation_inconclusive":
+        return reconcile(event, frame, "unknown", null);
+      case "call_denied":
+        return [
+          denial(event, frame, {
+            action: event.action,
+            caller: event.caller,
+            code: event.code,
+            reason: event.reason ?? null,
+          }),
+        ];
+      case "budget_denied":
+        return [
+          denial(event, frame, {
+            action: event.logical_operation,
+            caller: null,
+            code: event.reason ?? event.outcome,
+            reason: event.budget_stop_reason ?? null,
+          }),
+        ];
+      case "denials_counted":
+        return [
+          denial(event, frame, { action: null, caller: event.caller, code: event.code, reason: null }, event.count),
+        ];
+      case "operation_transition":
+        return [
+          {
+            kind: "operation",
+            at: event.at,
+            run_id: event.run_id,
+            operation_id: event.operation_id,
+            from: event.from,
+            to: event.to,
+            actor: event.actor,
+            cause: event.cause,
+            frame,
+          },
+        ];
+      case "preview_requested":
+      case "preview_finished":
+      case "plan_rejected":
+      case "plan_executed":
+        return [
+          {
+            kind: "preview",
+            at: event.occurred_at,
+            run_id: event.run_id,
+            plan_id: event.plan_id ?? null,
+            event: event.event_type,
+            outcome: event.event_type === "preview_finished" ? event.outcome : null,
+            frame,
+          },
+        ];
+      default:
+        // The events of the other journals: not this one's to tell.
+        return NOTHING;
+    }
+  }
+
+  function begin(event: Intent, frame: number): readonly ActivityEntry[] {
+    const known = findOpen(event);
+    if (known !== undefined) {
+      known.evidence.push(event.event_type);
+      open.set(event.event_id, known);
+      return NOTHING;
+    }
+    const entry = event.event_type === "action.intent" ? fromTicketIntent(event, frame) : fromIntent(event, frame);
+    open.set(event.attempt_id ?? event.event_id, entry);
+    if (event.attempt_id !== undefined) open.set(event.event_id, entry);
+    return NOTHING;
+  }
+
+  function findOpen(event: Linked): Open | undefined {
+    return (
+      (event.attempt_id === undefined ? undefined : open.get(event.attempt_id)) ??
+      (event.parent_event_id === undefined ? undefined : open.get(event.parent_event_id))
+    );
+  }
+
+  function settle(event: Linked & AuditEvent, frame: number, end: Partial<Open>): readonly ActivityEntry[] {
+    const found = findOpen(event);
+    const entry: Open = found ?? orphan(event, frame);
+    Object.assign(entry, end);
+    entry.ended_at = event.occurred_at;
+    entry.evidence.push(event.event_type);
+    for (const key of [event.attempt_id, event.parent_event_id, entry.intent_event_id, entry.attempt_id]) {
+      if (key !== undefined && key !== null) open.delete(key);
+    }
+    if (entry.outcome === "unknown") unknown.set(entry.attempt_id ?? entry.intent_event_id ?? event.event_id, entry);
+    return [entry];
+  }
+
+  function reconcile(
+    event: EventOf<"reconciled_success"> | EventOf<"reconciled_failure"> | EventOf<"reconciliation_inconclusive">,
+    frame: number,
+    outcome: ReconciliationEntry["outcome"],
+    receipt: string | null,
+  ): readonly ActivityEntry[] {
+    const key = event.attempt_id ?? event.parent_event_id ?? "";
+    const call = unknown.get(key) ?? open.get(key);
+    if (outcome !== "unknown") unknown.delete(key);
+    return [
+      {
+        kind: "reconciliation",
+        at: event.occurred_at,
+        run_id: event.run_id,
+        call_id: event.call_id ?? call?.call_id ?? null,
+        attempt_id: event.attempt_id ?? call?.attempt_id ?? null,
+        action: call?.action ?? null,
+        outcome,
+        source: event.source,
+        receipt,
+        frame,
+      },
+    ];
+  }
+
+  return {
+    add(item) {
+      const gap = checkSequence(item);
+      if (item.kind === "opened" && item.reason !== "rotate") for (const entry of open.values()) entry.gap = true;
+      const entries = item.kind === "record" ? addRecord(item.event, item.frame) : NOTHING;
+      return gap === undefined ? entries : [gap, ...entries];
+    },
+    rest() {
+      return [...new Set(open.values())].map((entry) => ({ ...entry, outcome: entry.gap ? "unknown" : "pending" }));
+    },
+  };
+}
+
+interface Linked {
+  readonly parent_event_id?: string | undefined;
+  readonly call_id?: string | undefined;
+  readonly attempt_id?: string | undefined;
+}
+
+function fromIntent(event: EventOf<"intent_accepted">, frame: number): Open {
+  const entry = blank(event, frame);
+  entry.action = event.action ?? event.action_id;
+  entry.operation_id = event.operation_id;
+  entry.caller = event.caller ?? null;
+  entry.channel = event.channel;
+  entry.target = event.request.target_boundary;
+  return withRequest(entry, event.request);
+}
+
+function fromTicketIntent(event: EventOf<"action.intent">, frame: number): Open {
+  const entry = blank(event, frame);
+  entry.action = event.action.operation;
+  entry.operation_id = event.operation_id ?? null;
+  entry.caller = event.actor.agent_process;
+  entry.channel = event.action.channel;
+  entry.target = event.action.target;
+  return withRequest(entry, event.request);
+}
+
+function withRequest(entry: Open, request: EventOf<"intent_accepted">["request"]): Open {
+  entry.version_selector = request.version_selector;
+  entry.normalized_operation = request.normalized_operation;
+  entry.credential_label = request.credential_label;
+  entry.correlation_id = request.correlation_id;
+  return entry;
+}
+
+/** A result whose intent this reader has not seen: shown with the gap before it. */
+function orphan(event: AuditEvent & Linked, frame: number): Open {
+  const entry = blank(event, frame);
+  entry.gap = true;
+  entry.evidence = [];
+  entry.intent_event_id = null;
+  return entry;
+}
+
+function blank(event: AuditEvent & Linked, frame: number): Open {
+  return {
+    kind: "call",
+    at: event.occurred_at,
+    ended_at: null,
+    run_id: runOf(event) ?? null,
+    call_id: event.call_id ?? null,
+    attempt_id: event.attempt_id ?? null,
+    operation_id: null,
+    intent_event_id: event.event_id,
+    action: "",
+    caller: null,
+    channel: "",
+    target: "",
+    version_selector: null,
+    normalized_operation: null,
+    credential_label: null,
+    correlation_id: null,
+    outcome: "pending",
+    status: null,
+    provider_request_id: null,
+    reason: null,
+    elapsed_ms: null,
+    evidence: [event.event_type],
+    gap: false,
+    frame,
+  };
+}
+
+function denial(
+  event: AuditEvent & Linked,
+  frame: number,
+  what: Pick<DenialEntry, "action" | "caller" | "code" | "reason">,
+  count = 1,
+): DenialEntry {
+  return {
+    kind: "denial",
+    at: event.occurred_at,
+    run_id: runOf(event) ?? null,
+    call_id: event.call_id ?? null,
+    ...what,
+    count,
+    frame,
+  };
+}
