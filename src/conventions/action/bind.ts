@@ -74,6 +74,8 @@ export function bindAction(
   const errors = action.checkArguments(args, spelling);
   if (errors.length > 0)
     throw new Denied("schema_violation", `the arguments do not fit ${action.qualifiedName}`, { errors });
+  if (!isWellFormed(args))
+    throw new Denied("text_malformed", "an argument holds a lone surrogate, which no encoding can carry");
   switch (action.kind) {
     case "http":
     case "url":
@@ -214,4 +216,11 @@ function showOpaque(value: JsonValue, isFile: boolean): JsonObject {
   const text = typeof value === "string" ? value : canonicalJson(value);
   const bytes = Buffer.from(text, isFile ? "base64" : "utf8");
   return { opaque: true, bytes: bytes.byteLength, digest: digestBytes(bytes) };
+}
+
+function isWellFormed(value: JsonValue): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }

@@ -19,6 +19,7 @@ export interface InputFrame {
 }
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+const INSIDE = "/properties/input";
 const PART_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const SCALARS: ReadonlySet<JsonType> = new Set(["string", "integer", "number", "boolean"]);
 
@@ -50,8 +51,9 @@ function readField(
   if (!NAME.test(name))
     unfit(`an input's name is letters, digits and underscores; "as" gives it another name on the wire`);
   const { says, schema } = splitField(wire);
-  const faults = checkSchema(schema);
-  for (const fault of faults) findings.error("schema_violation", path + fault.path, fault.message);
+  // Checked where it will stand, one level down in the schema of all arguments.
+  const faults = checkSchema({ type: "object", properties: { input: schema } });
+  for (const fault of faults) findings.error("schema_violation", path + fault.path.slice(INSIDE.length), fault.message);
   if (faults.length > 0) return null;
   const kinds = kindsOf(schema);
   const list = kinds.size === 1 && kinds.has("array");

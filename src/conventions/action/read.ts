@@ -40,8 +40,8 @@ function readChecked(bytes: Uint8Array, digest: Digest, findings: Findings): Pac
   const document = reading.value;
   if (!isJsonObject(document)) return null;
   const provider = readProviderPart(document, findings);
-  const wires = isJsonObject(document["actions"]) ? document["actions"] : {};
-  const actions = readActions(wires, String(document["pack"]), provider, findings);
+  if (!isJsonObject(document["actions"])) return null;
+  const actions = readActions(document["actions"], String(document["pack"]), provider, findings);
   const name = document["pack"];
   if (typeof name !== "string") return null;
   const { description } = document;

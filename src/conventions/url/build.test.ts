@@ -7,9 +7,9 @@ import { Denied } from "../../kernel/failure.ts";
 import { type BuiltUrl, buildUrl, type PathArgument } from "./build.ts";
 import { decodePath } from "./decode.ts";
 import { encodeComponent, type PercentRule } from "./encode.ts";
-import { readOrigin } from "./origin.ts";
+import { type Origin, readOrigin } from "./origin.ts";
 import { buildQuery, type QueryPair, type Scalar } from "./query.ts";
-import { parseTemplate } from "./template.ts";
+import { type PathTemplate, parseTemplate } from "./template.ts";
 
 const origin = readOrigin("https://api.acme.example");
 const vectors = join(import.meta.dirname, "../../../../shared/vectors");
@@ -184,6 +184,41 @@ describe("no argument value whatsoever can change origin, path shape or add a pa
       ),
     );
   });
+});
+
+describe("the finished URL is parsed again and compared with the intended origin and segment count", () => {
+  const forged = (text: string): PathTemplate => ({
+    text,
+    segments: [{ kind: "literal", text }],
+    parameters: [],
+    trailingSlash: false,
+  });
+
+  // Nothing that this room parses can look like this: the guard is for a mistake of our own elsewhere.
+  for (const literal of ["..", "a/b", "a b", "x?y", "x#y", "\\x", "%2e"]) {
+    test(`a template that slipped through with ${JSON.stringify(literal)} is caught`, () => {
+      const parts = { origin, template: forged(literal), path: new Map(), query: [] };
+      assert.equal(
+        codeOf(() => buildUrl(parts)),
+        "url_altered",
+      );
+    });
+  }
+
+  for (const bent of [
+    "https://user@api.acme.example",
+    "https://api.acme.example/v1",
+    "https://API.acme.example",
+    "api",
+  ]) {
+    test(`an origin that slipped through as ${bent} is caught`, () => {
+      const parts = { origin: bent as Origin, template: parseTemplate("/x"), path: new Map(), query: [] };
+      assert.equal(
+        codeOf(() => buildUrl(parts)),
+        "url_altered",
+      );
+    });
+  }
 });
 
 describe("query strings are built with the form convention", () => {
