@@ -116,15 +116,19 @@ export async function applyChange(
 ): Promise<Vault> {
   const made = await home.change(change);
   const vault = made.vault ?? home.readVault();
-  await ports.afterChange({
-    ...news,
-    by: operator.name,
-    generation: vault.generation,
-    manifestHash: vault.manifestHash,
-    policyVersion: made.policy?.version ?? null,
-    newServiceKey: made.newServiceKey ?? null,
-  });
-  return vault;
+  try {
+    await ports.afterChange({
+      ...news,
+      by: operator.name,
+      generation: vault.generation,
+      manifestHash: vault.manifestHash,
+      policyVersion: made.policy?.version ?? null,
+      newServiceKey: made.newServiceKey ?? null,
+    });
+    return vault;
+  } finally {
+    made.newServiceKey?.wipe();
+  }
 }
 
 async function unlockTold(
