@@ -1,8 +1,24 @@
-import type { CallerPlatform } from "../../conventions/caller/port.ts";
+import type { Duplex } from "node:stream";
+import type { CallerPlatform, LiveCaller } from "../../conventions/caller/port.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallerPolicy } from "./linux/evidence.ts";
+import type { HardenOptions } from "./linux/harden.ts";
 
-/** The adapter of this operating system. Each is loaded only where it runs; without one nothing is let in. */
+/**
+ * The adapters of this operating system. Each is loaded only where it runs; without one nothing is let in.
+ */
+export interface AgentListenerOptions {
+  readonly path: string;
+  /** Of the socket file, such as 0o600. */
+  readonly mode: number;
+  readonly callers: CallerPlatform;
+  /**
+   * Called before any byte is read. The connection can serve a node:http server. On Linux it ends with
+   * `caller_writer_changed` when anybody but the process that connected writes to it.
+   */
+  accept(connection: Duplex, caller: Promise<LiveCaller>): void;
+}
+
 export async function createCallerPlatform(
   policy: () => CallerPolicy,
   platform: NodeJS.Platform = process.platform,
@@ -15,10 +31,44 @@ export async function createCallerPlatform(
       ]);
       return createLinuxCallers({ readEvidence: createEvidenceReader(policy) });
     }
+    case "darwin":
+      return (await import("./macos/callers.ts")).createMacosCallers();
     default:
-      throw new Denied(
-        "platform_unsupported",
-        `${platform} gives no caller identity that can be relied on; run the gateway on Linux or macOS`,
-      );
+      throw unsupported(platform);
   }
+}
+
+export async function listenForCallers(
+  options: AgentListenerOptions,
+  platform: NodeJS.Platform = process.platform,
+): Promise<{ close(): void }> {
+  switch (platform) {
+    case "linux":
+      return (await import("./linux/listener.ts")).listenVerified(options);
+    case "darwin":
+      return (await import("./macos/listener.ts")).listenPlain(options);
+    default:
+      throw unsupported(platform);
+  }
+}
+
+/** First in every program. Where we know no protections, the program does not run. */
+export async function harden(options: HardenOptions, platform: NodeJS.Platform = process.platform): Promise<void> {
+  switch (platform) {
+    case "linux":
+      (await import("./linux/harden.ts")).hardenLinux(options);
+      return;
+    case "darwin":
+      (await import("./macos/harden.ts")).hardenMacos();
+      return;
+    default:
+      throw unsupported(platform);
+  }
+}
+
+function unsupported(platform: NodeJS.Platform): Denied {
+  return new Denied(
+    "platform_unsupported",
+    `${platform} gives no caller identity that can be relied on; run the gateway on Linux or macOS`,
+  );
 }

@@ -55,8 +55,13 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       watch.stop();
       closeSync(listening);
       rmSync(options.path, { force: true });
+      releaseReactor();
     },
   };
+
+  function releaseReactor(): void {
+    if (closed && connections.size === 0 && options.reactor === undefined) reactor.close();
+  }
 
   function acceptSome(): void {
     for (let count = 0; count < BATCH && !closed; count++) {
@@ -83,7 +88,10 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       throw error;
     }
     connections.add(connection);
-    connection.once("close", () => connections.delete(connection));
+    connection.once("close", () => {
+      connections.delete(connection);
+      releaseReactor();
+    });
     const caller = options.callers.identify(fd);
     // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
     caller.catch(() => undefined);

@@ -1,0 +1,42 @@
+import { randomBytes } from "node:crypto";
+import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { readBootId, readBootMs } from "./linux/boot-clock.ts";
+import { readBootIdMacos, readBootMsMacos } from "./macos/boot-clock.ts";
+
+/** The machine's own time. The boot id is read once: it cannot change while a process lives. */
+export function createClock(platform: NodeJS.Platform = process.platform): Clock {
+  const [bootMs, bootId] = bootTimeOf(platform);
+  return { wallMs: () => Date.now(), bootMs, bootId: () => bootId };
+}
+
+export const systemRandom: Random = { bytes: (length) => randomBytes(length) };
+
+export const systemSleep: Sleep = {
+  sleep(ms, signal) {
+    return new Promise((resolve) => {
+      if (signal?.aborted) {
+        resolve();
+        return;
+      }
+      const done = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal?.addEventListener("abort", done, { once: true });
+    });
+  },
+};
+
+function bootTimeOf(platform: NodeJS.Platform): readonly [() => number, string] {
+  switch (platform) {
+    case "linux":
+      return [readBootMs, readBootId()];
+    case "darwin":
+      return [readBootMsMacos, readBootIdMacos()];
+    default:
+      throw new Denied("platform_unsupported", `${platform} has no clock here that counts suspend; use Linux or macOS`);
+  }
+}
