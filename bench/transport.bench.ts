@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { Pool } from "undici";
 import { createHttpTransport } from "../src/adapters/transport/http/transport.ts";
-import { screenResponse } from "../src/conventions/outcome/echo.ts";
+import { prepareScreen } from "../src/conventions/outcome/echo.ts";
 import type { IntentReceipt, LentCredential, OutboundHttp, SendLimits } from "../src/gateway/ports.ts";
 import { Secret } from "../src/kernel/secret.ts";
 import { type Bench, median, rate } from "./bench.ts";
@@ -54,7 +54,7 @@ export const bench: Bench = {
       echo: "withhold",
     };
     const limits: SendLimits = { timeoutMs: 10_000, responseBytes: 1 << 20, signal: new AbortController().signal };
-    const receipt = { frame: 1n, at: 0 } as IntentReceipt;
+    const receipt = { frame: 1n, at: 0 } as unknown as IntentReceipt;
     const ours = async (): Promise<void> => {
       const seen = await transport.send(receipt, request, credential, limits);
       if (seen.kind !== "answered" || seen.body.byteLength !== BODY.length) throw new Error(`unexpected ${seen.kind}`);
@@ -114,7 +114,7 @@ function scans(credential: LentCredential, emit: Parameters<Bench["run"]>[0]): v
   ] as const) {
     const body = Buffer.alloc(8 << 20, unit);
     const megabytes = body.byteLength / 1e6;
-    const value = rate(() => screenResponse(credential.secrets, { headers: {}, body }, "withhold"), 600) * megabytes;
+    const value = rate(() => prepareScreen(credential.secrets)({ headers: {}, body }, "withhold"), 600) * megabytes;
     const beside = rate(() => body.indexOf(needle), 300) * megabytes;
     emit({
       case: `scan of 8 MiB, ${name}`,
@@ -126,7 +126,7 @@ function scans(credential: LentCredential, emit: Parameters<Bench["run"]>[0]): v
   }
   const small = Buffer.from(BODY);
   const value = rate(() =>
-    screenResponse(credential.secrets, { headers: { "x-request-id": "req_1" }, body: small }, "withhold"),
+    prepareScreen(credential.secrets)({ headers: { "x-request-id": "req_1" }, body: small }, "withhold"),
   );
   const beside = rate(() => small.indexOf(needle));
   emit({

@@ -30,22 +30,23 @@ export const REDACTED = "[credential]";
 /** A body with more occurrences than this is withheld whole: nothing in it is worth the work of keeping. */
 const REDACTIONS = 10_000;
 
+export type Screen = (content: ResponseContent, mode: "withhold" | "redact") => Screened;
+
 /**
+ * Reads the secrets once, so that the answer can still be screened when they are wiped while the call is under way.
  * `withhold` answers with an empty body and only the header fields that are clean; `redact` puts `[credential]` in
  * place of each occurrence, and withholds all the same when anything is still found afterwards.
  */
-export function screenResponse(
-  secrets: readonly Secret[],
-  content: ResponseContent,
-  mode: "withhold" | "redact",
-): Screened {
+export function prepareScreen(secrets: readonly Secret[]): Screen {
   const search: Search = { patterns: patternsOf(secrets), plusIsSpace: holdsSpace(secrets) };
-  const echo = findIn(search, content);
-  if (echo === null) return { kind: "clean" };
-  const redacted = mode === "redact" ? redactContent(search, content) : null;
-  if (redacted !== null && findIn(search, redacted) === null) return { kind: "redacted", echo, content: redacted };
-  const clean = Object.entries(content.headers).filter(([, value]) => findText(search, latin1(value)) === null);
-  return { kind: "withheld", echo, content: { headers: Object.fromEntries(clean), body: Buffer.alloc(0) } };
+  return (content, mode) => {
+    const echo = findIn(search, content);
+    if (echo === null) return { kind: "clean" };
+    const redacted = mode === "redact" ? redactContent(search, content) : null;
+    if (redacted !== null && findIn(search, redacted) === null) return { kind: "redacted", echo, content: redacted };
+    const clean = Object.entries(content.headers).filter(([, value]) => findText(search, latin1(value)) === null);
+    return { kind: "withheld", echo, content: { headers: Object.fromEntries(clean), body: Buffer.alloc(0) } };
+  };
 }
 
 interface Search {

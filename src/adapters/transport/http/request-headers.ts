@@ -1,3 +1,4 @@
+import { prepareScreen, type Screen } from "../../../conventions/outcome/echo.ts";
 import type { LentCredential, OutboundHttp } from "../../../gateway/ports.ts";
 import type { Read } from "./target.ts";
 
@@ -31,18 +32,31 @@ export function checkRequestHeaders(
     flat.push(name, value);
   }
   if (credential !== null) {
-    const fault =
-      faultOfName(credential.headerName, seen) ?? (credential.headerValue.use(isValueBytes) ? undefined : VALUE_FAULT);
+    const fault = faultOfName(credential.headerName, seen) ?? faultOfSecret(credential);
     if (fault !== undefined) return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${fault}` };
   }
   return { kind: "ok", value: flat };
 }
 
-/** The only place where the secret becomes text. The array is handed to the socket's writer at once and kept nowhere. */
-export function withCredential(flat: readonly string[], credential: LentCredential | null): string[] {
-  if (credential === null) return [...flat];
-  return [...flat, credential.headerName, credential.headerValue.use((bytes) => bytes.toString("latin1"))];
+/** What one exchange takes along: the header section with the credential in it, and the eye for its return. */
+export interface Loaded {
+  readonly headers: string[];
+  readonly screen: Screen;
 }
+
+/** The only place where the secret becomes text. The array goes to the socket's writer at once and is kept nowhere. */
+export function loadCredential(flat: readonly string[], credential: LentCredential | null): Read<Loaded> {
+  if (credential === null) return { kind: "ok", value: { headers: [...flat], screen: prepareScreen([]) } };
+  try {
+    const value = credential.headerValue.use((bytes) => bytes.toString("latin1"));
+    const screen = prepareScreen([...credential.secrets, credential.headerValue]);
+    return { kind: "ok", value: { headers: [...flat, credential.headerName, value], screen } };
+  } catch {
+    return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
+  }
+}
+
+const WIPED = "was taken back before it could be used";
 
 /** RFC 9110 tokens, and values of visible ASCII with blanks inside. No repetition is nested: both run in linear time. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -57,6 +71,14 @@ function faultOfName(name: string, seen: Set<string>): string | undefined {
   if (seen.has(lower)) return "is given twice";
   seen.add(lower);
   return undefined;
+}
+
+function faultOfSecret(credential: LentCredential): string | undefined {
+  try {
+    return credential.headerValue.use(isValueBytes) ? undefined : VALUE_FAULT;
+  } catch {
+    return WIPED;
+  }
 }
 
 /** The same rule on bytes, so that a secret is judged before it becomes a string. Bytes above ASCII are let through. */

@@ -7,13 +7,14 @@ import type { SecureContext } from "node:tls";
 import type { NeverSent, TransportObservation } from "../../../conventions/outcome/observation.ts";
 import type { HttpTransport, LentCredential, OutboundHttp, SendLimits } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import { addressAllowed, classifyAddress } from "./address.ts";
 import { answer } from "./answer.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import { createAuthorities, dial } from "./dial.ts";
+import { createAuthorities, type DialFailure, dial } from "./dial.ts";
+
 import { type Exchanged, exchange } from "./exchange.ts";
+import { locate } from "./locate.ts";
 import { type Group, Pool } from "./pool.ts";
-import { checkRequestHeaders, withCredential } from "./request-headers.ts";
+import { checkRequestHeaders, loadCredential } from "./request-headers.ts";
 import { createSystemResolver, type ResolveName } from "./resolve.ts";
 import { Stop } from "./stop.ts";
 import { isSafe, readTarget, type Target } from "./target.ts";
@@ -52,14 +53,11 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     async send(_receipt, request, credential, limits) {
       const startedAt = now();
       const stop = new Stop(limits.timeoutMs, limits.signal);
-      const state: SendState = { stop, connected: false };
-      try {
-        const seen = await attempt(request, credential, limits, state);
-        const elapsedMs = Math.round(now() - startedAt);
-        return seen.kind === "never_sent" ? { ...seen, elapsedMs, connected: state.connected } : { ...seen, elapsedMs };
-      } finally {
-        stop.end();
-      }
+      const state: SendState = { stop, connected: false, handed: false };
+      const seen = await attempt(request, credential, limits, state).catch(() => faultSeen(state));
+      stop.end();
+      const elapsedMs = Math.round(now() - startedAt);
+      return seen.kind === "never_sent" ? { ...seen, elapsedMs, connected: state.connected } : { ...seen, elapsedMs };
     },
     close: () => pool.close(),
   };
@@ -71,153 +69,121 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     state: SendState,
   ): Promise<Seen> {
     const { stop } = state;
-    const read = readTarget(request);
-    if (read.kind === "refused") return neverSent("credential_refused", read.why);
-    const target = read.value;
-    const headers = checkRequestHeaders(request.headers, credential);
-    if (headers.kind === "refused") return neverSent("credential_refused", headers.why);
+    const target = readTarget(request);
+    if (target.kind === "refused") return neverSent("credential_refused", target.why);
+    const checked = checkRequestHeaders(request.headers, credential);
+    if (checked.kind === "refused") return neverSent("credential_refused", checked.why);
     if (stop.cause !== null) return neverSent(stop.cause, "before the name was resolved");
+    const located = await locate(target.value, request.network, resolve, stop);
+    if (located.kind === "failed") return neverSent(located.reason, located.detail);
+    const route = readRoute(target.value, request, located.addresses);
+    if (route === null) return neverSent("tls_failed", "the private authority's certificate cannot be read");
 
-    const found = await findAddresses(target, request.network, stop);
-    if (found.kind === "never_sent") return found;
-    const authority = readAuthority(target, request.ca);
-    if (authority.kind === "never_sent") return authority;
-
-    const key = `${target.origin} ${authority.id} ${isSafe(request.method) ? "read" : "effect"}`;
     for (;;) {
-      const leased = pool.acquire(key, found.addresses, stop);
+      const leased = pool.acquire(route.key, route.addresses, stop);
       // An idle connection is taken without waiting a turn.
       const lease = leased instanceof Promise ? await leased : leased;
       if (lease.kind === "stopped") return neverSent(lease.cause, "while waiting for a connection");
-      let connection: Connection;
-      if (lease.kind === "idle") connection = lease.connection;
-      else {
-        state.connected = true;
-        const opened = await open(target, found.addresses, authority.context, isSafe(request.method), stop);
-        if (opened.kind === "never_sent") {
-          pool.forfeit(lease.group);
-          return opened;
-        }
-        connection = opened.connection;
-      }
       state.connected = true;
-      const exchanged = await exchangeOn(
-        lease.group,
-        connection,
-        request,
-        target,
-        headers.value,
-        credential,
-        limits,
+      const opened = lease.kind === "idle" ? lease : await open(route, stop);
+      if (opened.kind === "failed") {
+        pool.forfeit(lease.group);
+        return neverSent(opened.reason, opened.detail);
+      }
+      const loaded = loadCredential(checked.value, credential);
+      if (loaded.kind === "refused") {
+        pool.discard(lease.group, opened.connection);
+        return neverSent("credential_refused", loaded.why);
+      }
+      state.handed = true;
+      const { path } = route.target;
+      const { method, body, echo } = request;
+      const { responseBytes } = limits;
+      const exchanged = await exchange(
+        opened.connection,
+        { method, path, headers: loaded.value.headers, body, responseBytes },
         stop,
       );
+      giveBack(lease.group, opened.connection, exchanged);
+      if (exchanged.kind === "answered") return answer(exchanged, echo, loaded.value.screen);
       if (exchanged.kind === "silent") return exchanged;
-      if (exchanged.kind === "answered") return answer(exchanged, request, credential);
+      state.handed = false;
       if (exchanged.cause !== null) return neverSent(exchanged.cause, "before the first byte was written");
-      // Proven unwritten on a connection that had gone stale: another connection is not a second send.
+      // Proven unwritten. On a connection that had gone stale, another connection is not a second send.
       if (lease.kind === "room") return neverSent("connect_refused", "closed before the first byte was written");
     }
   }
 
-  async function findAddresses(
-    target: Target,
-    network: OutboundHttp["network"],
-    stop: Stop,
-  ): Promise<SeenNeverSent | { readonly kind: "found"; readonly addresses: readonly string[] }> {
-    let answers: readonly string[] | null = [target.hostname];
-    if (!target.literal) {
-      answers = await stop.race(resolve(target.hostname)).catch(() => []);
-      if (answers === null) return neverSent(stop.cause ?? "deadline", "while the name was resolved");
-      if (answers.length === 0) return neverSent("name_not_resolved", `no address for ${target.hostname}`);
-    }
-    const addresses = answers
-      .filter((address) => {
-        const kind = classifyAddress(address);
-        // Without TLS nothing proves who answers, so plain HTTP stays on this machine.
-        return addressAllowed(kind, network, target.literal) && (target.secure || kind === "loopback");
-      })
-      .slice(0, ADDRESSES_TRIED);
-    if (addresses.length > 0) return { kind: "found", addresses };
-    return neverSent("address_refused", `${target.hostname} has no address that this ${network} origin may reach`);
-  }
-
-  function readAuthority(
-    target: Target,
-    ca: string | null,
-  ): SeenNeverSent | { readonly kind: "authority"; readonly context: SecureContext | null; readonly id: string } {
-    if (!target.secure) return { kind: "authority", context: null, id: "plain" };
+  function readRoute(target: Target, request: OutboundHttp, addresses: readonly string[]): Route | null {
+    const safe = isSafe(request.method);
+    const idleMs = safe ? settings.idleMs : settings.effectIdleMs;
+    const lane = safe ? "read" : "effect";
+    if (!target.secure) return { target, addresses, idleMs, context: null, key: `${target.origin} ${lane}` };
     try {
-      return { kind: "authority", ...authorities(ca) };
+      const { context, id } = authorities(request.ca);
+      return { target, addresses, idleMs, context, key: `${target.origin} ${lane} ${id}` };
     } catch {
-      return neverSent("tls_failed", "the private authority's certificate cannot be read");
+      return null;
     }
   }
 
   /** Tries the judged addresses in the order they came. A certificate that does not fit ends it: that is no outage. */
-  async function open(
-    target: Target,
-    addresses: readonly string[],
-    context: SecureContext | null,
-    safe: boolean,
-    stop: Stop,
-  ): Promise<SeenNeverSent | { readonly kind: "opened"; readonly connection: Connection }> {
-    let failure = neverSent("connect_refused", "no address");
-    for (const address of addresses) {
-      const dialled = await dial(target, address, context, settings.connectMs, stop);
+  async function open(route: Route, stop: Stop): Promise<Opened> {
+    let failure: Opened = { kind: "failed", reason: "connect_refused", detail: "no address" };
+    for (const address of route.addresses) {
+      const dialled = await dial(route.target, address, route.context, settings.connectMs, stop);
       if (dialled.kind === "connected") {
-        const idleMs = safe ? settings.idleMs : settings.effectIdleMs;
         const { responseHeaderBytes } = settings;
-        const connection = openConnection(target.origin, address, dialled.socket, { idleMs, responseHeaderBytes });
+        const connectionLimits = { idleMs: route.idleMs, responseHeaderBytes };
+        const connection = openConnection(route.target.origin, address, dialled.socket, connectionLimits);
         return { kind: "opened", connection };
       }
-      failure = neverSent(dialled.reason, `${address}: ${dialled.detail}`);
+      failure = { ...dialled, detail: `${address}: ${dialled.detail}` };
       if (dialled.reason !== "connect_refused" && dialled.reason !== "connect_timeout") break;
     }
     return failure;
   }
 
-  async function exchangeOn(
-    group: Group,
-    connection: Connection,
-    request: OutboundHttp,
-    target: Target,
-    headers: readonly string[],
-    credential: LentCredential | null,
-    limits: SendLimits,
-    stop: Stop,
-  ): Promise<Exchanged> {
-    const exchanged = await exchange(
-      connection,
-      {
-        method: request.method,
-        path: target.path,
-        headers: withCredential(headers, credential),
-        body: request.body,
-        responseBytes: limits.responseBytes,
-      },
-      stop,
-    );
-    if (exchanged.kind === "answered") {
+  function giveBack(group: Group, connection: Connection, exchanged: Exchanged): void {
+    if (exchanged.kind !== "answered") pool.discard(group, connection);
+    else {
       connection.uses++;
       pool.release(group, connection);
-    } else pool.discard(group, connection);
-    return exchanged;
+    }
   }
 }
 
-/** A name with more addresses than this is tried at the first few. */
-const ADDRESSES_TRIED = 4;
 const AUTHORITIES_KEPT = 64;
+
+/** Where a call goes, and which connections can take it there. */
+interface Route {
+  readonly target: Target;
+  readonly addresses: readonly string[];
+  readonly idleMs: number;
+  readonly context: SecureContext | null;
+  readonly key: string;
+}
+
+type Opened =
+  | { readonly kind: "opened"; readonly connection: Connection }
+  | { readonly kind: "failed"; readonly reason: DialFailure; readonly detail: string };
 
 interface SendState {
   readonly stop: Stop;
   connected: boolean;
+  /** The request was given to undici and has not been proven unwritten. */
+  handed: boolean;
 }
 
 type Unmeasured<Observation> = Observation extends unknown ? Omit<Observation, "elapsedMs" | "connected"> : never;
 type Seen = Unmeasured<TransportObservation>;
-type SeenNeverSent = Unmeasured<NeverSent>;
 
-function neverSent(reason: NeverSent["reason"], detail: string): SeenNeverSent {
+function neverSent(reason: NeverSent["reason"], detail: string): Seen {
   return { kind: "never_sent", reason, detail };
+}
+
+/** A mistake of ours must not look like a failure of the provider's, nor like proof that nothing left. */
+function faultSeen(state: SendState): Seen {
+  if (state.handed) return { kind: "silent", reason: "connection_lost", detail: "fault_in_transport" };
+  return neverSent("aborted", "fault_in_transport");
 }
