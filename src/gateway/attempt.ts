@@ -4,7 +4,6 @@ import { settleReservation } from "../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
 import { digestBytes } from "../kernel/canonical-json.ts";
-import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import { askOf, budgetDenied, requireStanding } from "./admit.ts";

@@ -53,7 +53,7 @@ export interface Credentials {
 
 /** A row of state that must survive us. The store seals and authenticates `body`. */
 export interface StateRow {
-  readonly table: "runs" | "attempts";
+  readonly table: "runs" | "attempts" | "notes";
   readonly id: string;
   readonly runId: string;
   readonly state: string;

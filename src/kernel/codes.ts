@@ -478,6 +478,26 @@ export const codes = {
     means: "The operator plane does not know who is speaking.",
     mend: "Log in with an operator's passphrase; the command line does it for you.",
   },
+  headless_unlock_off: {
+    status: 403,
+    means: "A key file was given, and signed policy does not allow it to unlock the gateway.",
+    mend: "Unlock with an operator's passphrase, or sign a policy that allows headless unlock.",
+  },
+  vault_foreign: {
+    status: 409,
+    means: "The gateway at the socket works with another vault than this home's.",
+    mend: "Name the right home with --home, or stop the other gateway.",
+  },
+  gateway_unreachable: {
+    status: 503,
+    means: "No gateway answers at the socket.",
+    mend: "Start one with gw up, or name its home with --home.",
+  },
+  config_invalid: {
+    status: 400,
+    means: "config.yaml is not valid.",
+    mend: "Mend the file at the place named, or remove it to use the defaults.",
+  },
   state_tampered: {
     status: 403,
     means: "A stored record does not authenticate: somebody changed the state file. The run it belongs to was stopped.",

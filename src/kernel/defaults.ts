@@ -58,6 +58,8 @@ export const defaults = {
   cardsRemembered: 200,
   denialCoolDownMs: 60_000,
   coolDownsRemembered: 1_000,
+  agentHeaderBytes: 16_384,
+  agentConnectionsPerUid: 256,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
   challengeMs: 60_000,

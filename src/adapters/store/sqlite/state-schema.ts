@@ -5,6 +5,7 @@ import type { Migration } from "./migrate.ts";
 export interface StateTables {
   runs: StateTable;
   attempts: StateTable;
+  notes: StateTable;
 }
 
 const withoutRowId = sql`without rowid`;
@@ -16,11 +17,13 @@ interface StateTable {
   sealed: Uint8Array;
 }
 
+export const stateTables = ["runs", "attempts", "notes"] as const;
+
 export const stateMigrations: readonly Migration[] = [
   {
-    name: "runs and attempts",
+    name: "runs, attempts and notes",
     async up(transaction) {
-      for (const table of ["runs", "attempts"] as const) {
+      for (const table of stateTables) {
         await transaction.schema
           .createTable(table)
           .addColumn("id", "text", (column) => column.primaryKey())

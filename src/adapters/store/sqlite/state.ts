@@ -5,7 +5,7 @@ import type { Random } from "../../../kernel/clock.ts";
 import { migrate } from "./migrate.ts";
 import { openSqlite, type SqliteStore } from "./open.ts";
 import { openRow, sealRow } from "./seal-row.ts";
-import { type StateTables, stateMigrations } from "./state-schema.ts";
+import { type StateTables, stateMigrations, stateTables } from "./state-schema.ts";
 
 type Table = StateRow["table"];
 
@@ -35,7 +35,7 @@ export async function openStateStore(path: string, key: KeyObject, random: Rando
 
 function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Random): SqliteStateStore {
   const upserts = new Map<Table, StatementSync>();
-  for (const table of ["runs", "attempts"] as const) {
+  for (const table of stateTables) {
     upserts.set(
       table,
       file.handle.prepare(

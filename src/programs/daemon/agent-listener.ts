@@ -1,0 +1,91 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { listenVerified } from "../../adapters/platform/linux/listener.ts";
+import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
+import { createRequestListener } from "../../conventions/request/node-http.ts";
+import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { AgentContext } from "../../surfaces/agent/context.ts";
+import { readPreferredWaitMs } from "../../surfaces/agent/prefer.ts";
+import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+
+export interface AgentListenerOptions {
+  readonly path: string;
+  readonly mode: number;
+  readonly callers: CallerPlatform;
+  readonly routes: readonly PlaneRoute<AgentContext>[];
+  correlationId(): string;
+  onFault(error: unknown, correlationId: string): void;
+  /** A connection was refused before any request could be read. */
+  onRefused(denied: Denied): void;
+}
+
+/** Listens for agents. A connection is identified before a byte of it is read, and bounded in number for each user. */
+export function listenForAgents(options: AgentListenerOptions): { close(): void } {
+  const identified = new WeakMap<Duplex, Promise<LiveCaller>>();
+  const connectionsOfUid = new Map<number, number>();
+  const server = createServer(
+    { maxHeaderSize: defaults.agentHeaderBytes, requestTimeout: 0, keepAliveTimeout: 0 },
+    createRequestListener<IncomingMessage, AgentContext>({
+      routes: options.routes.map(({ bound }) => bound),
+      async principalOf(request) {
+        const caller = await identified.get(request.socket);
+        if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
+        const prefer = request.headers["prefer"];
+        return {
+          name: caller.key,
+          caller,
+          waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
+        };
+      },
+      correlationId: options.correlationId,
+      // Denials and calls are recorded by the gateway itself, with what it knows of them.
+      onRecord: () => undefined,
+      onFault: options.onFault,
+    }),
+  );
+  const clientError = createClientErrorHandler(options.correlationId);
+  server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
+
+  async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {
+    const caller = await pending;
+    const count = (connectionsOfUid.get(caller.uid) ?? 0) + 1;
+    connectionsOfUid.set(caller.uid, count);
+    connection.once("close", () => {
+      connectionsOfUid.set(caller.uid, (connectionsOfUid.get(caller.uid) ?? 1) - 1);
+      caller.close();
+    });
+    if (count > defaults.agentConnectionsPerUid) {
+      throw new Denied(
+        "too_many_requests",
+        `User ${caller.uid} has ${defaults.agentConnectionsPerUid} connections already.`,
+      );
+    }
+    return caller;
+  }
+
+  const listener = listenVerified({
+    path: options.path,
+    mode: options.mode,
+    callers: options.callers,
+    accept(connection, pending) {
+      const caller = admit(connection, pending);
+      caller.catch((error: unknown) => {
+        if (error instanceof Denied) options.onRefused(error);
+      });
+      connection.on("error", (error) => {
+        if (error instanceof Denied) options.onRefused(error);
+      });
+      identified.set(connection, caller);
+      server.emit("connection", connection);
+    },
+  });
+  return {
+    close() {
+      listener.close();
+      for (const connection of listener.connections) connection.destroy();
+      server.close();
+    },
+  };
+}

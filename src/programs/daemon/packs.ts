@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Pack } from "../../conventions/action/pack.ts";
+import { readPack } from "../../conventions/action/read.ts";
+import type { Definition, PackBook } from "../../gateway/outbound.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
+
+/** Why a file in the packs folder is not in force. */
+export interface PackTrouble {
+  readonly file: string;
+  readonly why: string;
+}
+
+export interface LoadedPacks {
+  readonly book: PackBook;
+  readonly troubles: readonly PackTrouble[];
+}
+
+/** Packs are trusted by the digest of their exact bytes; any other file in the folder is listed and not used. */
+export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
+  const packs = new Map<string, Pack>();
+  const troubles: PackTrouble[] = [];
+  for (const file of listPackFiles(folder)) {
+    const path = join(folder, file);
+    if (statSync(path).size > defaults.packBytes) {
+      troubles.push({ file, why: `it is larger than ${defaults.packBytes} bytes` });
+      continue;
+    }
+    const { pack, findings } = readPack(readFileSync(path), file);
+    const broken = findings.find(({ severity }) => severity === "error");
+    if (pack === null || broken !== undefined) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
+    else if (policy === null || !isPackTrusted(policy, pack.name, pack.digest)) {
+      troubles.push({ file, why: `not trusted as it is (gw pack trust ${pack.name})` });
+    } else packs.set(pack.name, pack);
+  }
+  return { book: bookOf([...packs.values()]), troubles };
+}
+
+function bookOf(packs: readonly Pack[]): PackBook {
+  const definitions = new Map<string, Definition>();
+  for (const pack of packs) {
+    for (const action of pack.actions.values()) definitions.set(action.qualifiedName, { pack, action });
+  }
+  const sorted = [...definitions.values()].sort((a, b) => (a.action.qualifiedName < b.action.qualifiedName ? -1 : 1));
+  return { find: (name) => definitions.get(name) ?? null, all: () => sorted };
+}
+
+function listPackFiles(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".yaml"))
+      .sort();
+  } catch {
+    return [];
+  }
+}

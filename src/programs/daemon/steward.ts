@@ -1,0 +1,205 @@
+import type { AuditLog } from "../../audit/audit-log.ts";
+import type { NewEvent } from "../../audit/event.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Envelope } from "../../gateway/record.ts";
+import type { Clock, Random } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Secret } from "../../kernel/secret.ts";
+import type { Login, Logins } from "../../surfaces/operator/logins.ts";
+import type { Steward } from "../../surfaces/operator/steward.ts";
+import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
+import type { VaultHome } from "../../vault/files/home.ts";
+import { loweredSettings } from "../../vault/policy/policy.ts";
+import { checkPolicyVersion } from "../../vault/policy/verify.ts";
+import { type LoadedPacks, loadPacks } from "./packs.ts";
+import type { Settings } from "./settings.ts";
+import { auditRecipientsOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
+import { type OpenCompartment, openCompartment } from "./unlocked.ts";
+
+export interface StewardParts {
+  readonly version: string;
+  readonly settings: Settings;
+  readonly home: VaultHome;
+  readonly log: AuditLog;
+  readonly gateway: Gateway;
+  readonly envelope: Envelope;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logins: Logins;
+  readonly state: StewardState;
+}
+
+/** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
+export interface StewardState {
+  trust: Trust;
+  packs: LoadedPacks;
+  compartment: OpenCompartment | null;
+  stoppedBy: string | null;
+}
+
+export interface DaemonSteward extends Steward {
+  /** A key file or systemd credential: opens the credentials and nothing else, and only where signed policy allows it. */
+  unlockHeadless(serviceKey: Secret, method: "key_file" | "systemd_credential"): Promise<void>;
+  shutDown(reason: string): Promise<void>;
+}
+
+export function createSteward(parts: StewardParts): DaemonSteward {
+  const { gateway, log, envelope, state, clock } = parts;
+  const record = (events: readonly NewEvent[]): Promise<void> => gateway.ledger.record(events);
+
+  async function unlock(
+    serviceKey: Secret,
+    method: "passphrase" | "key_file" | "systemd_credential",
+    login: Login | null,
+  ): Promise<void> {
+    if (state.compartment !== null) return;
+    try {
+      const opened = await openCompartment(() => state.trust, serviceKey, parts.settings.stateFile, parts.random);
+      state.compartment = opened;
+      await opened.remember(state.trust);
+      await gateway.unlock({ credentials: opened.credentials, store: opened.store });
+      await record([
+        {
+          ...envelope("gateway_unlocked"),
+          operator: login?.operator ?? null,
+          operator_key_id: login?.operatorKeyId ?? null,
+          method,
+          vault_generation: opened.service.generation,
+        },
+      ]);
+    } catch (error) {
+      if (error instanceof Denied) {
+        await record([{ ...envelope("unlock_failed"), method, count: 1, reason: error.code }]);
+      }
+      throw error;
+    }
+  }
+
+  async function lock(reason: string, operator: string | null): Promise<void> {
+    const opened = state.compartment;
+    if (opened === null) return;
+    await gateway.lock(reason, operator);
+    state.compartment = null;
+    await opened.close();
+  }
+
+  return {
+    gateway,
+    clock,
+    vaultId: () => state.trust.vault.vaultId,
+    status: () => statusOf(parts),
+    operatorConnected: (login) =>
+      record([{ ...envelope("operator_connected"), operator: login.operator, operator_key_id: login.operatorKeyId }]),
+    unlock: (serviceKey, login) => unlock(serviceKey, "passphrase", login),
+    async unlockHeadless(serviceKey, method) {
+      if (state.trust.policy?.settings.headlessUnlock !== true) {
+        throw new Denied("headless_unlock_off", "Signed policy does not allow a key file to unlock this gateway.");
+      }
+      await unlock(serviceKey, method, null);
+    },
+    lock: (reason, login) => lock(reason, login.operator),
+
+    async reload(login) {
+      const next = readTrust(parts.home);
+      checkAnchor(anchorOf(state.trust.vault), next.vault);
+      const before = state.trust.policy;
+      if (next.policy !== null && before !== null) checkPolicyVersion(before, next.policy);
+      state.compartment?.service.reload(next.vault);
+      const events = changeEvents(parts, next, login);
+      state.trust = next;
+      state.packs = loadPacks(parts.settings.packsFolder, next.policy);
+      await state.compartment?.remember(next);
+      if (events.length > 0) {
+        await log.rotate({
+          recipients: auditRecipientsOf(next),
+          vaultGeneration: next.vault.generation,
+          vaultHash: vaultHashOf(next),
+        });
+        await record(events);
+      }
+      if (next.policy === null) await lock("policy_refused", null);
+    },
+
+    async offerAttestation() {
+      const offer = await log.offerAttestation();
+      return {
+        log_id: offer.logId.toString("hex"),
+        open_frame: offer.openFrame,
+        open_link: offer.openLink.toString("hex"),
+        head_frame: offer.headFrame,
+        head_link: offer.headLink.toString("hex"),
+        before_frame: offer.beforeFrame,
+        before_link: offer.beforeLink.toString("hex"),
+        unclean: offer.unclean,
+      };
+    },
+    async attest(statement) {
+      const { segment, frame, link } = await log.attest(statement);
+      return { segment, frame, link };
+    },
+
+    async shutDown(reason) {
+      await lock(reason, null).catch(() => undefined);
+      await record([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
+      await log.close();
+    },
+  };
+}
+
+function statusOf({ version, state, gateway, log, settings, logins: _ }: StewardParts): JsonObject {
+  const { trust, packs } = state;
+  const head = log.head();
+  return {
+    version,
+    pid: process.pid,
+    uid: process.getuid?.() ?? -1,
+    home: settings.home,
+    mode: (trust.policy?.settings.mode ?? "guard_rail").replace("_", "-"),
+    locked: gateway.locked,
+    stopped: state.stoppedBy,
+    trouble: trust.trouble === null ? null : { code: trust.trouble.code, message: trust.trouble.message },
+    lowered: trust.policy === null ? [] : [...loweredSettings(trust.policy.settings)],
+    vault_id: trust.vault.vaultId,
+    vault_generation: trust.vault.generation,
+    policy_version: trust.policy?.version ?? null,
+    packs: [...new Set(packs.book.all().map(({ pack }) => pack.name))],
+    pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
+    approvals_pending: gateway.desk.list().length,
+    sessions_live: gateway.sessions().filter(({ endReason }) => endReason === null).length,
+    log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },
+  };
+}
+
+/** What changed, for the log. The file was already verified; this only says it. */
+function changeEvents({ state, envelope }: StewardParts, next: Trust, login: Login): NewEvent[] {
+  const events: NewEvent[] = [];
+  const { trust } = state;
+  if (next.policy === null) {
+    events.push({ ...envelope("policy_refused"), code: next.trouble?.code ?? "policy_tampered", policy_digest: null });
+  } else if (next.policy.digest !== trust.policy?.digest) {
+    events.push({
+      ...envelope("policy_changed"),
+      policy_digest: next.policy.digest,
+      previous_digest: trust.policy?.digest ?? null,
+      generation: next.policy.version,
+      signed_by: nameOfKey(next, next.policy.signedBy),
+      operator_key_id: next.policy.signedBy,
+      changes: [`reloaded by ${login.operator}`],
+    });
+  }
+  if (next.vault.manifestHash !== trust.vault.manifestHash) {
+    events.push({
+      ...envelope("vault_changed"),
+      vault_generation: next.vault.generation,
+      vault_hash: next.vault.manifestHash,
+      change: "rotated",
+      by: login.operator,
+    });
+  }
+  return events;
+}
+
+function nameOfKey({ vault }: Trust, keyId: string): string {
+  return vault.operators.find((one) => one.keyId === keyId)?.name ?? keyId;
+}

@@ -1,0 +1,45 @@
+import type { OperatorKey } from "../../conventions/approval/decision.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { VaultHome } from "../../vault/files/home.ts";
+import { publicKeyOf } from "../../vault/keys.ts";
+import type { Policy } from "../../vault/policy/policy.ts";
+import type { Vault } from "../../vault/vault.ts";
+
+/** What the gateway believes without holding any secret: the public half of the vault, and the policy if it verifies. */
+export interface Trust {
+  readonly vault: Vault;
+  /** Null when the file was changed behind our back: the gateway then starts locked and says so. */
+  readonly policy: Policy | null;
+  readonly trouble: Denied | null;
+}
+
+export function readTrust(home: VaultHome): Trust {
+  const vault = home.readVault();
+  try {
+    return { vault, policy: home.readPolicy(vault), trouble: null };
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    return { vault, policy: null, trouble: error };
+  }
+}
+
+export function operatorKeysOf({ vault }: Trust): readonly OperatorKey[] {
+  return vault.operators.map(({ name, keyId, approverKey }) => ({
+    name,
+    keyId,
+    publicKey: publicKeyOf("ed25519", approverKey),
+  }));
+}
+
+/** Who can read the log: the recipients that policy names, and every operator when there is no policy to ask. */
+export function auditRecipientsOf({ vault, policy }: Trust) {
+  const raw =
+    policy === null || policy.auditRecipients.length === 0
+      ? vault.operators.map(({ readingKey }) => readingKey)
+      : policy.auditRecipients.map(({ publicKey }) => publicKey);
+  return raw.map((bytes) => publicKeyOf("x25519", bytes));
+}
+
+export function vaultHashOf({ vault }: Trust): Buffer {
+  return Buffer.from(vault.manifestHash.slice("sha256:".length), "hex");
+}

@@ -1,0 +1,151 @@
+import { randomBytes } from "node:crypto";
+import { createCallerPlatform } from "../adapters/platform/callers.ts";
+import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
+import { createHttpTransport } from "../adapters/transport/http/transport.ts";
+import { openLog } from "../audit/log.ts";
+import { createGateway } from "../gateway/gateway.ts";
+import { createEnvelope } from "../gateway/record.ts";
+import { Denied } from "../kernel/failure.ts";
+import { createIds } from "../kernel/ids.ts";
+import { agentRoutes } from "../surfaces/agent/routes.ts";
+import { createLogins } from "../surfaces/operator/logins.ts";
+import { operatorRoutes } from "../surfaces/operator/routes.ts";
+import { openHome } from "../vault/files/home.ts";
+import { readKeyFile } from "../vault/files/key-file.ts";
+import { listenForAgents } from "./daemon/agent-listener.ts";
+import { listenForOperators } from "./daemon/operator-listener.ts";
+import { loadPacks } from "./daemon/packs.ts";
+import { readSettings } from "./daemon/settings.ts";
+import { createSteward, type StewardState } from "./daemon/steward.ts";
+import { auditRecipientsOf, operatorKeysOf, readTrust, vaultHashOf } from "./daemon/trust.ts";
+import { harden } from "./harden.ts";
+import { version } from "./version.ts";
+
+/**
+ * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
+ * service key over the operator socket. Usage: gateway HOME [--key-file FILE]
+ */
+const [homeFolder, option, keyFile] = process.argv.slice(2);
+if (homeFolder === undefined || (option !== undefined && (option !== "--key-file" || keyFile === undefined))) {
+  console.error("usage: gateway HOME [--key-file FILE]; start it with: gw up");
+  process.exit(2);
+}
+
+try {
+  harden({ inspectable: false, startsPrivileged: false });
+  await start(homeFolder, keyFile);
+} catch (error) {
+  console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
+  process.exit(1);
+}
+
+async function start(folder: string, keyFilePath: string | undefined): Promise<void> {
+  const clock = createClock();
+  const settings = readSettings(folder);
+  const home = openHome(folder, random);
+  const trust = readTrust(home);
+  const state: StewardState = {
+    trust,
+    packs: loadPacks(settings.packsFolder, trust.policy),
+    compartment: null,
+    stoppedBy: null,
+  };
+  const log = await openLog({
+    folder: settings.auditFolder,
+    clock,
+    random,
+    recipients: auditRecipientsOf(trust),
+    vaultGeneration: trust.vault.generation,
+    vaultHash: vaultHashOf(trust),
+  });
+  const ids = createIds(clock, random);
+  const envelope = createEnvelope(ids, clock);
+  const http = createHttpTransport();
+  const callers = await createCallerPlatform(() => ({
+    enrolled: new Map(
+      (state.trust.policy?.callers ?? []).map(({ imageDigest, authority }) => [
+        imageDigest,
+        { name: authority, by: null },
+      ]),
+    ),
+    sigstore: null,
+    imaKeys: [],
+  }));
+  const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
+  const gateway = createGateway(
+    { clock, sleep, random, ids, audit: log, http },
+    {
+      packs: () => state.packs.book,
+      posture: () => ({
+        mode: state.trust.policy?.settings.mode === "dedicated" ? "dedicated" : "guard-rail",
+        sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
+      }),
+      operators,
+      onStop(cause) {
+        state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
+        console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then start it again.`);
+      },
+    },
+  );
+  const logins = createLogins(clock, random, operators);
+  const steward = createSteward({ version, settings, home, log, gateway, envelope, clock, random, logins, state });
+  const correlationId = (): string => ids.next("evt");
+  const onFault = (error: unknown, id: string): void => console.error(`gw: fault ${id}:`, error);
+  const startEvents = [
+    {
+      ...envelope("gateway_started"),
+      version,
+      mode: state.trust.policy?.settings.mode ?? "guard_rail",
+      locked: true,
+      boot_id: clock.bootId(),
+      platform: process.platform,
+    },
+  ] as const;
+  await gateway.ledger.record(startEvents);
+  if (trust.trouble !== null) {
+    await gateway.ledger.record([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
+    console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
+  }
+  const operatorDoor = await listenForOperators({
+    path: settings.operatorSocket,
+    routes: operatorRoutes(steward, logins, version),
+    logins,
+    desk: gateway.desk,
+    clock,
+    correlationId,
+    onFault,
+  });
+  const agentDoor = listenForAgents({
+    path: settings.agentSocket,
+    mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
+    callers,
+    routes: agentRoutes(gateway, sleep, version),
+    correlationId,
+    onFault,
+    onRefused(denied) {
+      void gateway.ledger
+        .record([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
+        .catch(() => undefined);
+    },
+  });
+  if (keyFilePath !== undefined) {
+    using serviceKey = readKeyFile(keyFilePath, trust.vault.vaultId);
+    await steward.unlockHeadless(serviceKey, "key_file");
+  }
+  let stopping = false;
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    agentDoor.close();
+    await steward.shutDown(signal);
+    operatorDoor.close();
+    callers.close();
+    await http.close();
+    process.exit(0);
+  };
+  process.once("SIGTERM", (signal) => void stop(signal));
+  process.once("SIGINT", (signal) => void stop(signal));
+  process.once("SIGHUP", (signal) => void stop(signal));
+  // The launcher waits for this line before it hands over the key.
+  process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
+}

@@ -1,0 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The version of the package this program came with. */
+export const version: string = readVersion();
+
+function readVersion(): string {
+  const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+  const { version: found } = JSON.parse(text) as { readonly version: string };
+  return found;
+}

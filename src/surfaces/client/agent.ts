@@ -1,0 +1,75 @@
+import type { LimitsRecord } from "../../conventions/budget/record.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { openConnection } from "./connection.ts";
+
+/** A run as the agent plane shows it. */
+export interface RunView extends JsonObject {
+  readonly run_id: string;
+  readonly state: "pending" | "open" | "ended";
+  readonly approval_id: string | null;
+}
+
+/** A call that still waits for a person or for the provider. Ask again with `waitForCall`; never repeat the call. */
+export interface PendingCall {
+  readonly kind: "pending";
+  readonly call_id: string;
+  readonly approval_id: string | null;
+}
+
+export type CallAnswer = { readonly kind: "result"; readonly result: CallResult } | PendingCall;
+
+/**
+ * What an agent needs of the gateway. There is nothing to configure but the socket: who is calling is what the operating
+ * system says of this process. Refusals are thrown as `Denied` with a stable code.
+ */
+export interface AgentClient {
+  actions(): Promise<readonly JsonObject[]>;
+  openRun(request: RunOpening, waitSeconds: number): Promise<RunView>;
+  joinRun(runId: string, waitSeconds: number): Promise<RunView>;
+  run(runId: string, waitSeconds?: number): Promise<RunView>;
+  call(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
+  waitForCall(callId: string, waitSeconds: number): Promise<CallAnswer>;
+  close(): void;
+}
+
+export interface RunOpening {
+  readonly purpose: string;
+  readonly actions: readonly string[];
+  readonly budget?: Partial<LimitsRecord>;
+}
+
+export function connectAgent(socketPath: string): AgentClient {
+  const connection = openConnection(socketPath);
+  const prefer = (seconds: number): { headers: Record<string, string> } => ({
+    headers: seconds > 0 ? { prefer: `wait=${Math.ceil(seconds)}` } : {},
+  });
+  const runView = async (reply: Promise<{ readonly body: JsonValue }>): Promise<RunView> =>
+    (await reply).body as RunView;
+  const callAnswer = async (
+    reply: Promise<{ readonly status: number; readonly body: JsonValue }>,
+  ): Promise<CallAnswer> => {
+    const { status, body } = await reply;
+    if (status === 200) return { kind: "result", result: body as unknown as CallResult };
+    const pending = body as { readonly call_id: string; readonly approval_id: string | null };
+    return { kind: "pending", call_id: pending.call_id, approval_id: pending.approval_id };
+  };
+  const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
+  return {
+    actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
+    openRun: ({ purpose, actions, budget }, wait) => {
+      const body = {
+        purpose,
+        actions: [...actions],
+        ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
+      };
+      return runView(connection.ask("POST", "/v1/runs", { body, ...prefer(wait) }));
+    },
+    joinRun: (runId, wait) => runView(connection.ask("POST", path("runs", runId, "join"), prefer(wait))),
+    run: (runId, wait = 0) => runView(connection.ask("GET", path("runs", runId), prefer(wait))),
+    call: (runId, action, input, wait) =>
+      callAnswer(connection.ask("POST", path("runs", runId, "calls"), { body: { action, input }, ...prefer(wait) })),
+    waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
+    close: () => connection.close(),
+  };
+}

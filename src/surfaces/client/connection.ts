@@ -1,0 +1,119 @@
+import { Agent, type IncomingMessage, request } from "node:http";
+import type { Code } from "../../kernel/codes.ts";
+import { codes } from "../../kernel/codes.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+
+/** One plane of a gateway, reached over its local socket. */
+export interface Connection {
+  ask(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Reply>;
+  /** Server-sent events, one parsed `data` at a time, until the stream ends or the signal aborts. */
+  stream(
+    path: string,
+    options: { readonly headers?: Record<string, string>; readonly signal: AbortSignal },
+  ): AsyncGenerator<JsonValue>;
+  close(): void;
+}
+
+export interface AskOptions {
+  readonly body?: JsonValue;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body: JsonValue;
+}
+
+/** The gateway is not there, or went away before it answered. Nothing is known about what it did. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+const MAX_REPLY_BYTES = 67_108_864;
+
+export function openConnection(socketPath: string): Connection {
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const send = (method: string, path: string, options: AskOptions, signal?: AbortSignal): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const text = options.body === undefined ? null : JSON.stringify(options.body);
+      const headers = {
+        ...options.headers,
+        ...(text === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+      };
+      const call = request({ socketPath, agent, method, path, headers, ...(signal ? { signal } : {}) }, resolve);
+      call.on("error", (error) => reject(new Unreachable(describe(error, socketPath))));
+      if (text === null) call.end();
+      else call.end(text);
+    });
+
+  return {
+    async ask(method, path, options = {}) {
+      const response = await send(method, path, options);
+      const text = await readText(response, socketPath);
+      const body = text === "" ? null : (JSON.parse(text) as JsonValue);
+      const status = response.statusCode ?? 0;
+      if (status >= 400) throw deniedOf(body);
+      return { status, body };
+    },
+    async *stream(path, { headers = {}, signal }) {
+      const response = await send("GET", path, { headers }, signal);
+      if ((response.statusCode ?? 0) >= 400)
+        throw deniedOf(JSON.parse(await readText(response, socketPath)) as JsonValue);
+      let rest = "";
+      response.setEncoding("utf8");
+      try {
+        for await (const chunk of response as AsyncIterable<string>) {
+          const events = (rest + chunk).split("\n\n");
+          rest = events.pop() ?? "";
+          for (const event of events) {
+            const data = event.split("\n").find((line) => line.startsWith("data: "));
+            if (data !== undefined) yield JSON.parse(data.slice(6)) as JsonValue;
+          }
+        }
+      } catch (error) {
+        if (!signal.aborted) throw new Unreachable(describe(error, socketPath));
+      }
+    },
+    close() {
+      agent.destroy();
+    },
+  };
+}
+
+async function readText(response: IncomingMessage, socketPath: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.byteLength;
+      if (length > MAX_REPLY_BYTES) throw new Error("the answer is too large");
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw new Unreachable(describe(error, socketPath));
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A problem document becomes the refusal it stands for; its code is kept even when this client does not know it. */
+function deniedOf(body: JsonValue): Denied {
+  const problem = (typeof body === "object" && body !== null && !Array.isArray(body) ? body : {}) as JsonObject;
+  const code =
+    typeof problem["code"] === "string" && problem["code"] in codes ? (problem["code"] as Code) : "internal_fault";
+  const message =
+    typeof problem["message"] === "string" ? problem["message"] : "The gateway refused without saying why.";
+  const errors = Array.isArray(problem["errors"]) ? problem["errors"] : [];
+  return new Denied(code, message, {
+    retryAllowed: problem["retry_allowed"] === true,
+    errors: errors as never,
+    extra: { correlation_id: problem["correlation_id"] ?? null },
+  });
+}
+
+function describe(error: unknown, socketPath: string): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "ENOENT" || code === "ECONNREFUSED") return `No gateway answers at ${socketPath}. Start it with: gw up`;
+  if (code === "EACCES") return `This user may not open ${socketPath}.`;
+  return `The gateway at ${socketPath} went away before it answered (${error instanceof Error ? error.message : String(error)}).`;
+}

@@ -1,0 +1,159 @@
+import type { AttestationOffer } from "../../audit/attestation.ts";
+import type { Card } from "../../conventions/approval/card.ts";
+import {
+  type DecisionStatement,
+  type LoginStatement,
+  type Narrowing,
+  type RevocationStatement,
+  signStatement,
+} from "../../conventions/approval/decision.ts";
+import { type Clock, isoTime } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { OpenOperator } from "../../vault/operator.ts";
+import { openConnection } from "./connection.ts";
+
+/** An approval as the operator plane shows it. */
+export interface ApprovalView {
+  readonly approval_id: string;
+  readonly state: "pending" | "approved" | "denied" | "expired" | "withdrawn";
+  readonly run_id: string;
+  readonly call_id: string | null;
+  readonly mode: string;
+  readonly action: string | null;
+  readonly expires_in_ms: number;
+  readonly decided_by: string | null;
+  readonly reason: string | null;
+  readonly card_digest: string;
+  readonly card: Card;
+}
+
+/** The status that anybody who can open the socket may read. */
+export async function readStatus(socketPath: string): Promise<JsonObject> {
+  const connection = openConnection(socketPath);
+  try {
+    return (await connection.ask("GET", "/v1/status")).body as JsonObject;
+  } finally {
+    connection.close();
+  }
+}
+
+/** An operator at work. Every signature is made here, in the operator's own process. */
+export interface OperatorClient {
+  status(): Promise<JsonObject>;
+  unlock(): Promise<JsonObject>;
+  lock(reason: string): Promise<JsonObject>;
+  reload(): Promise<JsonObject>;
+  approvals(): Promise<readonly ApprovalView[]>;
+  approval(approvalId: string): Promise<ApprovalView>;
+  decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
+  extend(approvalId: string, seconds: number): Promise<ApprovalView>;
+  watch(signal: AbortSignal): AsyncGenerator<ApprovalView>;
+  sessions(): Promise<readonly JsonObject[]>;
+  revoke(sessionId: string, reason: string | null): Promise<void>;
+  offerAttestation(): Promise<AttestationOffer>;
+  attest(statement: Buffer): Promise<JsonObject>;
+  close(): void;
+}
+
+export interface Decision {
+  readonly decision: "approve" | "deny";
+  readonly reason: string | null;
+  readonly narrow: Narrowing | null;
+}
+
+export async function connectOperator(
+  socketPath: string,
+  operator: OpenOperator,
+  clock: Pick<Clock, "wallMs">,
+): Promise<OperatorClient> {
+  const connection = openConnection(socketPath);
+  const who = { operator: operator.name, operator_key_id: operator.keyId } as const;
+  const token = await login().catch((error: unknown) => {
+    connection.close();
+    throw error;
+  });
+  const headers = { authorization: `Bearer ${token}` };
+  const get = async (path: string): Promise<JsonValue> => (await connection.ask("GET", path, { headers })).body;
+  const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
+    (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
+  const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
+
+  async function login(): Promise<string> {
+    const { body } = await connection.ask("POST", "/v1/login/challenge");
+    const { challenge, vault_id } = body as { readonly challenge: string; readonly vault_id: string };
+    if (vault_id !== operator.vaultId) {
+      throw new Denied(
+        "vault_foreign",
+        "The gateway at this socket works with another vault than the one in this home.",
+      );
+    }
+    const statement: LoginStatement = { format: "gw.login/v1", vault_id, challenge, ...who };
+    const signed = signStatement(statement, operator.approver);
+    const reply = await connection.ask("POST", "/v1/login", { body: signed as unknown as JsonValue });
+    return (reply.body as { readonly token: string }).token;
+  }
+
+  return {
+    status: async () => (await get("/v1/status")) as JsonObject,
+    unlock: async () => {
+      const service_key = operator.serviceKey.use((bytes) => bytes.toString("base64"));
+      return (await post("/v1/unlock", { service_key })) as JsonObject;
+    },
+    lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
+    reload: async () => (await post("/v1/reload")) as JsonObject,
+    approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
+    approval: async (id) => (await get(approvalPath(id))) as unknown as ApprovalView,
+    async decide(approval, { decision, reason, narrow }) {
+      const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
+      const statement: DecisionStatement = {
+        format: "gw.decision/v1",
+        vault_id: operator.vaultId,
+        approval_id: approval.approval_id,
+        card_digest: approval.card_digest,
+        decision,
+        reason,
+        narrow,
+        ...who,
+        decided_at: isoTime(clock.wallMs()),
+        log_head: { frame: String(log.frame), link: log.link },
+      };
+      const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
+      return (await post(`${approvalPath(approval.approval_id)}/decision`, signed)) as unknown as ApprovalView;
+    },
+    extend: async (id, seconds) => (await post(`${approvalPath(id)}/extend`, { seconds })) as unknown as ApprovalView,
+    async *watch(signal) {
+      for await (const event of connection.stream("/v1/events", { headers, signal }))
+        yield event as unknown as ApprovalView;
+    },
+    sessions: async () => (await get("/v1/sessions")) as unknown as readonly JsonObject[],
+    async revoke(sessionId, reason) {
+      const statement: RevocationStatement = {
+        format: "gw.revocation/v1",
+        vault_id: operator.vaultId,
+        session_id: sessionId,
+        reason,
+        ...who,
+        decided_at: isoTime(clock.wallMs()),
+      };
+      const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
+      await post(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
+    },
+    async offerAttestation() {
+      const offer = (await post("/v1/log/attestation/offer")) as Record<string, never>;
+      return {
+        logId: Buffer.from(offer["log_id"] ?? "", "hex"),
+        openFrame: offer["open_frame"] ?? 0,
+        openLink: Buffer.from(offer["open_link"] ?? "", "hex"),
+        headFrame: offer["head_frame"] ?? 0,
+        headLink: Buffer.from(offer["head_link"] ?? "", "hex"),
+        beforeFrame: offer["before_frame"] ?? 0,
+        beforeLink: Buffer.from(offer["before_link"] ?? "", "hex"),
+        unclean: offer["unclean"] ?? false,
+      };
+    },
+    attest: async (statement) =>
+      (await post("/v1/log/attestation", { statement: statement.toString("base64") })) as JsonObject,
+    close: () => connection.close(),
+  };
+}
