@@ -1,0 +1,538 @@
+import assert from "node:assert/strict";
+import { chmodSync, readFileSync, renameSync, rmSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { signCheckpoint } from "../src/audit/checkpoint/checkpoint.ts";
+import type { VerifyReport } from "../src/audit/verify/report.ts";
+import { verifyLog } from "../src/audit/verify/verify.ts";
+import {
+  assemble,
+  attest,
+  copyFolder,
+  type Dissected,
+  dissect,
+  finishedEvent,
+  freshFolder,
+  intentEvent,
+  type Keys,
+  makeKeys,
+  openTestLog,
+  rechain,
+  removeFolders,
+  segmentFiles,
+} from "./audit-kit.ts";
+
+/**
+ * Attacks on a finished log. "Raw" ones only move bytes; "re-chained" ones also recompute every number and link, which
+ * needs no key: only the seals, the attestations and witnesses outside the folder stand against those.
+ */
+const keys: Keys = makeKeys();
+const OPEN = 1;
+const DATA = 2;
+const SEAL = 3;
+const ATTEST = 4;
+let small: string;
+let large: string;
+let twin: string;
+
+before(async () => {
+  small = await writeSmall("small");
+  large = await writeLarge("large");
+  twin = await writeLarge("twin");
+});
+after(removeFolders);
+
+async function writeSmall(seed: string): Promise<string> {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys, seed });
+  await log.append([intentEvent(1)]);
+  await attest(log, keys);
+  await log.append([finishedEvent(1)]);
+  await log.close();
+  return folder;
+}
+
+/** Three processes, one rotation: segments 1 and 2 of the first, 3 ends unclean with a torn frame, 4 declares it. */
+async function writeLarge(seed: string): Promise<string> {
+  const folder = freshFolder();
+  let log = await openTestLog(folder, { keys, seed: `${seed}-1` });
+  await attest(log, keys);
+  for (let id = 0; id < 6; id++) await log.append([intentEvent(id), finishedEvent(id)]);
+  await log.seal();
+  await log.append([intentEvent("mid")]);
+  await log.rotate();
+  for (let id = 6; id < 10; id++) await log.append([intentEvent(id)]);
+  await log.close();
+  log = await openTestLog(folder, { keys, seed: `${seed}-2` });
+  await attest(log, keys);
+  for (let id = 10; id < 14; id++) await log.append([intentEvent(id)]);
+  await killed(folder, log);
+  truncateSync(pathOf(folder, 3), contentEnd(folder, 3) - 5);
+  log = await openTestLog(folder, { keys, seed: `${seed}-3` });
+  await attest(log, keys);
+  await log.append([finishedEvent(13)]);
+  await log.close();
+  return folder;
+}
+
+/** The state that SIGKILL leaves: the files as they are, and the lock gone with the process. */
+async function killed(folder: string, log: Awaited<ReturnType<typeof openTestLog>>): Promise<void> {
+  const state = copyFolder(folder);
+  await log.close();
+  rmSync(folder, { recursive: true });
+  renameSync(state, folder);
+}
+
+function pathOf(folder: string, segment: number): string {
+  return join(folder, `${String(segment).padStart(10, "0")}.gwlog`);
+}
+
+function contentEnd(folder: string, segment: number): number {
+  const bytes = readFileSync(pathOf(folder, segment));
+  let end = bytes.length;
+  while (bytes[end - 1] === 0) end--;
+  return end;
+}
+
+function edit(folder: string, segment: number, change: (parts: Dissected) => void): void {
+  const parts = dissect(pathOf(folder, segment));
+  change(parts);
+  assemble(pathOf(folder, segment), parts);
+}
+
+function verify(folder: string, extra: object = {}): Promise<VerifyReport> {
+  return verifyLog({ folder, operators: [keys.operator], ...extra });
+}
+
+async function assertFound(folder: string, ...codes: string[]): Promise<VerifyReport> {
+  const report = await verify(folder);
+  assert.equal(report.exit, 1, `exit ${report.exit} ${report.trouble}`);
+  assert.ok(codes.includes(report.firstBreach?.code ?? ""), `found ${report.firstBreach?.code}, expected ${codes}`);
+  return report;
+}
+
+test("a log that nobody touched is intact, and its unclean end is said", async () => {
+  for (const folder of [small, large, twin]) {
+    const report = await verify(folder);
+    assert.equal(report.exit, 0, JSON.stringify(report.firstBreach));
+  }
+  const report = await verify(large);
+  assert.equal(report.segments, 4);
+  assert.deepEqual(
+    report.eras.map(({ reason, attestedBy }) => [reason, ...attestedBy]),
+    [
+      ["genesis", "ada"],
+      ["boot", "ada"],
+      ["crash", "ada"],
+    ],
+  );
+  const [end] = report.uncleanEnds;
+  assert.equal(report.uncleanEnds.length, 1);
+  assert.equal(end?.segment, 3);
+  assert.equal(end?.acknowledgedBy, "ada");
+  assert.ok((end?.tornBytes ?? 0) > 0);
+});
+
+test("any bit flip is found: every byte of a small log", async () => {
+  const path = pathOf(small, 1);
+  const original = readFileSync(path);
+  const folder = copyFolder(small);
+  // Looking for a live writer is not what this is about, and takes longer than the rest.
+  rmSync(join(folder, "writer.lock"));
+  const target = pathOf(folder, 1);
+  const missed: number[] = [];
+  for (let at = 0; at < original.length; at++) {
+    const bytes = Buffer.from(original);
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+    writeFileSync(target, bytes);
+    if ((await verify(folder)).exit !== 1) missed.push(at);
+  }
+  assert.deepEqual(missed, []);
+});
+
+test("any bit flip is found: sampled bits of a larger log with four segments", async () => {
+  const missed: string[] = [];
+  const folder = copyFolder(large);
+  for (const segment of [1, 2, 3, 4]) {
+    const path = pathOf(folder, segment);
+    const original = readFileSync(path);
+    const end = contentEnd(large, segment);
+    for (let step = 0; step < 150; step++) {
+      const at = Math.floor(((step + 0.5) * end) / 150);
+      const bytes = Buffer.from(original);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << (step % 8));
+      writeFileSync(path, bytes);
+      if ((await verify(folder)).exit !== 1) missed.push(`${segment}:${at}`);
+    }
+    writeFileSync(path, original);
+  }
+  assert.deepEqual(missed, []);
+});
+
+test("a bit flip names the frame that was changed", async () => {
+  const folder = copyFolder(large);
+  edit(folder, 1, ({ pieces }) => {
+    const piece = pieces[4];
+    assert.ok(piece);
+    piece.body[3] = (piece.body[3] ?? 0) ^ 1;
+  });
+  const report = await assertFound(folder, "frame_link");
+  assert.equal(report.firstBreach?.frame, 4);
+  assert.equal(report.firstBreach?.segment, 1);
+});
+
+const frameAttacks: Readonly<Record<string, (parts: Dissected) => void>> = {
+  "a dropped record": ({ pieces }) => void pieces.splice(indexOf(pieces, DATA, 1), 1),
+  "a dropped seal": ({ pieces }) => void pieces.splice(indexOf(pieces, SEAL, 1), 1),
+  "a dropped attestation": ({ pieces }) => void pieces.splice(indexOf(pieces, ATTEST, 0), 1),
+  "two records swapped": ({ pieces }) => swap(pieces, indexOf(pieces, DATA, 0), indexOf(pieces, DATA, 1)),
+  "a record swapped with a seal": ({ pieces }) => swap(pieces, indexOf(pieces, DATA, 5), indexOf(pieces, DATA, 5) + 1),
+  "a record duplicated": ({ pieces }) => {
+    const at = indexOf(pieces, DATA, 1);
+    const piece = pieces[at];
+    assert.ok(piece);
+    pieces.splice(at, 0, { ...piece });
+  },
+  "a seal duplicated": ({ pieces }) => {
+    const at = indexOf(pieces, SEAL, 1);
+    const piece = pieces[at];
+    assert.ok(piece);
+    pieces.splice(at, 0, { ...piece });
+  },
+  "a record's body replaced": ({ pieces }) => void pieces[indexOf(pieces, DATA, 2)]?.body.fill(7),
+  "seals stripped": (parts) => {
+    parts.pieces = parts.pieces.filter(({ type }) => type !== SEAL);
+  },
+  "all but the first seal stripped": (parts) => {
+    let seen = 0;
+    parts.pieces = parts.pieces.filter(({ type }) => type !== SEAL || seen++ === 0);
+  },
+  "a seal dated anew": ({ pieces }) => void pieces[indexOf(pieces, SEAL, 1)]?.body.writeUInt32LE(1_600_000_000, 8),
+  "an attestation under another name": ({ pieces }) => {
+    const body = pieces[indexOf(pieces, ATTEST, 0)]?.body;
+    body?.write("eve", body.length - 64 - 3);
+  },
+  "another vault state in the OPEN frame": ({ pieces }) =>
+    void pieces[indexOf(pieces, OPEN, 0)]?.body.writeUInt8(9, 36),
+  "another recipient in the OPEN frame": ({ pieces }) => void pieces[indexOf(pieces, OPEN, 0)]?.body.fill(1, 196),
+};
+
+for (const [name, change] of Object.entries(frameAttacks)) {
+  test(`raw: ${name} is found`, async () => {
+    const folder = copyFolder(large);
+    edit(folder, 1, change);
+    await assertFound(folder, "frame_link", "frame_number");
+  });
+  test(`re-chained: ${name} is found`, async () => {
+    const folder = copyFolder(large);
+    edit(folder, 1, change);
+    rechain(folder);
+    await assertFound(
+      folder,
+      "seal_signature",
+      "seal_count",
+      "seal_missing",
+      "frame_misplaced",
+      "attest_malformed",
+      "attest_mismatch",
+    );
+  });
+}
+
+test("re-chained: seals stripped from the last segment leave records before the first seal, which is found", async () => {
+  const folder = copyFolder(large);
+  edit(folder, 4, (parts) => {
+    parts.pieces = parts.pieces.filter(({ type }) => type !== SEAL);
+  });
+  rechain(folder);
+  await assertFound(folder, "seal_missing");
+});
+
+test("a splice of two logs is found, raw and re-chained", async () => {
+  const raw = copyFolder(large);
+  writeFileSync(pathOf(raw, 3), readFileSync(pathOf(twin, 3)));
+  await assertFound(raw, "segment_not_continued");
+  const rechained = copyFolder(large);
+  writeFileSync(pathOf(rechained, 3), readFileSync(pathOf(twin, 3)));
+  rechain(rechained);
+  await assertFound(rechained, "open_other_log");
+});
+
+test("frames of another log spliced into a segment are found, raw and re-chained", async () => {
+  const foreign = dissect(pathOf(twin, 1)).pieces.filter(({ type }) => type === DATA);
+  for (const fix of [false, true]) {
+    const folder = copyFolder(large);
+    edit(folder, 1, ({ pieces }) => void pieces.splice(indexOf(pieces, DATA, 2), 1, ...foreign.slice(2, 3)));
+    if (fix) rechain(folder);
+    await assertFound(folder, "frame_link", "seal_signature");
+  }
+});
+
+test("a removed segment is found", async () => {
+  for (const segment of [1, 2, 3]) {
+    const folder = copyFolder(large);
+    unlinkSync(pathOf(folder, segment));
+    const report = await assertFound(folder, "segment_missing");
+    assert.equal(report.firstBreach?.segment, segment);
+  }
+});
+
+test("re-chained: a removed segment, its successors renamed, is found", async () => {
+  const folder = copyFolder(large);
+  renameSync(pathOf(folder, 3), pathOf(folder, 2));
+  renameSync(pathOf(folder, 4), pathOf(folder, 3));
+  rechain(folder);
+  await assertFound(folder, "open_other_number");
+});
+
+test("swapped segments are found, raw and re-chained", async () => {
+  for (const fix of [false, true]) {
+    const folder = copyFolder(large);
+    renameSync(pathOf(folder, 2), join(folder, "aside"));
+    renameSync(pathOf(folder, 3), pathOf(folder, 2));
+    renameSync(join(folder, "aside"), pathOf(folder, 3));
+    if (fix) rechain(folder);
+    await assertFound(folder, "segment_not_continued", "open_other_number");
+  }
+});
+
+test("a planted segment is found, raw and re-chained", async () => {
+  for (const fix of [false, true]) {
+    const folder = copyFolder(large);
+    writeFileSync(pathOf(folder, 5), readFileSync(pathOf(twin, 4)));
+    if (fix) rechain(folder);
+    await assertFound(folder, "segment_not_continued", "open_other_log");
+  }
+});
+
+test("a whole process's part, forged by someone without a pinned key, is found for want of an attestation", async () => {
+  const folder = copyFolder(large);
+  const mallory = makeKeys();
+  const log = await openTestLog(folder, { keys: mallory });
+  await log.append([intentEvent("forged")]);
+  await attest(log, mallory, "ada");
+  await log.close();
+  const report = await assertFound(folder, "unattested");
+  assert.ok(report.notices.some(({ code }) => code === "attester_not_pinned"));
+  // Without a pin the forged name passes: the report must not be read as more than it says.
+  assert.equal((await verifyLog({ folder })).exit, 0);
+});
+
+test("a segment that nobody attested is not intact unless that is allowed", async () => {
+  const folder = copyFolder(large);
+  const log = await openTestLog(folder, { keys });
+  await log.append([intentEvent("x")]);
+  await log.close();
+  await assertFound(folder, "unattested");
+  const allowed = await verify(folder, { allowUnattested: true });
+  assert.equal(allowed.exit, 0);
+  assert.ok(allowed.notices.some(({ code }) => code === "unattested"));
+});
+
+test("a cut at a seal or between frames of the last segment is shown as an unclean end", async () => {
+  const { pieces } = dissect(pathOf(large, 4));
+  for (let keep = 5; keep < pieces.length; keep++) {
+    const folder = copyFolder(large);
+    edit(folder, 4, (parts) => void parts.pieces.splice(keep));
+    const report = await verify(folder);
+    assert.equal(report.exit, 0, `${keep} ${report.firstBreach?.code}`);
+    assert.ok(report.notices.some(({ code }) => code === "unclean_end"));
+  }
+});
+
+test("a cut between frames or at a seal of an earlier segment is found, raw and re-chained", async () => {
+  for (const fix of [false, true]) {
+    for (const segment of [1, 2, 3]) {
+      const count = dissect(pathOf(large, segment)).pieces.length;
+      for (let keep = 1; keep < count; keep++) {
+        const folder = copyFolder(large);
+        edit(folder, segment, (parts) => {
+          parts.pieces.splice(keep);
+          parts.rest = Buffer.alloc(0);
+        });
+        if (fix) rechain(folder);
+        assert.equal((await verify(folder)).exit, 1, `segment ${segment} cut to ${keep}`);
+      }
+    }
+  }
+});
+
+test("a cut in the middle of a frame is found", async () => {
+  const folder = copyFolder(large);
+  truncateSync(pathOf(folder, 4), contentEnd(folder, 4) - 1);
+  await assertFound(folder, "tail_undeclared");
+  truncateSync(pathOf(folder, 4), 100);
+  await assertFound(folder, "frame_impossible");
+});
+
+test("a rollback to an old copy is not found by the folder alone, and is found by each kind of witness", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  await attest(log, keys);
+  await log.append([intentEvent(1)]);
+  const old = copyFolder(folder);
+  await log.append([finishedEvent(1)]);
+  await log.close();
+  const later = await verify(folder);
+  assert.equal(later.exit, 0);
+  assert.ok(later.sealed && later.head);
+
+  assert.equal((await verify(old)).exit, 0, "nothing in the folder itself can tell");
+
+  const checkpoint = checkpointOf(later);
+  assert.equal((await verify(folder, { checkpoint })).exit, 0);
+  assert.equal((await verify(old, { checkpoint })).firstBreach?.code, "checkpoint_behind");
+  const heads = [{ frame: later.head.frame, link: later.head.link }];
+  assert.equal((await verify(folder, { heads })).exit, 0);
+  assert.equal((await verify(old, { heads })).firstBreach?.code, "head_behind");
+});
+
+test("a rollback past an attestation leaves a log that no pinned operator attested", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  await log.append([intentEvent(1)]);
+  await log.seal();
+  const old = copyFolder(folder);
+  await attest(log, keys);
+  await log.close();
+  assert.equal((await verify(folder)).exit, 0);
+  assert.equal((await verify(old)).firstBreach?.code, "unattested");
+});
+
+test("a log rewritten from the start is found by a checkpoint and by a remembered head", async () => {
+  const original = await verify(large);
+  assert.ok(original.sealed);
+  const checkpoint = checkpointOf(original);
+  assert.equal((await verify(twin)).exit, 0);
+  assert.equal((await verify(twin, { checkpoint })).exit, 1);
+  const heads = [{ frame: 3, link: original.head?.link ?? "" }];
+  assert.equal((await verify(twin, { heads })).firstBreach?.code, "head_mismatch");
+});
+
+test("a checkpoint of a stranger, of another log or of a changed text is refused", async () => {
+  const report = await verify(large);
+  const stranger = makeKeys();
+  const mine = checkpointOf(report);
+  assert.equal(
+    (await verify(large, { checkpoint: checkpointOf(report, stranger) })).firstBreach?.code,
+    "checkpoint_signature",
+  );
+  assert.equal((await verify(small, { checkpoint: mine })).firstBreach?.code, "checkpoint_other_log");
+  assert.equal((await verify(large, { checkpoint: "nonsense" })).firstBreach?.code, "checkpoint_malformed");
+  const changed = mine.replace(/\n(\d+)\n/, (_, size: string) => `\n${Number(size) - 1}\n`);
+  assert.equal((await verify(large, { checkpoint: changed })).exit, 1);
+});
+
+test("kill, truncate, start again: only a witness finds what is gone, and the unclean end is said", async () => {
+  const folder = freshFolder();
+  let log = await openTestLog(folder, { keys, seed: "a" });
+  await attest(log, keys);
+  const sealed = await log.seal();
+  await log.append([intentEvent(1)]);
+  await log.append([finishedEvent(1)]);
+  const seen = log.head();
+  await killed(folder, log);
+  edit(folder, 1, (parts) => {
+    parts.pieces.splice(sealed.frame + 1);
+    parts.rest = Buffer.alloc(0);
+  });
+  log = await openTestLog(folder, { keys, seed: "b" });
+  assert.equal(log.opened.reason, "crash");
+  await attest(log, keys);
+  await log.close();
+  const report = await verify(folder);
+  assert.equal(report.exit, 0, report.firstBreach?.code);
+  assert.equal(report.uncleanEnds[0]?.lastFrame, sealed.frame);
+  assert.equal(report.uncleanEnds[0]?.acknowledgedBy, "ada");
+  assert.equal((await verify(folder, { heads: [seen] })).exit, 1);
+});
+
+test("a changed frame is not laundered by the next start: the writer refuses to go on", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  for (let id = 0; id < 4; id++) await log.append([intentEvent(id)]);
+  await killed(folder, log);
+  edit(folder, 1, ({ pieces }) => void pieces[3]?.body.fill(1));
+  await assert.rejects(openTestLog(folder, { keys }), { code: "log_damaged" });
+  await assertFound(folder, "frame_link");
+});
+
+test("garbage after the end is found", async () => {
+  for (const garbage of [Buffer.from("x"), Buffer.alloc(300, 0xff), Buffer.alloc(5_000_000, 7)]) {
+    const folder = copyFolder(large);
+    const path = pathOf(folder, 4);
+    writeFileSync(path, Buffer.concat([readFileSync(path), garbage]));
+    await assertFound(folder, "tail_after_stop", "tail_too_long", "frame_impossible");
+  }
+});
+
+test("garbage after a segment in the middle is found", async () => {
+  const folder = copyFolder(large);
+  const path = pathOf(folder, 1);
+  writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.from("x")]));
+  await assertFound(folder, "frame_impossible");
+});
+
+test("a segment of zeros, of one byte and of none is found", async () => {
+  for (const bytes of [Buffer.alloc(4096), Buffer.from("G"), Buffer.alloc(0)]) {
+    for (const segment of [1, 2, 4]) {
+      const folder = copyFolder(large);
+      writeFileSync(pathOf(folder, segment), bytes);
+      // The third segment ends torn, and with the fourth gone nothing declares that: its break is found first.
+      const report = await assertFound(folder, segment === 4 ? "frame_impossible" : "segment_unknown");
+      assert.equal(report.firstBreach?.segment, segment === 4 ? 3 : segment);
+    }
+  }
+});
+
+test("a segment that holds only its header is found", async () => {
+  const folder = copyFolder(large);
+  truncateSync(pathOf(folder, 4), 40);
+  await assertFound(folder, "segment_empty");
+});
+
+test("huge length fields are found without reading that much", async () => {
+  for (const length of [0xffff_ffff, 4_194_305, 4_194_304, 0x7fff_ffff]) {
+    const folder = copyFolder(large);
+    const path = pathOf(folder, 1);
+    const bytes = readFileSync(path);
+    bytes.writeUInt32LE(length, 40);
+    writeFileSync(path, bytes);
+    await assertFound(folder, "frame_impossible");
+  }
+});
+
+test("a folder without a log, a missing folder and a file that may not be read are exit 2", async () => {
+  assert.equal((await verify(freshFolder())).exit, 2);
+  assert.equal((await verify(join(freshFolder(), "none"))).exit, 2);
+  if (process.getuid?.() === 0) return;
+  const folder = copyFolder(large);
+  chmodSync(pathOf(folder, 2), 0);
+  const report = await verify(folder);
+  assert.equal(report.exit, 2);
+  assert.equal(report.verdict, "unreadable");
+});
+
+function checkpointOf(report: VerifyReport, signer: Keys = keys): string {
+  assert.ok(report.sealed && report.logId);
+  const { frame, link, timeSeconds, seals } = report.sealed;
+  const root = Buffer.from(report.root, "hex");
+  return signCheckpoint({ logId: report.logId, seals, root, frame, link, timeSeconds }, signer.approver);
+}
+
+function indexOf(pieces: Dissected["pieces"], type: number, nth: number): number {
+  const found = pieces.flatMap((piece, index) => (piece.type === type ? [index] : []))[nth];
+  assert.ok(found !== undefined, `there is no ${nth}th frame of type ${type}`);
+  return found;
+}
+
+function swap(pieces: Dissected["pieces"], a: number, b: number): void {
+  const [first, second] = [pieces[a], pieces[b]];
+  assert.ok(first && second);
+  pieces[a] = second;
+  pieces[b] = first;
+}
+
+test("the attacks ran on logs whose segments this test can take apart", () => {
+  assert.equal(segmentFiles(large).length, 4);
+});
