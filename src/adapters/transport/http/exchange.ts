@@ -1,4 +1,5 @@
-import type { Dispatcher } from "undici";
+import type { Socket } from "node:net";
+import { type Dispatcher, errors } from "undici";
 import type { Silent } from "../../../conventions/outcome/observation.ts";
 import type { Connection } from "./connection.ts";
 import { type ParsedFields, type ResponseHead, readResponseHead } from "./response-headers.ts";
@@ -20,7 +21,7 @@ export interface ExchangeRequest {
 
 export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
   return new Promise((resolve) => {
-    const reader = new AnswerReader(request, stop, resolve);
+    const reader = new AnswerReader(request, connection.socket, stop, resolve);
     const { method, path, headers, body } = request;
     // `idempotent: false` and one client per socket: undici has neither reason nor means to send anything twice.
     connection.client.dispatch({ method, path, headers, body, idempotent: false, blocking: true }, reader);
@@ -33,6 +34,7 @@ const INFORMATIONAL_RESPONSES = 8;
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #method: string;
   readonly #responseBytes: number;
+  readonly #socket: Socket;
   readonly #stop: Stop;
   readonly #resolve: (exchanged: Exchanged) => void;
   #controller: Dispatcher.DispatchController | null = null;
@@ -43,7 +45,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor(request: ExchangeRequest, stop: Stop, resolve: (exchanged: Exchanged) => void) {
+  constructor(request: ExchangeRequest, socket: Socket, stop: Stop, resolve: (exchanged: Exchanged) => void) {
+    this.#socket = socket;
     this.#method = request.method;
     this.#responseBytes = request.responseBytes;
     this.#stop = stop;
@@ -92,7 +95,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: NodeJS.ErrnoException): void {
     if (this.#controller === null) this.#settle({ kind: "not_written", cause: null });
-    else this.#settle({ kind: "silent", ...silenceOf(error) });
+    else this.#settle({ kind: "silent", ...silenceOf(error, this.#socket.readableEnded) });
   }
 
   #hasBody(status: number): boolean {
@@ -136,16 +139,20 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Codes and our own words only: the message of a parser error can quote the peer. */
-function silenceOf(error: NodeJS.ErrnoException): { readonly reason: Silent["reason"]; readonly detail: string } {
-  const code = error.code ?? "unnamed";
-  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "response_too_large", detail: "header_section" };
-  if (code === "HPE_INVALID_EOF_STATE" || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH") {
-    return { reason: "connection_lost", detail: "response_not_finished" };
+/** Codes and our own words only: the message of a parser error can quote the peer. `ended`: the peer said it is done. */
+function silenceOf(
+  error: NodeJS.ErrnoException,
+  ended: boolean,
+): { readonly reason: Silent["reason"]; readonly detail: string } {
+  if (error instanceof errors.HeadersOverflowError) return { reason: "response_too_large", detail: "header_section" };
+  if (error instanceof errors.HTTPParserError || error instanceof errors.ResponseContentLengthMismatchError) {
+    // The parser has one complaint for a message that is wrong and for one that was cut off.
+    if (ended) return { reason: "connection_lost", detail: "response_not_finished" };
+    return { reason: "response_malformed", detail: "not_http" };
   }
-  if (code.startsWith("HPE_")) return { reason: "response_malformed", detail: code };
+  // undici's words, not the peer's: an answer to nothing, a 100 or a 101 that nobody asked for.
   if (error.message === "bad response" || error.message === "bad upgrade") {
     return { reason: "response_malformed", detail: "response_not_expected" };
   }
-  return { reason: "connection_lost", detail: code };
+  return { reason: "connection_lost", detail: error.code ?? "unnamed" };
 }

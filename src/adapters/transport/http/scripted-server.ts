@@ -49,7 +49,8 @@ export async function startScriptedServer(script: Script): Promise<ScriptedServe
         const request = { head, body: pending.subarray(end + 4, end + 4 + length), connection };
         pending = pending.subarray(end + 4 + length);
         headSeen = false;
-        script.onRequest?.(socket, request, requests.push(request) - 1);
+        const index = requests.push(request) - 1;
+        script.onRequest?.(socket, request, index);
       }
     });
   };
