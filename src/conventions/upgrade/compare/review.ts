@@ -191,11 +191,6 @@ function describeAdded(
   const notes: string[] = [];
   if (found.near.length > 0)
     notes.push(`It stands beside what these actions use: ${found.near.join(", ")}. Probe it with their credential.`);
-  if (found.credential?.kind === "accepted" || found.credential?.kind === "open") {
-    notes.push(
-      "Leaving it out of the pack hides it from the agent and is not a control. If the provider cannot narrow it, make a narrower integration identity before upgrading.",
-    );
-  }
   if (operation.roles.length > 0) notes.push(`The text asks for: ${operation.roles.join("; ")}.`);
   const text = operation.summary || operation.description;
   return {

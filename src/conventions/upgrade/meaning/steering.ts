@@ -89,9 +89,10 @@ export function isPaging(name: string): boolean {
 /** `id` says nothing alone; the thing it stands in says of what. `siteId`, `site_id` and `id` of a site are one name. */
 export function qualifiedName(name: string, holder: string): string {
   const words = splitWords(name);
-  if (words.length === 1 && IDENTIFIER_ENDS.has(words[0] ?? "")) {
+  const only = words.length === 1 ? (words[0] ?? "") : "";
+  if (IDENTIFIER_ENDS.has(only) || URL_WORDS.has(only) || TOKEN_WORDS.has(only)) {
     const owner = splitWords(holder).map(singular).at(-1);
-    return owner === undefined ? (words[0] ?? "") : `${owner}_${words[0]}`;
+    return owner === undefined ? only : `${owner}_${only}`;
   }
   return words.map((word, index) => (index === words.length - 1 ? singular(word) : word)).join("_");
 }
