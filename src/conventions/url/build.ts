@@ -39,8 +39,9 @@ export function buildUrl(parts: UrlParts): BuiltUrl {
       `the URL would have ${url.length} characters; the limit is ${defaults.urlCharacters}`,
     );
   }
-  refuseAltered(url, parts);
-  return { url, origin: parts.origin, path, query };
+  const built = { url, origin: parts.origin, path, query };
+  refuseAltered(built, parts.template);
+  return built;
 }
 
 function buildPath(template: PathTemplate, values: ReadonlyMap<string, PathArgument>): string {
@@ -63,15 +64,15 @@ function encodeSegment(name: string, argument: PathArgument | undefined): string
 }
 
 /** The last look, with the parser that the transport uses: nothing was normalised, moved or added. */
-function refuseAltered(text: string, parts: UrlParts): void {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const slashes = parts.template.segments.length + (parts.template.trailingSlash ? 1 : 0);
+function refuseAltered(built: BuiltUrl, template: PathTemplate): void {
+  const url = URL.parse(built.url);
   if (
     url === null ||
-    url.href !== text ||
-    url.origin !== parts.origin ||
-    url.hash !== "" ||
-    countSlashes(url.pathname) !== slashes
+    url.href !== built.url ||
+    url.origin !== built.origin ||
+    url.pathname !== built.path ||
+    url.search !== (built.query === "" ? "" : `?${built.query}`) ||
+    countSlashes(url.pathname) !== template.segments.length + (template.trailingSlash ? 1 : 0)
   ) {
     throw new Denied("url_altered", "the finished URL does not parse back to what the action describes");
   }

@@ -6,6 +6,8 @@ export type PercentRule = "refuse" | "literal";
 const UNRESERVED = /^[A-Za-z0-9\-._~]*$/;
 const ESCAPE = /%[0-9A-Fa-f]{2}/;
 const LEFT_OVER = /[!'()*]/g;
+const FORM_PLAIN = /^[A-Za-z0-9\-._*]*$/;
+const FORM_LEFT_OVER = /%20|[!'()~]/g;
 
 /** RFC 3986 component encoding: everything but the unreserved characters becomes escapes of its UTF-8 bytes, once. */
 export function encodeComponent(text: string): string {
@@ -16,7 +18,9 @@ export function encodeComponent(text: string): string {
 
 /** The form convention: a space is `+`, a plus is `%2B`, as URLSearchParams writes it. */
 export function encodeFormComponent(text: string): string {
-  return encodeComponent(text).replaceAll("%20", "+").replaceAll("~", "%7E").replaceAll("%2A", "*");
+  if (FORM_PLAIN.test(text)) return text;
+  if (!text.isWellFormed()) throw new Denied("text_malformed", "text with a lone surrogate has no UTF-8 form");
+  return encodeURIComponent(text).replace(FORM_LEFT_OVER, (found) => (found === "%20" ? "+" : escapeAscii(found)));
 }
 
 /** Arguments are unencoded text. An escape in them is either a mistake or an attempt to be decoded twice. */
