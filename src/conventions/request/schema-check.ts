@@ -56,8 +56,7 @@ function visit(schema: unknown, path: string, depth: number, faults: SchemaFault
 
   const types = readTypes(schema["type"]);
   if (types === undefined) add("type", `is not one of ${[...TYPES].join(", ")}, or a list of them`);
-  const says = types !== undefined && types.length > 0;
-  if (!says && !["enum", "const", "anyOf"].some((name) => schema[name] !== undefined)) {
+  if (types?.length === 0 && !["enum", "const", "anyOf"].some((name) => schema[name] !== undefined)) {
     add("", "says nothing about the value: give it type, enum, const or anyOf");
   }
   for (const [name, of] of Object.entries(SPEAKS_OF)) {

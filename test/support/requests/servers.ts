@@ -102,11 +102,12 @@ export async function sendRaw(port: number, pieces: readonly (string | Buffer)[]
   const socket = connect({ port, host: "127.0.0.1" });
   // A server may end the connection while we still write; what it said before that is what counts.
   socket.on("error", () => {});
+  const isHead = pieces[0]?.toString("latin1").startsWith("HEAD ") ?? false;
   let received = Buffer.alloc(0);
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.on("data", (chunk) => {
     received = Buffer.concat([received, chunk]);
-    if (isWhole(received)) resolve();
+    if (isWhole(received, isHead)) resolve();
   });
   socket.on("close", () => resolve());
   for (const piece of pieces) socket.write(piece);
@@ -133,9 +134,9 @@ export async function sendEndless(port: number, head: string, filler: string): P
   await closed;
 }
 
-function isWhole(bytes: Buffer): boolean {
+function isWhole(bytes: Buffer, isHead: boolean): boolean {
   const end = bytes.indexOf("\r\n\r\n");
-  if (end < 0) return false;
+  if (end < 0 || isHead) return end >= 0;
   const { headers } = parseReply(bytes);
   return bytes.length >= end + 4 + Number(headers.get("content-length") ?? 0);
 }
