@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { Code } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { addCredential, type NewCredential } from "../credential.ts";
 import { createVault, type OpenOperator, type VaultPorts } from "../operator.ts";
+import { filePage } from "../shape.ts";
 import type { Vault } from "../vault.ts";
 
 /** What the tests of this room stand on: real keys and real derivation, made once a file because Argon2id is slow. */
@@ -60,4 +62,21 @@ function deniedWith(error: unknown, code: Code): boolean {
   assert.ok(error instanceof Denied, String(error));
   assert.equal(error.code, code);
   return true;
+}
+
+/** A page of ours with one thing changed, written as gw would write it: form alone must not give the change away. */
+export function edited(page: string, change: (value: Editable) => void): string {
+  const value = JSON.parse(page) as Editable;
+  change(value);
+  return filePage(value as unknown as JsonObject);
+}
+
+/** vault.json and policy.json as an attacker sees them. */
+export interface Editable {
+  [name: string]: unknown;
+  generation: number;
+  notes: { serial: number; suspended: unknown[] };
+  slots: { [name: string]: unknown; kdf: Record<string, unknown> }[];
+  lineage: Record<string, unknown>[];
+  credentials: Record<string, unknown>[];
 }
