@@ -1,6 +1,13 @@
-import { createHash } from "node:crypto";
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { createHash, X509Certificate } from "node:crypto";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import {
+  checkServerIdentity as checkIdentity,
+  connect as connectTls,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  type TLSSocket,
+} from "node:tls";
 import type { Stop } from "./stop.ts";
 import type { Target } from "./target.ts";
 
@@ -46,6 +53,7 @@ export function dial(
         servername: target.literal ? "" : target.hostname,
         secureContext,
         rejectUnauthorized: true,
+        checkServerIdentity,
         ALPNProtocols: ["http/1.1"],
       });
     }
@@ -74,6 +82,14 @@ export function dial(
   });
 }
 
+/** Node falls back to the subject's common name where no DNS name is listed; that has been retired (RFC 9525). */
+function checkServerIdentity(hostname: string, certificate: PeerCertificate): Error | undefined {
+  if (isIP(hostname) === 0 && !certificate.subjectaltname?.includes("DNS:")) {
+    return Object.assign(new Error("no DNS name in the certificate"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+  }
+  return checkIdentity(hostname, certificate);
+}
+
 /** Keeps one TLS context per private authority: making one reads and parses every certificate. */
 export function createAuthorities(keep: number): (ca: string | null) => { context: SecureContext; id: string } {
   const known = new Map<string, { context: SecureContext; id: string }>();
@@ -81,6 +97,7 @@ export function createAuthorities(keep: number): (ca: string | null) => { contex
     const id = ca === null ? "system" : createHash("sha256").update(ca).digest("base64url");
     const held = known.get(id);
     if (held !== undefined) return held;
+    if (ca !== null) checkAuthority(ca);
     const context = createSecureContext({ minVersion: "TLSv1.2", ...(ca === null ? {} : { ca }) });
     const oldest = known.size >= keep ? known.keys().next().value : undefined;
     if (oldest !== undefined) known.delete(oldest);
@@ -88,6 +105,13 @@ export function createAuthorities(keep: number): (ca: string | null) => { contex
     known.set(id, made);
     return made;
   };
+}
+
+/** Node skips a certificate it cannot read, and takes an empty text for "trust the system's authorities". */
+function checkAuthority(ca: string): void {
+  const blocks = ca.split("-----BEGIN CERTIFICATE-----").slice(1);
+  if (blocks.length === 0) throw new Error("no certificate in the authority");
+  for (const block of blocks) new X509Certificate(`-----BEGIN CERTIFICATE-----${block}`);
 }
 
 /** Codes only: a peer can put its own words into an error's message. */
