@@ -34,7 +34,8 @@ const entryOf = (one: Vault, label = "acme") => {
   assert.ok(entry);
   return entry;
 };
-const lentValue = (one: Vault) => openService(one, operator.serviceKey).lendHttp("acme", ORIGIN).headerValue.use(String);
+const lentValue = (one: Vault) =>
+  openService(one, operator.serviceKey).lendHttp("acme", ORIGIN).headerValue.use(String);
 
 test("a credential is added once under its label, and every change is a new generation", async () => {
   assert.equal(vault.generation, start.vault.generation + 1);

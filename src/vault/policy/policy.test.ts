@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type Digest, digestText } from "../../kernel/canonical-json.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { unlockOperator } from "../operator.ts";
+import { addOperator, removeOperator } from "../operator-change.ts";
+import { edited, founding, ports, refuses, secret } from "../testing/fixture.ts";
+import { firstPolicy, recipientOf } from "./change.ts";
+import {
+  asksEachUse,
+  enrolledAuthority,
+  isPackTrusted,
+  loweredSettings,
+  type Policy,
+  SAFE_SETTINGS,
+} from "./policy.ts";
+import { checkPolicyVersion, type PolicyDraft, parsePolicy, policyText, signPolicy } from "./verify.ts";
+
+const { vault, operator } = await founding();
+const founder = vault.operators[0];
+assert.ok(founder);
+const image = digestText("image");
+const draft: PolicyDraft = {
+  ...firstPolicy(founder),
+  packs: [
+    { pack: "zeta", digest: digestText("zeta") },
+    { pack: "acme", digest: digestText("acme") },
+  ],
+  eachUse: ["acme-deploy"],
+  callers: [{ imageDigest: image, authority: "Example Corp, reviewed by ada", enrolledAt: "2026-10-01T12:00:00.000Z" }],
+  ticketIssuers: [{ issuer: "tickets.example", publicKey: Buffer.alloc(32, 3) }],
+};
+const sign = (given: PolicyDraft, previous: Policy | null = null) =>
+  signPolicy(given, previous, operator, vault, ports.clock);
+const policy = sign(draft);
+const page = policyText(policy);
+
+test("a policy and its page say the same, both ways, with its lists in order", () => {
+  assert.equal(policyText(parsePolicy(page, vault)), page);
+  assert.deepEqual(
+    policy.packs.map(({ pack }) => pack),
+    ["acme", "zeta"],
+  );
+  assert.equal(policy.version, 1);
+  assert.equal(policy.signedBy, operator.keyId);
+});
+
+test("a policy answers who is trusted, who is enrolled and what asks on each use", () => {
+  assert.ok(isPackTrusted(policy, "acme", digestText("acme")));
+  assert.ok(!isPackTrusted(policy, "acme", digestText("zeta")));
+  assert.ok(!isPackTrusted(policy, "other", digestText("acme")));
+  assert.equal(enrolledAuthority(policy, image)?.authority, "Example Corp, reviewed by ada");
+  assert.equal(enrolledAuthority(policy, digestText("other image")), undefined);
+  assert.ok(asksEachUse(policy, "acme-deploy", false) && asksEachUse(policy, "free", true));
+  assert.ok(!asksEachUse(policy, "free", false));
+});
+
+test("the first policy trusts nothing and lowers nothing", () => {
+  const first = sign(firstPolicy(founder));
+  assert.deepEqual([first.packs, first.callers, first.eachUse, first.ticketIssuers], [[], [], [], []]);
+  assert.deepEqual(loweredSettings(first.settings), []);
+  assert.deepEqual(first.auditRecipients, [recipientOf(founder)]);
+});
+
+test("every setting that lowers protection is named when it does", () => {
+  const all = {
+    mode: "dedicated",
+    sessionApproval: false,
+    watchPin: false,
+    headlessUnlock: true,
+    loopbackAgents: true,
+    callbacks: true,
+    webhooks: true,
+  } as const;
+  assert.deepEqual(loweredSettings(all), [
+    "sessionApproval",
+    "watchPin",
+    "headlessUnlock",
+    "loopbackAgents",
+    "callbacks",
+    "webhooks",
+  ]);
+  assert.deepEqual(sign({ ...draft, settings: all }).settings, all);
+});
+
+const edits: Readonly<Record<string, (value: Record<string, unknown>) => void>> = {
+  "trusts another pack": (value) => {
+    value["packs"] = [{ pack: "evil", digest: digestText("evil") }];
+  },
+  "turns session approval off": (value) => {
+    value["settings"] = { ...(value["settings"] as object), session_approval: false };
+  },
+  "claims dedicated mode": (value) => {
+    value["settings"] = { ...(value["settings"] as object), mode: "dedicated" };
+  },
+  "drops an each-use mark": (value) => {
+    value["each_use"] = [];
+  },
+  "enrolls a caller": (value) => {
+    value["callers"] = [
+      { image_digest: digestText("evil"), authority: "Trusted Corp", enrolled_at: "2026-10-01T12:00:00.000Z" },
+    ];
+  },
+  "drops a reader of the log": (value) => {
+    value["audit_recipients"] = [];
+  },
+  "trusts another issuer": (value) => {
+    value["ticket_issuers"] = [{ issuer: "tickets.example", public_key: Buffer.alloc(32, 4).toString("base64url") }];
+  },
+  "raises the version": (value) => {
+    value["version"] = 99;
+  },
+  "is for another vault": (value) => {
+    value["vault_id"] = "vlt_00000000000000000000000000";
+  },
+  "names another signer": (value) => {
+    value["signed_by"] = "0".repeat(32);
+  },
+  "carries another signature": (value) => {
+    value["signature"] = Buffer.alloc(64).toString("base64url");
+  },
+};
+for (const [what, edit] of Object.entries(edits)) {
+  test(`a policy.json edited behind our back that ${what} fails`, () => {
+    const changed = edited(page, edit);
+    assert.notEqual(changed, page);
+    refuses(() => parsePolicy(changed, vault), "policy_tampered");
+  });
+}
+
+const malformed: Readonly<Record<string, string>> = {
+  "names a member twice": page.replace('"version"', '"version": 2,\n  "version"'),
+  "has an unknown setting": edited(page, (value) => {
+    value["settings"] = { ...(value["settings"] as object), root: true };
+  }),
+  "lacks a setting": edited(page, (value) => {
+    value["settings"] = { mode: "guard_rail" };
+  }),
+  "names one pack twice": edited(page, (value) => {
+    value["packs"] = [...(value["packs"] as object[]), ...(value["packs"] as object[])];
+  }),
+  "has a recipient whose key id is another key's": edited(page, (value) => {
+    const [first] = value["audit_recipients"] as Record<string, unknown>[];
+    value["audit_recipients"] = [{ ...first, public_key: Buffer.alloc(32, 1).toString("base64url") }];
+  }),
+  "has an authority that hides signs": edited(page, (value) => {
+    value["callers"] = [{ image_digest: image, authority: "Corp\u202e", enrolled_at: "2026-10-01T12:00:00.000Z" }];
+  }),
+  "is cut short": page.slice(0, -20),
+  "is empty": "",
+};
+for (const [what, text] of Object.entries(malformed)) {
+  test(`a policy.json that ${what} is refused`, () => {
+    refuses(() => parsePolicy(text, vault), "policy_malformed");
+  });
+}
+
+test("any changed character of policy.json is refused", () => {
+  fc.assert(
+    fc.property(fc.nat({ max: page.length - 1 }), fc.integer({ min: 1, max: 127 }), (at, shift) => {
+      const changed = page.slice(0, at) + String.fromCharCode((page.charCodeAt(at) + shift) % 128) + page.slice(at + 1);
+      assert.throws(() => parsePolicy(changed, vault), Denied);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("an older signed policy is found against the version remembered, and so is another one of that version", () => {
+  const newer = sign({ ...draft, eachUse: [] }, policy);
+  const remembered = { version: newer.version, digest: newer.digest };
+  assert.equal(newer.version, 2);
+  refuses(() => checkPolicyVersion(remembered, policy), "policy_rolled_back");
+  assert.equal(checkPolicyVersion(remembered, newer), "same");
+  assert.equal(checkPolicyVersion({ version: 1, digest: policy.digest }, newer), "newer");
+  refuses(() => checkPolicyVersion(remembered, sign(draft, policy)), "policy_rolled_back");
+});
+
+test("a policy that could not be read again is not signed", () => {
+  const bad: readonly Partial<PolicyDraft>[] = [
+    { eachUse: ["a", "a"] },
+    { packs: [{ pack: "Not A Pack", digest: image }] },
+    { packs: [{ pack: "acme", digest: "sha256:short" as Digest }] },
+    { ticketIssuers: [{ issuer: "x", publicKey: Buffer.alloc(31) }] },
+  ];
+  for (const change of bad) refuses(() => sign({ ...draft, ...change }), "policy_malformed");
+});
+
+test("a policy of a removed operator is in force no longer", async () => {
+  const phrase = secret("bobs-own-passphrase-1");
+  const withBob = await addOperator(vault, operator, { operatorName: "bob", passphrase: phrase }, ports);
+  const bob = await unlockOperator(withBob, "bob", phrase);
+  const bobs = policyText(signPolicy(draft, policy, bob, withBob, ports.clock));
+  parsePolicy(bobs, withBob);
+  const { vault: without } = await removeOperator(withBob, operator, "bob", ports);
+  refuses(() => parsePolicy(bobs, without), "policy_tampered");
+});
+
+test("the safe settings are the strict ones", () => {
+  assert.deepEqual(SAFE_SETTINGS, {
+    mode: "guard_rail",
+    sessionApproval: true,
+    watchPin: true,
+    headlessUnlock: false,
+    loopbackAgents: false,
+    callbacks: false,
+    webhooks: false,
+  });
+});
