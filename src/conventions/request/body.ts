@@ -1,5 +1,6 @@
 import { Denied, type Finding } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { collectBytes } from "./collect-bytes.ts";
 import { tooLarge } from "./head.ts";
 import { parseJson } from "./json/parse.ts";
 import { collectParts } from "./multipart/collect.ts";
@@ -64,23 +65,13 @@ export function openBody(body: CompiledBody, boundary: string | undefined, openF
 }
 
 function bufferBody(maxBytes: number, read: (bytes: Buffer) => BodyContent): BodyReader {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const collector = collectBytes();
   return {
     push(chunk) {
-      size += chunk.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
+      if (collector.size + chunk.length > maxBytes) throw tooLarge(maxBytes);
+      collector.push(chunk);
     },
-    finish() {
-      const [only] = chunks;
-      if (chunks.length === 1 && only !== undefined) {
-        return read(Buffer.from(only.buffer, only.byteOffset, only.byteLength));
-      }
-      return read(Buffer.concat(chunks, size));
-    },
-    abort() {
-      chunks.length = 0;
-    },
+    finish: () => read(collector.take()),
+    abort: () => {},
   };
 }

@@ -58,6 +58,7 @@ export async function strictRequests(app: FastifyInstance, options: StrictReques
   for (const bound of options.routes) addRoute(app, options, bound, exchanges);
   for (const [url, allowed] of methodsByUrl(options.routes)) {
     const others = METHODS.filter((method) => !allowed.includes(method));
+    if (others.length === 0) continue;
     const list = allowed.join(", ");
     app.route({
       method: [...others],

@@ -22,14 +22,14 @@ export type ExpectedBody =
 /** Fields that frame or describe the body. Each may come once: a second one is a second opinion about the same bytes. */
 const SINGLE = [
   ...["content-type", "content-length", "transfer-encoding", "content-encoding"],
-  ...["content-range", "host", "expect", "trailer"],
+  ...["content-range", "host", ":authority", "expect", "trailer"],
 ];
 
 /** Route and media type come first: nothing is read from the body before this has passed. */
 export function checkHead(body: ExpectedBody, head: RequestHead): CheckedHead {
   const fields = collectFields(head.rawHeaders);
   const length = readLength(fields);
-  if (!fields.has("host")) throw new Denied("framing_invalid", "Host is missing");
+  if (!fields.has("host") && !fields.has(":authority")) throw new Denied("framing_invalid", "Host is missing");
   if (fields.has("content-encoding")) {
     throw new Denied("content_encoding_unsupported", "the body may not carry a Content-Encoding, not even identity");
   }

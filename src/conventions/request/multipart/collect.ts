@@ -3,6 +3,7 @@ import { createHash, type Hash } from "node:crypto";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { Denied, Fault, type Finding } from "../../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import { type ByteCollector, collectBytes } from "../collect-bytes.ts";
 import { tooLarge } from "../head.ts";
 import { parseJson } from "../json/parse.ts";
 import { readMediaType } from "../media-type.ts";
@@ -30,7 +31,7 @@ interface OpenPart {
   readonly header: PartHeader;
   readonly sink: FileSink | undefined;
   readonly hash: Hash | undefined;
-  readonly chunks: Buffer[];
+  readonly kept: ByteCollector;
   size: number;
 }
 
@@ -61,14 +62,14 @@ export function collectParts(
       const sink = rule.kind === "file" ? openFile?.(header.name) : undefined;
       if (sink !== undefined) sinks.push(sink);
       const hash = rule.kind === "file" ? createHash("sha256") : undefined;
-      open = { rule, header, sink, hash, chunks: [], size: 0 };
+      open = { rule, header, sink, hash, kept: collectBytes(), size: 0 };
     },
     data(bytes) {
       const part = current(open);
       part.size += bytes.length;
       if (part.size > part.rule.maxBytes) throw tooLarge(part.rule.maxBytes);
       part.hash?.update(bytes);
-      if (part.sink === undefined) part.chunks.push(bytes);
+      if (part.sink === undefined) part.kept.push(bytes);
       else wait(waits, part.sink.write(bytes));
     },
     endPart() {
@@ -78,7 +79,7 @@ export function collectParts(
       if (part.hash !== undefined) body[name] = describeFile(part, part.hash);
       else body[name] = readField(part, findings);
       if (part.sink !== undefined) wait(waits, part.sink.end());
-      else if (part.rule.kind === "file") files.set(name, Buffer.concat(part.chunks));
+      else if (part.rule.kind === "file") files.set(name, part.kept.take());
     },
   });
 
@@ -145,7 +146,7 @@ function describeFile(part: OpenPart, hash: Hash): JsonObject {
 }
 
 function readField(part: OpenPart, findings: Finding[]): JsonValue {
-  const bytes = Buffer.concat(part.chunks);
+  const bytes = part.kept.take();
   const at = appendPointer("", part.header.name);
   if (part.rule.kind === "text") {
     if (!isUtf8(bytes)) throw malformed("a text part is not UTF-8");

@@ -8,7 +8,7 @@ import { Denied } from "../../../kernel/failure.ts";
 export interface PartHandler {
   /** The header block without its final blank line. The bytes are lent for the call. */
   beginPart(header: Buffer): void;
-  /** Content of the current part. The bytes are lent for the call, unless the handler was told that they stay. */
+  /** Content of the current part: a view of the piece that was pushed. */
   data(bytes: Buffer): void;
   endPart(): void;
 }

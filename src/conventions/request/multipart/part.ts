@@ -59,7 +59,7 @@ export function compilePart(name: string, part: PartDeclaration): CompiledPart {
 
 /** Where a file's bytes go while they arrive. Without one they are kept in memory, bounded by the part's limit. */
 export interface FileSink {
-  /** Owns `bytes` from the call on; a promise holds back the sender until it resolves. */
+  /** `bytes` is a view of what arrived and stays as it is; a promise holds back the sender until it resolves. */
   write(bytes: Buffer): void | Promise<void>;
   end(): void | Promise<void>;
   /** The request was refused after all: drop what was written. */

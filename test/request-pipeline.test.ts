@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { projects, promote, revoke, search, upload } from "../../../test/support/requests/routes.ts";
-import { digestBytes } from "../../kernel/canonical-json.ts";
-import { Denied, Fault } from "../../kernel/failure.ts";
-import type { FileSink } from "./multipart/part.ts";
-import { type AcceptedRequest, beginRequest, type IntakeOptions } from "./pipeline.ts";
-import { type Command, defineRoute, type Route } from "./route.ts";
+import type { FileSink } from "../src/conventions/request/multipart/part.ts";
+import { type AcceptedRequest, beginRequest, type IntakeOptions } from "../src/conventions/request/pipeline.ts";
+import { type Command, defineRoute, type Route } from "../src/conventions/request/route.ts";
+import { digestBytes } from "../src/kernel/canonical-json.ts";
+import { Denied, Fault } from "../src/kernel/failure.ts";
+import { projects, promote, revoke, search, upload } from "./support/requests/routes.ts";
 
 type AnyCommand = Command<unknown, unknown, unknown>;
 
