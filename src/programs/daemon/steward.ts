@@ -100,13 +100,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
     lock: (reason, login) => lock(reason, login.operator),
 
-    async reload(login) {
+    async reload() {
       const next = readTrust(parts.home);
       checkAnchor(anchorOf(state.trust.vault), next.vault);
       const before = state.trust.policy;
       if (next.policy !== null && before !== null) checkPolicyVersion(before, next.policy);
       state.compartment?.service.reload(next.vault);
-      const events = changeEvents(parts, next, login);
+      const events = changeEvents(parts, next);
       state.trust = next;
       state.packs = loadPacks(parts.settings.packsFolder, next.policy);
       await state.compartment?.remember(next);
@@ -172,7 +172,7 @@ function statusOf({ version, state, gateway, log, settings, logins: _ }: Steward
 }
 
 /** What changed, for the log. The file was already verified; this only says it. */
-function changeEvents({ state, envelope }: StewardParts, next: Trust, login: Login): NewEvent[] {
+function changeEvents({ state, envelope }: StewardParts, next: Trust): NewEvent[] {
   const events: NewEvent[] = [];
   const { trust } = state;
   if (next.policy === null) {
@@ -185,7 +185,7 @@ function changeEvents({ state, envelope }: StewardParts, next: Trust, login: Log
       generation: next.policy.version,
       signed_by: nameOfKey(next, next.policy.signedBy),
       operator_key_id: next.policy.signedBy,
-      changes: [`reloaded by ${login.operator}`],
+      changes: [`policy version ${next.policy.version}`],
     });
   }
   if (next.vault.manifestHash !== trust.vault.manifestHash) {
@@ -194,7 +194,7 @@ function changeEvents({ state, envelope }: StewardParts, next: Trust, login: Log
       vault_generation: next.vault.generation,
       vault_hash: next.vault.manifestHash,
       change: "rotated",
-      by: login.operator,
+      by: nameOfKey(next, next.vault.signedBy),
     });
   }
   return events;

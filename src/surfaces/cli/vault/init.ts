@@ -35,6 +35,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
       const policy = signPolicy({ ...draft, settings }, null, operator, vault, ports.clock);
       await home.create(vault, policy);
       await ports.afterChange({
+        home: home.folder,
         what: "vault_created",
         subject: operatorName,
         by: operatorName,

@@ -19,6 +19,7 @@ export interface VaultOptions {
 
 /** A change that was written: the gateway, when it is up, has to load the files again and record it. */
 export interface VaultChanged {
+  readonly home: string;
   readonly what: string;
   readonly subject: string;
   readonly by: string;
@@ -119,6 +120,7 @@ export async function applyChange(
   try {
     await ports.afterChange({
       ...news,
+      home: home.folder,
       by: operator.name,
       generation: vault.generation,
       manifestHash: vault.manifestHash,

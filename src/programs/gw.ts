@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { examineMachine } from "../adapters/platform/examine.ts";
+import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { CliDeps, GatewayProcess } from "../surfaces/cli/commands/deps.ts";
+import { exits } from "../surfaces/cli/io.ts";
+import { createProgram } from "../surfaces/cli/program.ts";
+import { openTerminal } from "../surfaces/cli/terminal.ts";
+import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
+import { harden } from "./harden.ts";
+import { version } from "./version.ts";
+
+/** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
+const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
+
+const io = openTerminal();
+try {
+  harden({ inspectable: CALLERS.has(process.argv[2] ?? ""), startsPrivileged: process.argv[2] === "run" });
+  const program = createProgram(createDeps());
+  program.exitOverride();
+  await program.parseAsync();
+} catch (error) {
+  if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;
+  else if (error instanceof Denied) {
+    io.err(`${error.code}: ${error.message}`);
+    process.exitCode = exits.denied;
+  } else throw error;
+}
+
+function createDeps(): CliDeps {
+  const clock = createClock();
+  return {
+    io,
+    clock,
+    random: systemRandom,
+    sleep: systemSleep,
+    version,
+    vault: {
+      clock,
+      random: systemRandom,
+      sleep: systemSleep,
+      afterChange: ({ home }) => askToReload(home),
+      afterWrongPassphrase: async () => undefined,
+    },
+    examine: (home) => () => examineMachine(home),
+    startGateway,
+    stateFolder: join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw"),
+    finish: (exit) => {
+      process.exitCode = exit;
+    },
+  };
+}
+
+/** The files carry their own proof, so a running gateway may be told to read them by anyone who can reach it. */
+async function askToReload(home: string): Promise<void> {
+  const connection = openConnection(join(home, "operator.sock"));
+  try {
+    await connection.ask("POST", "/v1/reload");
+  } catch (error) {
+    if (error instanceof Unreachable) return;
+    if (!(error instanceof Denied)) throw error;
+    io.err(`warning: the running gateway did not take the change: ${error.code}: ${error.message}`);
+  } finally {
+    connection.close();
+  }
+}
+
+async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {
+  const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
+  const args = [...process.execArgv, file, home, ...(keyFile === null ? [] : ["--key-file", keyFile])];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
+  const stop = (): void => void child.kill("SIGTERM");
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  const ready = new Promise<void>((resolve) => child.stdout?.once("data", () => resolve()));
+  const started = await Promise.race([ready.then(() => true), stopped.then(() => false)]);
+  if (!started || child.pid === undefined) {
+    throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
+  }
+  return { pid: child.pid, stopped, stop };
+}
+
+function isUsageError(error: unknown): error is { readonly exitCode: number } {
+  return error instanceof Error && "code" in error && String(error.code).startsWith("commander.");
+}

@@ -1,0 +1,60 @@
+import type { Command } from "commander";
+import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import type { Examine } from "../doctor.ts";
+import type { CliIo, Exit } from "../io.ts";
+import type { VaultCliPorts } from "../vault/session.ts";
+
+/** What the command line needs of the machine. The program fills it in; tests bring their own. */
+export interface CliDeps {
+  readonly io: CliIo;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sleep: Sleep;
+  readonly version: string;
+  readonly vault: VaultCliPorts;
+  examine(home: string): Examine;
+  /** Starts the gateway process for a home and resolves when it is ready. */
+  startGateway(home: string, keyFile: string | null): Promise<GatewayProcess>;
+  /** Where the last log head that this operator saw is kept, outside every home. */
+  readonly stateFolder: string;
+  /** Takes the exit of the command that ran. */
+  finish(exit: Exit): void;
+}
+
+export interface GatewayProcess {
+  readonly pid: number;
+  /** The exit status, once it has stopped. */
+  readonly stopped: Promise<number>;
+  stop(): void;
+}
+
+/** The options that every command has. */
+export interface BaseOptions {
+  readonly home: string;
+  readonly json: boolean;
+}
+
+export interface OperatorOptions extends BaseOptions {
+  readonly operator?: string;
+  readonly passphraseFile?: string;
+}
+
+/** A command with the options that all share. */
+export function addCommand(parent: Command, usage: string, description: string, example: string): Command {
+  return parent
+    .command(usage)
+    .description(description)
+    .addHelpText("after", `\nExample:\n  ${example.split("\n").join("\n  ")}`);
+}
+
+/** A command that an operator must unlock. */
+export function addOperatorCommand(parent: Command, usage: string, description: string, example: string): Command {
+  return addCommand(parent, usage, description, example)
+    .option("--operator <NAME>", "which operator; needed when there are several")
+    .option("--passphrase-file <FILE>", "read the passphrase from a private file, for scripts");
+}
+
+export function optionsOf<Options extends BaseOptions>(command: Command): Options {
+  const { json, ...rest } = command.optsWithGlobals<{ readonly json?: boolean; readonly home: string }>();
+  return { ...rest, json: json === true } as unknown as Options;
+}

@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import { runCallerEnroll, runCallerList, runCallerRemove } from "../callers.ts";
+import { runPackLint } from "../pack-lint.ts";
+import { runPackAdd, runPackList, runPackRemove, runPackTrust } from "../packs.ts";
+import {
+  addCommand,
+  addOperatorCommand,
+  type BaseOptions,
+  type CliDeps,
+  type OperatorOptions,
+  optionsOf,
+} from "./deps.ts";
+
+export function addPackCommands(program: Command, { io, vault, finish }: CliDeps): void {
+  const pack = program.command("pack").description("action packs: what agents may ask for");
+  addCommand(
+    pack,
+    "add <FILE>",
+    "copy a sound pack into the home; nothing is trusted by that",
+    "gw pack add packs/example.yaml",
+  ).action(async (file: string, _options, command: Command) => finish(await runPackAdd(file, optionsOf(command), io)));
+  addCommand(pack, "list", "packs of this home and whether they are trusted", "gw pack list").action(
+    async (_options, command: Command) => finish(await runPackList(optionsOf(command), io, vault)),
+  );
+  addCommand(
+    pack,
+    "lint <FILE>",
+    "check a pack; every finding with file, line and column",
+    "gw pack lint acme.yaml",
+  ).action(async (file: string, _options, command: Command) => {
+    const { json } = optionsOf<BaseOptions>(command);
+    finish(await runPackLint(file, { json }, io));
+  });
+  addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme").action(
+    async (name: string, _options, command: Command) => finish(await runPackTrust(name, optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(pack, "remove <NAME>", "take its trust and its file away", "gw pack remove acme").action(
+    async (name: string, _options, command: Command) =>
+      finish(await runPackRemove(name, optionsOf(command), io, vault)),
+  );
+}
+
+export function addCallerCommands(program: Command, { io, vault, finish }: CliDeps): void {
+  const caller = program.command("caller").description("programs that an operator vouches for");
+  addOperatorCommand(
+    caller,
+    "enroll <FILE>",
+    "vouch for the exact bytes of a program",
+    'gw caller enroll /usr/bin/node --as "our node"',
+  )
+    .requiredOption("--as <NAME>", "the authority that the card will name")
+    .action(async (file: string, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly as: string }>(command);
+      finish(await runCallerEnroll(file, options, io, vault));
+    });
+  addCommand(caller, "list", "enrolled programs", "gw caller list").action(async (_options, command: Command) =>
+    finish(await runCallerList(optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(caller, "remove <NAME>", "by authority or digest", 'gw caller remove "our node"').action(
+    async (which: string, _options, command: Command) =>
+      finish(await runCallerRemove(which, optionsOf(command), io, vault)),
+  );
+}

@@ -1,0 +1,118 @@
+import type { Command } from "commander";
+import type { PolicySettings } from "../../../vault/policy/policy.ts";
+import {
+  runCredentialAdd,
+  runCredentialList,
+  runCredentialMark,
+  runCredentialRemove,
+  runCredentialRotate,
+  runCredentialSwitch,
+} from "../vault/credentials.ts";
+import { runInit } from "../vault/init.ts";
+import {
+  runOperatorAdd,
+  runOperatorList,
+  runOperatorPin,
+  runOperatorRemove,
+  runPassphrase,
+} from "../vault/operators.ts";
+import { addCommand, addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+
+export function addVaultCommands(program: Command, { io, vault, finish }: CliDeps): void {
+  addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init")
+    .option("--mode <MODE>", "guard_rail (default) or dedicated")
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly mode?: PolicySettings["mode"] }>(command);
+      finish(await runInit(options, io, vault));
+    });
+  addOperatorCommand(program, "passphrase", "change an operator's passphrase", "gw passphrase")
+    .option("--new-passphrase-file <FILE>", "read the new one from a private file")
+    .action(async (_options, command: Command) => finish(await runPassphrase(optionsOf(command), io, vault)));
+
+  const operator = program.command("operator").description("the people who may decide");
+  addOperatorCommand(
+    operator,
+    "add <NAME>",
+    "admit another operator with a passphrase of their own",
+    "gw operator add ada",
+  )
+    .option("--new-passphrase-file <FILE>", "read theirs from a private file")
+    .action(async (name: string, _options, command: Command) =>
+      finish(await runOperatorAdd(name, optionsOf(command), io, vault)),
+    );
+  addCommand(operator, "list", "who may decide here", "gw operator list --json").action(
+    async (_options, command: Command) => finish(await runOperatorList(optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(operator, "remove <NAME>", "take an operator's power away", "gw operator remove ada").action(
+    async (name: string, _options, command: Command) =>
+      finish(await runOperatorRemove(name, optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(operator, "pin", "set the PIN that gw watch asks for each approval", "gw operator pin")
+    .option("--clear", "remove the PIN", false)
+    .action(async (_options, command: Command) => finish(await runOperatorPin(optionsOf(command), io, vault)));
+
+  addCredentialCommands(program, { io, vault, finish });
+}
+
+function addCredentialCommands(
+  program: Command,
+  { io, vault, finish }: Pick<CliDeps, "io" | "vault" | "finish">,
+): void {
+  const credential = program.command("credential").description("secrets that agents never see; no command shows one");
+  const many = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+  addOperatorCommand(
+    credential,
+    "add <LABEL>",
+    "seal a secret, bound to where it may go",
+    "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
+  )
+    .requiredOption("--kind <KIND>", "bearer, basic, header, ssh or hmac")
+    .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
+    .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
+    .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])
+    .option("--each-use", "ask a person on every use", false)
+    .option("--header <NAME>", "for --kind header: the header that carries it")
+    .option("--username <NAME>", "for --kind basic: the user name")
+    .option("--secret-fd <N>", "read the secret from this descriptor", Number)
+    .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
+    .action(async (label: string, _options, command: Command) => {
+      const { origin, hostKey, pack, ...rest } = optionsOf<
+        OperatorOptions & { origin: string[]; hostKey: string[]; pack: string[]; kind: string; eachUse: boolean }
+      >(command);
+      finish(await runCredentialAdd(label, { ...rest, origins: origin, hostKeys: hostKey, packs: pack }, io, vault));
+    });
+  addCommand(credential, "list", "labels, kinds and bindings", "gw credential list").action(
+    async (_options, command: Command) => finish(await runCredentialList(optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(
+    credential,
+    "rotate <LABEL>",
+    "replace the secret, keep the binding",
+    "gw credential rotate acme-deploy < new.txt",
+  )
+    .option("--username <NAME>", "for --kind basic: the user name")
+    .option("--secret-fd <N>", "read the secret from this descriptor", Number)
+    .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
+    .action(async (label: string, _options, command: Command) =>
+      finish(await runCredentialRotate(label, optionsOf(command), io, vault)),
+    );
+  addOperatorCommand(credential, "remove <LABEL>", "forget it", "gw credential remove acme-deploy").action(
+    async (label: string, _options, command: Command) =>
+      finish(await runCredentialRemove(label, optionsOf(command), io, vault)),
+  );
+  for (const [verb, disabled, about] of [
+    ["disable", true, "stop lending it"],
+    ["enable", false, "lend it again, also after the gateway suspended it"],
+  ] as const) {
+    addOperatorCommand(credential, `${verb} <LABEL>`, about, `gw credential ${verb} acme-deploy`).action(
+      async (label: string, _options, command: Command) =>
+        finish(await runCredentialSwitch(label, disabled, optionsOf(command), io, vault)),
+    );
+  }
+  addOperatorCommand(credential, "mark <LABEL>", "ask a person on every use", "gw credential mark acme-deploy")
+    .option("--off", "ask no more than the session does", false)
+    .action(async (label: string, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly off: boolean }>(command);
+      finish(await runCredentialMark(label, !options.off, options, io, vault));
+    });
+}

@@ -1,0 +1,148 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Pack } from "../../conventions/action/pack.ts";
+import { readPack } from "../../conventions/action/read.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { showIdentifier } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { openHome } from "../../vault/files/home.ts";
+import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
+import { signPolicy } from "../../vault/policy/verify.ts";
+import { answering } from "./answer.ts";
+import { type CliIo, type Exit, exits } from "./io.ts";
+import { applyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
+
+/** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
+export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Promise<Exit> {
+  return answering(io, () => {
+    const bytes = readBounded(file);
+    const pack = requireSound(bytes, basename(file));
+    const folder = join(options.home, "packs");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, `${pack.name}.yaml`), bytes, { mode: 0o600 });
+    say(
+      io,
+      options.json,
+      { pack: pack.name, digest: pack.digest, trusted: false },
+      `${pack.name} added (${pack.digest}). Read it, then: gw pack trust ${pack.name}`,
+    );
+    return exits.done;
+  });
+}
+
+export function runPackList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () => {
+    const home = openHome(options.home, ports.random);
+    const policy = home.readPolicy(home.readVault());
+    const rows = listPacks(options.home).map((row) => ({
+      ...row,
+      trusted: row.digest !== null && trusts(policy, row.pack, row.digest),
+    }));
+    if (options.json) io.out(JSON.stringify(rows, null, 2));
+    else if (rows.length === 0) io.out("No packs yet: gw pack add FILE");
+    else {
+      for (const row of rows) {
+        const state = row.trusted ? "trusted" : "NOT TRUSTED";
+        io.out(`${showIdentifier(row.pack)}  ${state}  ${row.actions} actions  ${row.digest ?? row.trouble}`);
+      }
+    }
+    return exits.done;
+  });
+}
+
+/** `gw pack trust NAME`: an operator signs the digest of the exact bytes into policy. */
+export function runPackTrust(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () => {
+    const pack = requireSound(readBounded(packPath(options.home, name)), `${name}.yaml`);
+    return withOperator(options, io, ports, async (session) => {
+      await applyChange(session, ports, { what: "pack_trusted", subject: name }, (vault) => {
+        const policy = session.home.readPolicy(vault);
+        const packs = [
+          ...policy.packs.filter((one) => one.pack !== pack.name),
+          { pack: pack.name, digest: pack.digest },
+        ];
+        return { policy: signPolicy({ ...policy, packs }, policy, session.operator, vault, ports.clock) };
+      });
+      const names = [...pack.actions.values()].map(({ qualifiedName, effect }) => `${qualifiedName} (${effect})`);
+      const line = `${pack.name} is trusted at ${pack.digest}: ${names.join(", ")}`;
+      say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, line);
+      return exits.done;
+    });
+  });
+}
+
+export function runPackRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () => {
+    const path = packPath(options.home, name);
+    return withOperator(options, io, ports, async (session) => {
+      await applyChange(session, ports, { what: "pack_removed", subject: name }, (vault) => {
+        const policy = session.home.readPolicy(vault);
+        const packs = policy.packs.filter((one) => one.pack !== name);
+        return { policy: signPolicy({ ...policy, packs }, policy, session.operator, vault, ports.clock) };
+      });
+      rmSync(path, { force: true });
+      say(io, options.json, { pack: name, removed: true }, `${name} is no longer trusted, and its file is gone.`);
+      return exits.done;
+    });
+  });
+}
+
+interface PackRow {
+  readonly pack: string;
+  readonly digest: Pack["digest"] | null;
+  readonly actions: number;
+  readonly trouble: string | null;
+}
+
+function listPacks(home: string): readonly PackRow[] {
+  let files: string[];
+  try {
+    files = readdirSync(join(home, "packs")).filter((file) => file.endsWith(".yaml"));
+  } catch {
+    return [];
+  }
+  return files.sort().map((file) => {
+    const name = file.slice(0, -".yaml".length);
+    try {
+      const { digest, actions } = requireSound(readBounded(join(home, "packs", file)), file);
+      return { pack: name, digest, actions: actions.size, trouble: null };
+    } catch (error) {
+      if (!(error instanceof Denied)) throw error;
+      return { pack: name, digest: null, actions: 0, trouble: error.message };
+    }
+  });
+}
+
+function trusts(policy: Policy, name: string, digest: Pack["digest"]): boolean {
+  return isPackTrusted(policy, name, digest);
+}
+
+function packPath(home: string, name: string): string {
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(name)) throw new Denied("pack_malformed", "A pack's name is a-z, 0-9 and dashes.");
+  return join(home, "packs", `${name}.yaml`);
+}
+
+function requireSound(bytes: Buffer, file: string): Pack {
+  const { pack, findings } = readPack(bytes, file);
+  const first = findings.find(({ severity }) => severity === "error");
+  if (pack === null || first !== undefined) {
+    const place = first === undefined ? file : `${first.file}:${first.line}:${first.column}`;
+    throw new Denied(
+      "pack_malformed",
+      `${place}: ${first?.message ?? "it cannot be read"}. See all of it with: gw pack lint ${file}`,
+    );
+  }
+  return pack;
+}
+
+function readBounded(path: string): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    throw new Denied("pack_malformed", `${path} cannot be read.`);
+  }
+  if (bytes.byteLength > defaults.packBytes)
+    throw new Denied("pack_too_large", `${path} is larger than ${defaults.packBytes} bytes.`);
+  return bytes;
+}

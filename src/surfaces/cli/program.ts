@@ -1,0 +1,29 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { Command } from "commander";
+import { addApprovalCommands } from "./commands/approvals.ts";
+import { addCallCommand } from "./commands/call.ts";
+import type { CliDeps } from "./commands/deps.ts";
+import { addGatewayCommands } from "./commands/gateway.ts";
+import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
+import { addVaultCommands } from "./commands/vault.ts";
+import { addCompletionCommand } from "./completion.ts";
+
+/** The whole of `gw`, without anything of the machine: what it does is handed in. */
+export function createProgram(deps: CliDeps): Command {
+  const program = new Command("gw")
+    .description("Lets agents act on APIs and servers without a secret; a person approves, and the log proves it.")
+    .version(deps.version)
+    .option("--home <DIR>", "the home folder", (dir) => resolve(dir), process.env["GW_HOME"] ?? join(homedir(), ".gw"))
+    .option("--json", "print records for programs")
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("Run it with --help to see how it is used.");
+  addVaultCommands(program, deps);
+  addGatewayCommands(program, deps);
+  addPackCommands(program, deps);
+  addCallerCommands(program, deps);
+  addApprovalCommands(program, deps);
+  addCallCommand(program, deps);
+  addCompletionCommand(program, deps);
+  return program;
+}
