@@ -20,6 +20,7 @@ export interface ExchangeRequest {
 }
 
 export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
+  if (stop.cause !== null) return Promise.resolve({ kind: "not_written", cause: stop.cause });
   return new Promise((resolve) => {
     const reader = new AnswerReader(request, connection.socket, stop, resolve);
     const { method, path, headers, body } = request;
@@ -30,6 +31,10 @@ export function exchange(connection: Connection, request: ExchangeRequest, stop:
 
 /** A few are normal (103 Early Hints); a stream of them is somebody holding the connection. */
 const INFORMATIONAL_RESPONSES = 8;
+
+const NOTHING = Buffer.alloc(0);
+/** What is set aside on the word of a Content-Length alone. */
+const BODY_STEP_BYTES = 65_536;
 
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #method: string;
@@ -42,7 +47,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #informational = 0;
   #status = 0;
   #head: ResponseHead | null = null;
-  #chunks: Buffer[] = [];
+  /** Grows by doubling: keeping the pieces would let a peer turn a small body into millions of objects. */
+  #body: Buffer = NOTHING;
   #size = 0;
 
   constructor(request: ExchangeRequest, socket: Socket, stop: Stop, resolve: (exchanged: Exchanged) => void) {
@@ -76,11 +82,10 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#size += chunk.byteLength;
     if (this.#head?.encoded) this.#refuse("response_malformed", "content_encoding");
-    else if (this.#size > this.#responseBytes) {
+    else if (this.#size + chunk.byteLength > this.#responseBytes) {
       this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes sent`);
-    } else this.#chunks.push(chunk);
+    } else this.#append(chunk);
   }
 
   onResponseEnd(): void {
@@ -88,14 +93,26 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       this.#settle({ kind: "silent", reason: "response_malformed", detail: "no_head" });
       return;
     }
-    // A copy: the chunks are windows on what the socket read, header section included.
-    const body = Buffer.concat(this.#chunks, this.#size);
+    const body = this.#body.subarray(0, this.#size);
     this.#settle({ kind: "answered", status: this.#status, head: this.#head, body });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: NodeJS.ErrnoException): void {
     if (this.#controller === null) this.#settle({ kind: "not_written", cause: null });
     else this.#settle({ kind: "silent", ...silenceOf(error, this.#socket.readableEnded) });
+  }
+
+  /** A copy: the chunk is a window on what the socket read, header section included. */
+  #append(chunk: Buffer): void {
+    const size = this.#size + chunk.byteLength;
+    if (size > this.#body.byteLength) {
+      const announced = Math.min(this.#head?.contentLength ?? 0, BODY_STEP_BYTES);
+      const grown = Buffer.allocUnsafeSlow(Math.max(size, announced, 2 * this.#body.byteLength));
+      this.#body.copy(grown, 0, 0, this.#size);
+      this.#body = grown;
+    }
+    chunk.copy(this.#body, this.#size);
+    this.#size = size;
   }
 
   #hasBody(status: number): boolean {
@@ -134,7 +151,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     this.#stop.onStop = null;
-    this.#chunks = [];
+    this.#body = NOTHING;
     this.#resolve(exchanged);
   }
 }

@@ -19,9 +19,12 @@ export function createSystemResolver(
     if (held && time < held.until) return held.answer;
     if (known.size >= KNOWN_NAMES) dropExpired(known, time);
     const answer = ask(hostname);
-    known.set(hostname, { until: time + keepMs, answer });
+    const asked = { until: time + keepMs, answer };
+    known.set(hostname, asked);
     // A failure is not kept: the next call asks again.
-    answer.catch(() => known.delete(hostname));
+    answer.catch(() => {
+      if (known.get(hostname) === asked) known.delete(hostname);
+    });
     return answer;
   };
 }

@@ -143,6 +143,29 @@ describe("answered: the provider gave a whole answer", () => {
     assert.deepEqual([seen.status, seen.body.toString(), seen.headers], [200, '{"a":1}', {}]);
   });
 
+  test("a body in many tiny pieces, or in pieces of any size, is put together whole", async () => {
+    const whole = Buffer.from(Array.from({ length: 30_000 }, (_, index) => index & 0xff));
+    for (const piece of [1, 7, 4096, 30_000]) {
+      await using server = await startScriptedServer({
+        onRequest: (socket) => {
+          const parts: Buffer[] = [Buffer.from("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")];
+          for (let from = 0; from < whole.byteLength; from += piece) {
+            const part = whole.subarray(from, from + piece);
+            parts.push(Buffer.from(`${part.byteLength.toString(16)}\r\n`), part, Buffer.from("\r\n"));
+          }
+          socket.write(Buffer.concat([...parts, Buffer.from("0\r\n\r\n")]));
+        },
+      });
+      using transport = rehearse();
+      const seen = await transport.send({ url: at(server), responseBytes: whole.byteLength });
+      assert.ok(seen.kind === "answered");
+      assert.deepEqual(seen.body, whole);
+      const short = await transport.send({ url: at(server), responseBytes: whole.byteLength - 1 });
+      assert.ok(short.kind === "silent");
+      assert.equal(short.reason, "response_too_large");
+    }
+  });
+
   test("a 204, a 304 and the answer to HEAD need no length and may name an encoding", async () => {
     for (const [method, text] of [
       ["GET", "HTTP/1.1 204 No\r\n\r\n"],
