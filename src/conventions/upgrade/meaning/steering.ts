@@ -45,7 +45,7 @@ const PAGE_NAMES = new Set([
   "max_results",
 ]);
 
-export function steeringOf(name: string, shape: Shape): Steering {
+export function steeringOf(name: string, shape: Pick<Shape, "types" | "format">): Steering {
   const words = splitWords(name);
   const last = words.at(-1) ?? "";
   const snake = words.join("_");
@@ -57,7 +57,7 @@ export function steeringOf(name: string, shape: Shape): Steering {
   return "none";
 }
 
-function isToken(words: readonly string[], shape: Shape): boolean {
+function isToken(words: readonly string[], shape: Pick<Shape, "types">): boolean {
   if (shape.types.length > 0 && !shape.types.some((type) => type === "string" || type === "object")) return false;
   // `token_type`, `is_secret` and `password_changed_at` tell about a secret; they are none.
   if (ABOUT_WORDS.has(words.at(-1) ?? "") || ["is", "has"].includes(words[0] ?? "")) return false;
