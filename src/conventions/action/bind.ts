@@ -147,8 +147,10 @@ function redirectRules(pack: Pack, action: HttpAction | UrlAction): RedirectRule
   if (action.kind === "url" || pack.provider === null) {
     return { origins: [], credentialOrigins: [], others: "refuse", credential: "refuse", max: 0 };
   }
-  const { origin, redirects } = pack.provider;
-  return { ...redirects, origins: [origin, ...redirects.origins], credentialOrigins: [origin] };
+  const { origin, redirects, credential } = pack.provider;
+  const origins = [origin, ...redirects.origins];
+  // Without a credential there is none to keep back.
+  return { ...redirects, origins, credentialOrigins: credential === null ? origins : [origin] };
 }
 
 function bindSsh(pack: Pack, action: SshAction, args: JsonObject): BoundSsh {
@@ -168,7 +170,7 @@ function bindSsh(pack: Pack, action: SshAction, args: JsonObject): BoundSsh {
     user,
   });
   return {
-    ...baseOf(pack, action, args, command, canonicalJson(fields).length),
+    ...baseOf(pack, action, args, command, Buffer.byteLength(canonicalJson(fields))),
     kind: "ssh",
     host,
     port,

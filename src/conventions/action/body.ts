@@ -23,11 +23,11 @@ export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<st
       return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: text };
     }
     case "application/x-www-form-urlencoded": {
-      const text = buildQuery(inOrder(action, values).map(formPair));
+      const text = buildQuery([...values].map(formPair));
       return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: JSON.stringify(text) };
     }
     case "multipart/form-data": {
-      const parts = inOrder(action, values).map(partOf);
+      const parts = [...values].map(partOf);
       const { bytes, mediaType } = writeMultipart(parts);
       return { bytes, mediaType, digested: canonicalJson(parts.map((part) => ({ ...digestPart(part) }))) };
     }
@@ -61,16 +61,6 @@ function bodyOrder(action: HttpAction | UrlAction): readonly Ordered[] {
   const order = [...new Set(names)].sort().map((wireName) => ({ wireName, prefix: `${JSON.stringify(wireName)}:` }));
   orders.set(action, order);
   return order;
-}
-
-function inOrder(
-  action: HttpAction | UrlAction,
-  values: ReadonlyMap<string, BodyValue>,
-): readonly (readonly [string, BodyValue])[] {
-  return bodyOrder(action).flatMap(({ wireName }) => {
-    const found = values.get(wireName);
-    return found === undefined ? [] : [[wireName, found] as const];
-  });
 }
 
 function formPair([name, { field, value }]: readonly [string, BodyValue]): QueryPair {

@@ -47,10 +47,12 @@ export class Findings {
     this.#add("error", code, path, message, position);
   }
 
-  /** Whether an error was found at or below a pointer. */
-  failedUnder(path: string): boolean {
+  /** Whether an error was found at a pointer, below it, or above it, where it may have hidden what is below. */
+  failedAround(path: string): boolean {
     return this.list.some(
-      (finding) => finding.severity === "error" && (finding.path === path || finding.path.startsWith(`${path}/`)),
+      (finding) =>
+        finding.severity === "error" &&
+        (finding.path === path || finding.path.startsWith(`${path}/`) || path.startsWith(`${finding.path}/`)),
     );
   }
 

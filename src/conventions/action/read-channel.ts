@@ -45,7 +45,7 @@ export function readChannel(wire: ActionWire, context: ActionContext): ChannelPa
     findings.error("missing_member", path, "expected request, full_url or ssh");
     return null;
   }
-  if (context.provider === null && !findings.failedUnder("/provider")) {
+  if (context.provider === null && !findings.failedAround("/provider")) {
     findings.error("missing_member", path, "a request needs the pack's provider, with its origin");
   }
   const template = readTemplate(request.path, `${path}/request/path`, findings);

@@ -182,7 +182,7 @@ function splitField(wire: JsonObject): { readonly says: FieldWire; readonly sche
 }
 
 /** The JSON types that a value of this schema can have. */
-export function kindsOf(schema: JsonSchema): ReadonlySet<JsonType> {
+function kindsOf(schema: JsonSchema): ReadonlySet<JsonType> {
   if (schema.type !== undefined) return new Set(typeof schema.type === "string" ? [schema.type] : schema.type);
   if (schema.const !== undefined) return new Set([kindOf(schema.const)]);
   if (schema.enum !== undefined) return new Set(schema.enum.map(kindOf));

@@ -21,7 +21,14 @@ export function readYaml(bytes: Uint8Array, findings: Findings): YamlReading | n
   }
   const text = decodeText(bytes);
   if (text === null) {
-    findings.error("pack_malformed", "", "expected UTF-8 text without control or invisible characters");
+    findings.error("pack_malformed", "", "expected UTF-8 text");
+    return null;
+  }
+  const hidden = text.search(HIDDEN);
+  if (hidden >= 0) {
+    const before = text.slice(0, hidden).split("\n");
+    const at = { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+    findings.errorAt("pack_malformed", at, "", "control and invisible characters are not accepted");
     return null;
   }
   const lines = new LineCounter();
@@ -48,6 +55,12 @@ export function readYaml(bytes: Uint8Array, findings: Findings): YamlReading | n
   findings.places = walk;
   return { value, spelling: walk };
 }
+
+// A reviewer must read the file as the parser does: no control, bidi or invisible characters.
+const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}]/u;
+
+// Octal, hexadecimal and leading zeros are read differently by readers of other YAML versions.
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 class Walk implements ValueSpelling {
   readonly keys = new Map<string, Position>();
@@ -112,12 +125,12 @@ class Walk implements ValueSpelling {
       return value;
     }
     if (typeof value === "number") {
-      if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+      if (!JSON_NUMBER.test(source ?? "") || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
         this.#refuse(
           "value_not_allowed",
           at,
           path,
-          "a number must be finite and exact; quote it if it is an identifier",
+          "expected a plain decimal number that can be held exactly; quote it if it is an identifier",
         );
       }
       if (Number.isInteger(value) && source !== undefined && /[.eE]/.test(source)) this.floats.add(path);
@@ -148,9 +161,7 @@ class Walk implements ValueSpelling {
 
 function decodeText(bytes: Uint8Array): string | null {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    // Control, bidi and invisible characters: a reviewer must read the file as the parser does.
-    return /(?![\t\n\r])[\p{Cc}\p{Cf}]/u.test(text) ? null : text;
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return null;
   }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { parse } from "yaml";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -33,6 +34,24 @@ function read(text: string): PackReading {
 function withActions(text: string, provider = PROVIDER): string {
   const lines = text.trim().split("\n");
   return `${HEAD}${provider}actions:\n${lines.map((line) => `  ${line}`).join("\n")}\n`;
+}
+
+/** The example as plain data, and every place in it. */
+const sound: unknown = parse(example);
+
+function spotsOf(value: unknown, path: readonly string[]): readonly (readonly string[])[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return [path, ...Object.entries(value).flatMap(([name, member]) => spotsOf(member, [...path, name]))];
+}
+
+function replaceAt(value: unknown, path: readonly string[], put: unknown): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined || typeof value !== "object" || value === null) return put;
+  const entries = Object.entries(value).map(([key, member]) => [
+    key,
+    key === name ? replaceAt(member, rest, put) : member,
+  ]);
+  return Array.isArray(value) ? entries.map(([, member]) => member) : Object.fromEntries(entries);
 }
 
 function codesOf(text: string): readonly string[] {
@@ -164,6 +183,9 @@ describe("YAML that does not mean the same to every reader is refused", () => {
       "value_not_allowed",
     ],
     ["an integer written as a fraction", withActions(`${PLAIN}\n  max_cost_cents: 1.0`), "wrong_type"],
+    ["an octal number", withActions(`${PLAIN}\n  max_cost_cents: 0o17`), "value_not_allowed"],
+    ["a number with a leading zero", withActions(`${PLAIN}\n  max_cost_cents: 010`), "value_not_allowed"],
+    ["a hexadecimal number", withActions(`${PLAIN}\n  max_cost_cents: 0x1E`), "value_not_allowed"],
     ["nothing at all", "", "wrong_type"],
     ["a list", "- a\n", "wrong_type"],
   ];
@@ -210,6 +232,37 @@ describe("YAML that does not mean the same to every reader is refused", () => {
     assert.equal(read(text).pack, null);
   });
 
+  test("a hidden character is reported where it stands", () => {
+    const [finding] = read(`${HEAD}description: "a\u202eb"\nactions: {}\n`).findings;
+    assert.deepEqual([finding?.line, finding?.column], [3, 16]);
+  });
+
+  test("more broken actions than are counted are never taken for sound", () => {
+    const lines = Array.from(
+      { length: 100 },
+      (_, index) => `a${index}: { effect: read, request: 7, needs: [], input: x }`,
+    );
+    assert.equal(read(withActions(lines.join("\n"))).pack, null);
+    const tooMany = Array.from({ length: 501 }, (_, index) => `a${index}: 7`);
+    assert.deepEqual(codesOf(withActions(tooMany.join("\n"))), ["value_not_allowed"]);
+  });
+
+  test("no change of a value, anywhere in a sound pack, makes the reader throw", () => {
+    const spots = spotsOf(sound, []);
+    const strange = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom("membership.get", "/x/{y}", "GET", "body", "", "__proto__"),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(spots.length - 1), strange), { minLength: 1, maxLength: 3 }), (changes) => {
+        const changed = changes.reduce((value, [spot, put]) => replaceAt(value, spots[spot] ?? [], put), sound);
+        const { pack, findings } = read(JSON.stringify(changed));
+        assert.ok(pack !== null || findings.some(({ severity }) => severity === "error"));
+      }),
+      { numRuns: 250 },
+    );
+  });
+
   test("no text whatsoever makes the reader throw", () => {
     const token = fc.constantFrom(
       "format: gw.pack/v1\n",
@@ -245,7 +298,7 @@ describe("YAML that does not mean the same to every reader is refused", () => {
           assert.ok(pack !== null || findings.some(({ severity }) => severity === "error"));
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 700 },
     );
   });
 });

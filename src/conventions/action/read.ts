@@ -1,4 +1,5 @@
 import { type Digest, digestBytes } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { appendPointer } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
@@ -34,23 +35,25 @@ export function readPack(bytes: Uint8Array, file: string): PackReading {
 function readChecked(bytes: Uint8Array, digest: Digest, findings: Findings): Pack | null {
   const reading = readYaml(bytes, findings);
   if (reading === null) return null;
-  for (const { code, path, message } of checkPack(reading.value, reading.spelling)) {
+  const shape = checkPack(reading.value, reading.spelling);
+  for (const { code, path, message } of shape) {
     findings.error(code, path, code === "unknown_member" ? `${message}; expected ${expectedAt(path)}` : message);
   }
+  // Where the schema stopped counting there may be more, and the readers below trust the shape they are given.
+  if (shape.length >= defaults.schemaFindings) return null;
   const document = reading.value;
   if (!isJsonObject(document)) return null;
   const provider = readProviderPart(document, findings);
-  if (!isJsonObject(document["actions"])) return null;
-  const actions = readActions(document["actions"], String(document["pack"]), provider, findings);
-  const name = document["pack"];
+  const { pack: name, actions: wires, description } = document;
+  if (!isJsonObject(wires)) return null;
+  const actions = readActions(wires, typeof name === "string" ? name : "", provider, findings);
   if (typeof name !== "string") return null;
-  const { description } = document;
   return { name, digest, description: typeof description === "string" ? description : null, provider, actions };
 }
 
 function readProviderPart(document: JsonObject, findings: Findings): Provider | null {
   const wire = document["provider"];
-  if (wire === undefined || findings.failedUnder("/provider")) return null;
+  if (wire === undefined || findings.failedAround("/provider")) return null;
   return readProvider(wire as ProviderWire, findings);
 }
 
@@ -72,7 +75,7 @@ function readActions(
         "an action's name is lower-case words, parted by dots, such as membership.plan",
       );
     lintOptions(wires[name], path, findings);
-    if (findings.failedUnder(path)) continue;
+    if (findings.failedAround(path)) continue;
     const action = readAction(wires[name] as ActionWire, { pack, name, provider, path, findings });
     if (action !== null) actions.set(name, action);
   }
