@@ -4,7 +4,7 @@ import { readSync } from "node:fs";
 export interface ImageDigests {
   /** `sha256:<hex>`. */
   readonly sha256: string;
-  /** For dpkg's records only; null where the machine forbids MD5. */
+  /** For dpkg's records only; null when nobody asked or the machine forbids MD5. */
   readonly md5: string | null;
   readonly bytes: number;
 }
@@ -12,9 +12,9 @@ export interface ImageDigests {
 const CHUNK_BYTES = 1_048_576;
 
 /** Reads the opened file from its start, whatever became of its name. */
-export function digestImage(fd: number): ImageDigests {
+export function digestImage(fd: number, withMd5: boolean): ImageDigests {
   const sha256 = createHash("sha256");
-  const md5 = tryMd5();
+  const md5 = withMd5 ? tryMd5() : null;
   let bytes = 0;
   for (const chunk of readChunks(fd)) {
     sha256.update(chunk);

@@ -26,12 +26,14 @@ export interface ImageAnswer {
   readonly unowned: readonly string[];
 }
 
-/** Everything slow about an image file, in the order of what it needs: the digest first. */
+/** Everything slow about an image file. The owner comes first: it decides which digests have to be made. */
 export async function answerImage(question: ImageQuestion): Promise<ImageAnswer> {
-  const digests = question.digests ?? digestImage(question.fd);
-  const sigstore = question.sigstore === null ? null : checkSigstore(question.sigstore, question.fd, digests);
   const owners = await findOwners([question.path, ...question.mappings]);
   const owner = owners.get(question.path);
+  const needsMd5 = owner?.record === "dpkg";
+  const known = needsMd5 && question.digests?.md5 === null ? null : question.digests;
+  const digests = known ?? digestImage(question.fd, needsMd5);
+  const sigstore = question.sigstore === null ? null : checkSigstore(question.sigstore, question.fd, digests);
   return {
     digests,
     sigstore,
