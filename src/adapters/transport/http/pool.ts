@@ -37,11 +37,6 @@ export class Pool {
     this.#total = total;
   }
 
-  /** Connections that are open or being opened. */
-  get size(): number {
-    return this.#count;
-  }
-
   /** `addresses` is the answer this call got: a connection to any other address is out of date and is closed. */
   acquire(key: string, addresses: readonly string[], stop: Stop): Lease | Promise<Lease> {
     if (stop.cause !== null) return { kind: "stopped", cause: stop.cause };
