@@ -1,21 +1,6 @@
-import { join } from "node:path";
-import type { Command } from "commander";
-import type { CallResult } from "../../../conventions/outcome/result.ts";
-import { parseJsonValue } from "../../../conventions/request/json/parse.ts";
-import { showText } from "../../../kernel/display.ts";
-import { Denied } from "../../../kernel/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { type AgentClient, type CallAnswer, connectAgent } from "../../client/agent.ts";
-import { answering } from "../answer.ts";
-import { type CliIo, type Exit, exits } from "../io.ts";
-import { addCommand, type BaseOptions, type CliDeps, optionsOf } from "./deps.ts";
-
-interface CallOptions extends BaseOptions {
-  readonly input?: string;
-  readonly wait: number;
-  readonly run?: string;
-  readonly purpose?: string;
-}
+import { type Command, InvalidArgumentError } from "commander";
+import type { CallOptions } from "../call.ts";
+import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addCallCommand(program: Command, { io, finish }: CliDeps): void {
   addCommand(
@@ -29,130 +14,15 @@ export function addCallCommand(program: Command, { io, finish }: CliDeps): void 
     .option("--run <RUN>", "join this run, with a card of its own")
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .action(async (action: string, pairs: string[], _options, command: Command) => {
-      const options = optionsOf<CallOptions>(command);
-      finish(await answering(io, () => runCall(action, pairs, options, io)));
+      const { runCall } = await import("../call.ts");
+      finish(await runCall(action, pairs, optionsOf<CallOptions>(command), io));
     });
-}
-
-async function runCall(action: string, pairs: readonly string[], options: CallOptions, io: CliIo): Promise<Exit> {
-  const client = connectAgent(join(options.home, "agent.sock"));
-  try {
-    const input = readArguments(pairs, options.input, await textMembersOf(client, action));
-    const run =
-      options.run === undefined
-        ? await client.openRun({ purpose: options.purpose ?? `gw call ${action}`, actions: [action] }, 0)
-        : await client.joinRun(options.run, 0);
-    if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
-    // Sent at once: where the call needs its own approval, one card then serves the session and the call.
-    return report(await client.call(run.run_id, action, input, options.wait), options, io);
-  } finally {
-    client.close();
-  }
-}
-
-/** The inputs that the definition calls text: what a person types for them is never read as a number or as JSON. */
-async function textMembersOf(client: AgentClient, action: string): Promise<ReadonlySet<string>> {
-  const found = (await client.actions()).find((one) => one["action"] === action);
-  const schema = found?.["input"];
-  const members = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
-  return new Set(
-    Object.entries(members).flatMap(([name, member]) =>
-      isJsonObject(member) && (member["type"] === "string" || "enum" in member) ? [name] : [],
-    ),
-  );
-}
-
-/** `k=v` pairs and --input together; a value is JSON where it reads as JSON, and text otherwise. */
-export function readArguments(
-  pairs: readonly string[],
-  input: string | undefined,
-  textMembers: ReadonlySet<string>,
-): JsonObject {
-  const given: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
-  if (input !== undefined) {
-    const value = parseJsonValue(Buffer.from(input, "utf8"));
-    if (!isJsonObject(value))
-      throw new Denied("schema_violation", '--input must be a JSON object, such as \'{"name":"x"}\'.');
-    Object.assign(given, value);
-  }
-  for (const pair of pairs) {
-    const at = pair.indexOf("=");
-    if (at < 1) throw new Denied("schema_violation", `"${showText(pair)}" is not NAME=VALUE.`);
-    const name = pair.slice(0, at);
-    if (name in given) throw new Denied("repeated_name", `"${showText(name)}" is given twice.`);
-    const text = pair.slice(at + 1);
-    given[name] = textMembers.has(name) ? text : readValue(text);
-  }
-  return given;
-}
-
-function readValue(text: string): JsonValue {
-  // Only what is plainly not text is read as JSON; quotes make a string of anything.
-  const looksLikeJson = ["true", "false", "null"].includes(text) || /^(-?[0-9]|["[{])/.test(text);
-  if (!looksLikeJson) return text;
-  try {
-    return parseJsonValue(Buffer.from(text, "utf8"));
-  } catch {
-    return text;
-  }
-}
-
-function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Exit {
-  if (answer.kind === "pending") {
-    if (json) io.out(JSON.stringify({ ...answer, state: "pending" }));
-    else
-      io.err(
-        `Still waiting for a person (${answer.approval_id ?? answer.call_id}). This process must stay alive for the approval; run it again with a longer --wait.`,
-      );
-    return exits.pending;
-  }
-  const { result } = answer;
-  if (json) io.out(JSON.stringify(result, null, 2));
-  else for (const line of resultLines(result)) io.out(line);
-  switch (result.outcome) {
-    case "success":
-      return exits.done;
-    case "error":
-      return exits.denied;
-    case "unknown":
-      return exits.unknown;
-  }
-}
-
-function resultLines({
-  outcome,
-  confirmed,
-  response,
-  transport_observation,
-  guidance,
-  call_id,
-}: CallResult): readonly string[] {
-  const seen = transport_observation;
-  const status =
-    response === null ? `${seen.kind}${seen.reason === null ? "" : `: ${seen.reason}`}` : `status ${response.status}`;
-  const lines = [
-    `${outcome}${outcome === "success" && !confirmed ? " (not confirmed by a later read)" : ""}, ${status}, call ${call_id}`,
-  ];
-  if (seen.detail !== null) lines.push(`  ${showText(seen.detail)}`);
-  if (guidance !== null) lines.push(`  ${guidance}`);
-  if (response?.body_kind === "json")
-    lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
-  else if (response?.body_kind === "text" && typeof response.body === "string")
-    lines.push(...response.body.split("\n").map(showText));
-  else if (response?.body_kind === "withheld")
-    lines.push("  The response held the credential and was withheld (credential_echoed).");
-  return lines;
-}
-
-function showIdentifierLine(line: string): string {
-  const indent = line.length - line.trimStart().length;
-  return `${" ".repeat(indent)}${showText(line.trimStart())}`;
 }
 
 function readSeconds(text: string): number {
   const seconds = Number(text);
   if (!Number.isSafeInteger(seconds) || seconds < 0 || seconds > 86_400) {
-    throw new Denied("schema_violation", "--wait takes whole seconds, 0 to 86400.");
+    throw new InvalidArgumentError("whole seconds, 0 to 86400");
   }
   return seconds;
 }

@@ -1,7 +1,4 @@
 import type { Command } from "commander";
-import { runCallerEnroll, runCallerList, runCallerRemove } from "../callers.ts";
-import { runPackLint } from "../pack-lint.ts";
-import { runPackAdd, runPackList, runPackRemove, runPackTrust } from "../packs.ts";
 import {
   addCommand,
   addOperatorCommand,
@@ -18,9 +15,12 @@ export function addPackCommands(program: Command, { io, vault, finish }: CliDeps
     "add <FILE>",
     "copy a sound pack into the home; nothing is trusted by that",
     "gw pack add packs/example.yaml",
-  ).action(async (file: string, _options, command: Command) => finish(await runPackAdd(file, optionsOf(command), io)));
+  ).action(async (file: string, _options, command: Command) =>
+    finish(await (await import("../packs.ts")).runPackAdd(file, optionsOf(command), io)),
+  );
   addCommand(pack, "list", "packs of this home and whether they are trusted", "gw pack list").action(
-    async (_options, command: Command) => finish(await runPackList(optionsOf(command), io, vault)),
+    async (_options, command: Command) =>
+      finish(await (await import("../packs.ts")).runPackList(optionsOf(command), io, vault)),
   );
   addCommand(
     pack,
@@ -29,14 +29,15 @@ export function addPackCommands(program: Command, { io, vault, finish }: CliDeps
     "gw pack lint acme.yaml",
   ).action(async (file: string, _options, command: Command) => {
     const { json } = optionsOf<BaseOptions>(command);
-    finish(await runPackLint(file, { json }, io));
+    finish(await (await import("../pack-lint.ts")).runPackLint(file, { json }, io));
   });
   addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme").action(
-    async (name: string, _options, command: Command) => finish(await runPackTrust(name, optionsOf(command), io, vault)),
+    async (name: string, _options, command: Command) =>
+      finish(await (await import("../packs.ts")).runPackTrust(name, optionsOf(command), io, vault)),
   );
   addOperatorCommand(pack, "remove <NAME>", "take its trust and its file away", "gw pack remove acme").action(
     async (name: string, _options, command: Command) =>
-      finish(await runPackRemove(name, optionsOf(command), io, vault)),
+      finish(await (await import("../packs.ts")).runPackRemove(name, optionsOf(command), io, vault)),
   );
 }
 
@@ -51,13 +52,13 @@ export function addCallerCommands(program: Command, { io, vault, finish }: CliDe
     .requiredOption("--as <NAME>", "the authority that the card will name")
     .action(async (file: string, _options, command: Command) => {
       const options = optionsOf<OperatorOptions & { readonly as: string }>(command);
-      finish(await runCallerEnroll(file, options, io, vault));
+      finish(await (await import("../callers.ts")).runCallerEnroll(file, options, io, vault));
     });
   addCommand(caller, "list", "enrolled programs", "gw caller list").action(async (_options, command: Command) =>
-    finish(await runCallerList(optionsOf(command), io, vault)),
+    finish(await (await import("../callers.ts")).runCallerList(optionsOf(command), io, vault)),
   );
   addOperatorCommand(caller, "remove <NAME>", "by authority or digest", 'gw caller remove "our node"').action(
     async (which: string, _options, command: Command) =>
-      finish(await runCallerRemove(which, optionsOf(command), io, vault)),
+      finish(await (await import("../callers.ts")).runCallerRemove(which, optionsOf(command), io, vault)),
   );
 }

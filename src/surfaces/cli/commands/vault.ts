@@ -1,21 +1,5 @@
 import type { Command } from "commander";
 import type { PolicySettings } from "../../../vault/policy/policy.ts";
-import {
-  runCredentialAdd,
-  runCredentialList,
-  runCredentialMark,
-  runCredentialRemove,
-  runCredentialRotate,
-  runCredentialSwitch,
-} from "../vault/credentials.ts";
-import { runInit } from "../vault/init.ts";
-import {
-  runOperatorAdd,
-  runOperatorList,
-  runOperatorPin,
-  runOperatorRemove,
-  runPassphrase,
-} from "../vault/operators.ts";
 import { addCommand, addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
 
 export function addVaultCommands(program: Command, { io, vault, finish }: CliDeps): void {
@@ -23,11 +7,13 @@ export function addVaultCommands(program: Command, { io, vault, finish }: CliDep
     .option("--mode <MODE>", "guard_rail (default) or dedicated")
     .action(async (_options, command: Command) => {
       const options = optionsOf<OperatorOptions & { readonly mode?: PolicySettings["mode"] }>(command);
-      finish(await runInit(options, io, vault));
+      finish(await (await import("../vault/init.ts")).runInit(options, io, vault));
     });
   addOperatorCommand(program, "passphrase", "change an operator's passphrase", "gw passphrase")
     .option("--new-passphrase-file <FILE>", "read the new one from a private file")
-    .action(async (_options, command: Command) => finish(await runPassphrase(optionsOf(command), io, vault)));
+    .action(async (_options, command: Command) =>
+      finish(await (await import("../vault/operators.ts")).runPassphrase(optionsOf(command), io, vault)),
+    );
 
   const operator = program.command("operator").description("the people who may decide");
   addOperatorCommand(
@@ -38,18 +24,21 @@ export function addVaultCommands(program: Command, { io, vault, finish }: CliDep
   )
     .option("--new-passphrase-file <FILE>", "read theirs from a private file")
     .action(async (name: string, _options, command: Command) =>
-      finish(await runOperatorAdd(name, optionsOf(command), io, vault)),
+      finish(await (await import("../vault/operators.ts")).runOperatorAdd(name, optionsOf(command), io, vault)),
     );
   addCommand(operator, "list", "who may decide here", "gw operator list --json").action(
-    async (_options, command: Command) => finish(await runOperatorList(optionsOf(command), io, vault)),
+    async (_options, command: Command) =>
+      finish(await (await import("../vault/operators.ts")).runOperatorList(optionsOf(command), io, vault)),
   );
   addOperatorCommand(operator, "remove <NAME>", "take an operator's power away", "gw operator remove ada").action(
     async (name: string, _options, command: Command) =>
-      finish(await runOperatorRemove(name, optionsOf(command), io, vault)),
+      finish(await (await import("../vault/operators.ts")).runOperatorRemove(name, optionsOf(command), io, vault)),
   );
   addOperatorCommand(operator, "pin", "set the PIN that gw watch asks for each approval", "gw operator pin")
     .option("--clear", "remove the PIN", false)
-    .action(async (_options, command: Command) => finish(await runOperatorPin(optionsOf(command), io, vault)));
+    .action(async (_options, command: Command) =>
+      finish(await (await import("../vault/operators.ts")).runOperatorPin(optionsOf(command), io, vault)),
+    );
 
   addCredentialCommands(program, { io, vault, finish });
 }
@@ -79,10 +68,18 @@ function addCredentialCommands(
       const { origin, hostKey, pack, ...rest } = optionsOf<
         OperatorOptions & { origin: string[]; hostKey: string[]; pack: string[]; kind: string; eachUse: boolean }
       >(command);
-      finish(await runCredentialAdd(label, { ...rest, origins: origin, hostKeys: hostKey, packs: pack }, io, vault));
+      finish(
+        await (await import("../vault/credentials.ts")).runCredentialAdd(
+          label,
+          { ...rest, origins: origin, hostKeys: hostKey, packs: pack },
+          io,
+          vault,
+        ),
+      );
     });
   addCommand(credential, "list", "labels, kinds and bindings", "gw credential list").action(
-    async (_options, command: Command) => finish(await runCredentialList(optionsOf(command), io, vault)),
+    async (_options, command: Command) =>
+      finish(await (await import("../vault/credentials.ts")).runCredentialList(optionsOf(command), io, vault)),
   );
   addOperatorCommand(
     credential,
@@ -94,11 +91,11 @@ function addCredentialCommands(
     .option("--secret-fd <N>", "read the secret from this descriptor", Number)
     .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
     .action(async (label: string, _options, command: Command) =>
-      finish(await runCredentialRotate(label, optionsOf(command), io, vault)),
+      finish(await (await import("../vault/credentials.ts")).runCredentialRotate(label, optionsOf(command), io, vault)),
     );
   addOperatorCommand(credential, "remove <LABEL>", "forget it", "gw credential remove acme-deploy").action(
     async (label: string, _options, command: Command) =>
-      finish(await runCredentialRemove(label, optionsOf(command), io, vault)),
+      finish(await (await import("../vault/credentials.ts")).runCredentialRemove(label, optionsOf(command), io, vault)),
   );
   for (const [verb, disabled, about] of [
     ["disable", true, "stop lending it"],
@@ -106,13 +103,23 @@ function addCredentialCommands(
   ] as const) {
     addOperatorCommand(credential, `${verb} <LABEL>`, about, `gw credential ${verb} acme-deploy`).action(
       async (label: string, _options, command: Command) =>
-        finish(await runCredentialSwitch(label, disabled, optionsOf(command), io, vault)),
+        finish(
+          await (await import("../vault/credentials.ts")).runCredentialSwitch(
+            label,
+            disabled,
+            optionsOf(command),
+            io,
+            vault,
+          ),
+        ),
     );
   }
   addOperatorCommand(credential, "mark <LABEL>", "ask a person on every use", "gw credential mark acme-deploy")
     .option("--off", "ask no more than the session does", false)
     .action(async (label: string, _options, command: Command) => {
       const options = optionsOf<OperatorOptions & { readonly off: boolean }>(command);
-      finish(await runCredentialMark(label, !options.off, options, io, vault));
+      finish(
+        await (await import("../vault/credentials.ts")).runCredentialMark(label, !options.off, options, io, vault),
+      );
     });
 }

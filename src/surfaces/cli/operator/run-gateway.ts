@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { showIdentifier } from "../../../kernel/display.ts";
+import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
+import { readStatus } from "../../client/operator.ts";
+import { answering } from "../answer.ts";
+import type { BaseOptions, CliDeps, OperatorOptions } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import { withGateway } from "./session.ts";
+
+export interface UpOptions extends OperatorOptions {
+  readonly keyFile?: string;
+  readonly locked: boolean;
+}
+
+/** `gw up`: starts the gateway and hands it the service key. The passphrase stays in this process. */
+export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, async () => {
+    const gateway = await deps.startGateway(options.home, options.keyFile ?? null);
+    if (!options.locked && options.keyFile === undefined) {
+      try {
+        await withGateway(options, deps, async ({ client }) => {
+          await client.unlock();
+          return exits.done;
+        });
+      } catch (error) {
+        gateway.stop();
+        await gateway.stopped;
+        throw error;
+      }
+    }
+    for (const line of statusLines(await readStatus(operatorSocket(options.home)))) deps.io.out(line);
+    deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
+    return (await gateway.stopped) === 0 ? exits.done : exits.denied;
+  });
+}
+
+export function runStatus({ home, json }: BaseOptions, { io }: CliDeps): Promise<Exit> {
+  return answering(io, async () => {
+    const status = await readStatus(operatorSocket(home));
+    if (json) io.out(JSON.stringify(status, null, 2));
+    else for (const line of statusLines(status)) io.out(line);
+    return status["locked"] === true ? exits.locked : exits.done;
+  });
+}
+
+export function runUnlock(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  return change(options, deps, (client) => client.unlock(), "Unlocked.");
+}
+
+export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {
+  const told = "Locked: every session has ended and open questions were withdrawn.";
+  return change(options, deps, (client) => client.lock(options.reason), told);
+}
+
+function change(
+  options: OperatorOptions,
+  deps: CliDeps,
+  work: (client: Parameters<Parameters<typeof withGateway>[2]>[0]["client"]) => Promise<JsonObject>,
+  told: string,
+): Promise<Exit> {
+  return answering(deps.io, () =>
+    withGateway(options, deps, async ({ client }) => {
+      const status = await work(client);
+      deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
+      return exits.done;
+    }),
+  );
+}
+
+function operatorSocket(home: string): string {
+  return join(home, "operator.sock");
+}
+
+export function statusLines(status: JsonObject): readonly string[] {
+  const text = (name: string): string => showIdentifier(String(status[name] ?? ""));
+  const list = (name: string): readonly string[] => {
+    const value = status[name];
+    return Array.isArray(value) ? value.map((item) => showIdentifier(String(item))) : [];
+  };
+  const { trouble } = status;
+  const mode =
+    status["mode"] === "dedicated"
+      ? "dedicated: it runs as its own user"
+      : "guard-rail: programs of this user are stopped from mistakes, not from malware";
+  const packs = list("packs");
+  return [
+    `gw ${text("version")}, process ${text("pid")}, home ${text("home")}`,
+    `  ${status["locked"] === true ? "LOCKED (gw unlock)" : "unlocked"}`,
+    `  mode      ${mode}`,
+    `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
+    `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
+    ...(list("lowered").length === 0 ? [] : [`  LOWERED   ${list("lowered").join(", ")} (signed policy)`]),
+    ...(status["stopped"] === null
+      ? []
+      : [`  STOPPED   it can no longer record and sends nothing: ${text("stopped")}`]),
+    ...(isJsonObject(trouble)
+      ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
+      : []),
+  ];
+}
