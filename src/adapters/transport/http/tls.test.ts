@@ -13,8 +13,11 @@ const OK = response("200 OK", {}, "ok");
 const folder = mkdtempSync(join(tmpdir(), "gw-tls-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+/** A tool of the machine, not of the project. */
+const OPENSSL = "openssl";
+
 function openssl(...args: readonly string[]): boolean {
-  return spawnSync("openssl", args, { cwd: folder, stdio: "ignore" }).status === 0;
+  return spawnSync(OPENSSL, args, { cwd: folder, stdio: "ignore" }).status === 0;
 }
 
 /** Makes an authority, and certificates under it: good, expired, for another name, for an address. */
