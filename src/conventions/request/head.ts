@@ -44,7 +44,8 @@ export function checkHead(body: ExpectedBody, head: RequestHead): CheckedHead {
     return { mediaType: null, boundary: undefined };
   }
   if (type === undefined) throw new Denied("media_type_missing", `send Content-Type: ${body.mediaType}`);
-  const { essence, boundary } = readMediaType(type);
+  // The declared type itself needs no parser to be recognized.
+  const { essence, boundary } = type === body.mediaType ? { essence: type, boundary: undefined } : readMediaType(type);
   if (essence !== body.mediaType) {
     throw new Denied("media_type_unsupported", `this route accepts ${body.mediaType} alone`);
   }

@@ -46,6 +46,14 @@ test("an integer identifier is not a float", () => {
     const { value, spelling } = parseJson(Buffer.from(body));
     assert.equal(check(value, spelling).length === 0, fits, body);
   }
+  const either = compileSchema({ type: "array", items: { anyOf: [{ type: "string" }, { type: "integer" }] } });
+  const mixed = parseJson(Buffer.from('["a",1,2.0]'));
+  assert.deepEqual(
+    either(mixed.value, mixed.spelling).map(({ path }) => path),
+    ["/2"],
+  );
+  const alone = parseJson(Buffer.from("1.0"));
+  assert.equal(compileSchema({ type: "integer" })(alone.value, alone.spelling).length, 1);
   const anywhere = compileSchema({ type: "array", items: { type: "number" } });
   const { value, spelling } = parseJson(Buffer.from("[1.0,1e1,-0]"));
   assert.deepEqual(anywhere(value, spelling), []);
@@ -135,6 +143,20 @@ test("a hostile value buys a bounded number of bounded findings", () => {
   const findings = compileSchema({ type: "object" })(many);
   assert.equal(findings.length, 32);
   assert.ok(findings.every(({ path }) => path.length <= 257));
+});
+
+test("long names and many numbers together cost no more than their bytes", () => {
+  // Paths made of these would be ten thousand times a hundred thousand characters.
+  const text = `{"${"n".repeat(100_000)}":[${"1.0,".repeat(10_000)}1.0],"id":1}`;
+  const { value, spelling } = parseJson(Buffer.from(text));
+  const check = compileSchema({
+    type: "object",
+    properties: { id: { type: "integer" } },
+    additionalProperties: { type: "array", items: { type: "integer" } },
+  });
+  const findings = check(value, spelling);
+  assert.equal(findings.length, 32);
+  assert.equal(findings[0]?.code, "wrong_type");
 });
 
 test("a schema outside the subset is a fault of its author, with its place", () => {

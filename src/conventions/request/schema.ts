@@ -40,9 +40,10 @@ export interface JsonSchema {
   readonly examples?: readonly JsonValue[];
 }
 
-/** Where the text of a number was a fraction or had an exponent although its value is an integer: `1.0`, `1e2`, `-0`. */
+/** Whether the text of an integer was a fraction or had an exponent: `1.0`, `1e2`, `-0`. The value alone no longer tells. */
 export interface ValueSpelling {
-  readonly floats: ReadonlySet<string>;
+  /** By the object or array that holds it and its name or index there; a whole text that is a number has no holder. */
+  isFloat(holder: object | undefined, key: string | number): boolean;
 }
 
 export type SchemaCheck = (value: JsonValue, spelling?: ValueSpelling) => readonly Finding[];
@@ -60,15 +61,35 @@ export function compileSchema(schema: JsonSchema): SchemaCheck {
   };
 }
 
-const plainSpelling: ValueSpelling = { floats: new Set() };
+const plainSpelling: ValueSpelling = { isFloat: () => false };
 
 /** Collects findings up to a bound, so that a hostile body cannot buy a huge answer. */
 class Report {
   readonly findings: Finding[] = [];
-  readonly spelling: ValueSpelling;
+  readonly #spelling: ValueSpelling;
+  #holder: object | undefined;
+  #key: string | number = "";
 
   constructor(spelling: ValueSpelling) {
-    this.spelling = spelling;
+    this.#spelling = spelling;
+  }
+
+  /** Said before each member or item is checked. A number has no members, so this still holds when its type is asked. */
+  enter(holder: object, key: string | number): void {
+    this.#holder = holder;
+    this.#key = key;
+  }
+
+  get isFloat(): boolean {
+    return this.#spelling.isFloat(this.#holder, this.#key);
+  }
+
+  /** For one alternative, whose findings may not count. */
+  trial(): Report {
+    const report = new Report(this.#spelling);
+    report.#holder = this.#holder;
+    report.#key = this.#key;
+    return report;
   }
 
   get full(): boolean {
@@ -113,13 +134,13 @@ function typesOf(schema: JsonSchema): readonly JsonType[] | undefined {
 function compileType(types: readonly JsonType[]): Check {
   const expected = types.join(" or ");
   return (value, path, report) => {
-    if (!types.some((type) => isType(type, value, path, report))) {
-      report.add("wrong_type", path, `expected ${expected}, found ${describe(value, path, report)}`);
+    if (!types.some((type) => isType(type, value, report))) {
+      report.add("wrong_type", path, `expected ${expected}, found ${describe(value, report)}`);
     }
   };
 }
 
-function isType(type: JsonType, value: JsonValue, path: string, report: Report): boolean {
+function isType(type: JsonType, value: JsonValue, report: Report): boolean {
   switch (type) {
     case "string":
       return typeof value === "string";
@@ -130,7 +151,7 @@ function isType(type: JsonType, value: JsonValue, path: string, report: Report):
     case "number":
       return typeof value === "number";
     case "integer":
-      return Number.isSafeInteger(value) && !report.spelling.floats.has(path);
+      return Number.isSafeInteger(value) && !report.isFloat;
     case "array":
       return Array.isArray(value);
     case "object":
@@ -138,12 +159,12 @@ function isType(type: JsonType, value: JsonValue, path: string, report: Report):
   }
 }
 
-function describe(value: JsonValue, path: string, report: Report): string {
+function describe(value: JsonValue, report: Report): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
   if (typeof value !== "number") return `a ${typeof value}`;
-  if (report.spelling.floats.has(path)) return "an integer written as a fraction";
+  if (report.isFloat) return "an integer written as a fraction";
   if (Number.isInteger(value)) return Number.isSafeInteger(value) ? "an integer" : "an integer outside ±(2^53−1)";
   return "a fraction";
 }
@@ -204,6 +225,7 @@ function compileArray(schema: JsonSchema): Check {
     if (items.length < minItems) return report.add("value_not_allowed", path, `fewer than ${minItems} items`);
     if (items.length > maxItems) return report.add("value_not_allowed", path, `more than ${maxItems} items`);
     for (let index = 0; item !== undefined && index < items.length && !report.full; index++) {
+      report.enter(items, index);
       item(items[index] ?? null, `${path}/${index}`, report);
     }
     // checkSchema admits uniqueItems for scalar items only, where a Set tells equality.
@@ -232,8 +254,10 @@ function compileObject(schema: JsonSchema): Check {
     for (const name of names) {
       if (report.full) return;
       const check = members.get(name) ?? other;
-      if (check !== undefined) check(object[name] ?? null, appendPointer(path, name), report);
-      else if (additionalProperties === false) {
+      if (check !== undefined) {
+        report.enter(object, name);
+        check(object[name] ?? null, appendPointer(path, name), report);
+      } else if (additionalProperties === false) {
         report.add("unknown_member", appendPointer(path, name), "is not part of the schema");
       }
     }
@@ -244,7 +268,7 @@ function compileAnyOf(branches: readonly JsonSchema[]): Check {
   const checks = branches.map(compile);
   return (value, path, report) => {
     for (const check of checks) {
-      const trial = new Report(report.spelling);
+      const trial = report.trial();
       check(value, path, trial);
       if (trial.findings.length === 0) return;
     }

@@ -10,19 +10,15 @@ interface Level {
 }
 
 /**
- * The JSON Pointers of the values at these positions, ascending, in a text whose prefix up to the last one is known to be
- * grammatical. Walked again on demand, so that parsing itself keeps no paths.
+ * The JSON Pointer of the value at `position`, in a text whose prefix up to there is known to be grammatical. Only a
+ * refusal walks the text again, so that parsing itself keeps no paths.
  */
-export function locate(text: string, positions: readonly number[]): readonly string[] {
-  const found: string[] = [];
+export function locate(text: string, position: number): string {
   const levels: Level[] = [];
   let at = 0;
-  for (const position of positions) {
-    while (at < position) at = step(text, at, position, levels);
-    const level = levels.at(-1);
-    found.push(level === undefined ? "" : pathOf(level));
-  }
-  return found;
+  while (at < position) at = step(text, at, position, levels);
+  const level = levels.at(-1);
+  return level === undefined ? "" : pathOf(level);
 }
 
 function step(text: string, at: number, end: number, levels: Level[]): number {

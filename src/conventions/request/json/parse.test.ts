@@ -110,9 +110,21 @@ test("integers are exact or refused", () => {
 });
 
 test("an integer written as a fraction is told apart from one written plainly", () => {
-  const { spelling } = parseJson(Buffer.from('{"a":1.0,"b":[1,1e2,-0,1.5],"c":{"d/e":10E-1}}'));
-  assert.deepEqual([...spelling.floats], ["/a", "/b/1", "/b/2", "/c/d~1e"]);
-  assert.equal(parseJson(Buffer.from("[1,2.5]")).spelling.floats.size, 0);
+  const { value, spelling } = parseJson(Buffer.from('{"a":1.0,"b":[1,1e2,-0,1.5],"c":{"d":10E-1,"e":10}}'));
+  const { a, b, c, ...rest } = value as Record<string, object>;
+  assert.ok(typeof a === "number" && b !== undefined && c !== undefined && Object.keys(rest).length === 0);
+  assert.equal(spelling.isFloat(value as object, "a"), true);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((index) => spelling.isFloat(b, index)),
+    [false, true, true, false],
+  );
+  assert.deepEqual(
+    ["d", "e"].map((name) => spelling.isFloat(c, name)),
+    [true, false],
+  );
+  assert.equal(parseJson(Buffer.from("1.0")).spelling.isFloat(undefined, ""), true);
+  assert.equal(parseJson(Buffer.from("1")).spelling.isFloat(undefined, ""), false);
+  assert.equal(parseJson(Buffer.from("[1.0]")).spelling.isFloat(undefined, ""), false);
 });
 
 test("strict JSON agrees with JSON.parse on what both accept", () => {

@@ -30,7 +30,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = {}): JsonDocum
   const text = buffer.toString(isAscii(buffer) ? "latin1" : "utf8");
   const parser = new Parser(text, limits.depth ?? defaults.jsonDepth);
   const value = parser.parseText();
-  return { value, spelling: spellingOf(text, parser.floats) };
+  return { value, spelling: parser.spelling() };
 }
 
 /** For readers that need the value alone. */
@@ -62,8 +62,10 @@ class Parser {
   readonly #depth: number;
   #at = 0;
   readonly #names: (string | undefined)[] = new Array(NAME_SLOTS);
-  /** Where integers stand that were written as fractions; almost always empty. */
-  readonly floats: number[] = [];
+  /** Set by a number that is an integer in value alone, and taken up by whatever holds it. */
+  #float = false;
+  /** The names and indexes of such numbers; almost always empty. */
+  readonly #floats = new Map<object, Set<string | number>>();
 
   constructor(text: string, depth: number) {
     this.#text = text;
@@ -97,6 +99,19 @@ class Parser {
     return this.#refuse("a value");
   }
 
+  spelling(): ValueSpelling {
+    const [root, floats] = [this.#float, this.#floats];
+    if (!root && floats.size === 0) return plain;
+    return { isFloat: (holder, key) => (holder === undefined ? root : (floats.get(holder)?.has(key) ?? false)) };
+  }
+
+  #noteFloat(holder: object, key: string | number): void {
+    this.#float = false;
+    const keys = this.#floats.get(holder);
+    if (keys === undefined) this.#floats.set(holder, new Set([key]));
+    else keys.add(key);
+  }
+
   #parseObject(depth: number): JsonValue {
     if (depth >= this.#depth) this.#deny({ kind: "too_deep", limit: this.#depth });
     const object = new Bare();
@@ -117,6 +132,7 @@ class Parser {
       if (this.#skipSpace() !== COLON) this.#refuse("a colon");
       this.#at++;
       object[name] = this.#parseValue(depth + 1);
+      if (this.#float) this.#noteFloat(object, name);
       const code = this.#skipSpace();
       if (code === COMMA) this.#at++;
       else if (code === 0x7d) {
@@ -136,6 +152,7 @@ class Parser {
     }
     for (;;) {
       items.push(this.#parseValue(depth + 1));
+      if (this.#float) this.#noteFloat(items, items.length - 1);
       const code = this.#skipSpace();
       if (code === COMMA) this.#at++;
       else if (code === 0x5d) {
@@ -165,7 +182,7 @@ class Parser {
     if (code !== DOT && (code | 0x20) !== 0x65) {
       this.#at = at;
       if (first === MINUS && whole === 0) {
-        this.floats.push(start);
+        this.#float = true;
         return -0;
       }
       if (at - digits > SAFE_DIGITS) {
@@ -198,7 +215,7 @@ class Parser {
       this.#at = start;
       this.#deny({ kind: "number", expected: "a number within the range of a double" });
     }
-    if (Number.isInteger(value)) this.floats.push(start);
+    this.#float = Number.isInteger(value);
     this.#at = at;
     return value;
   }
@@ -316,7 +333,7 @@ class Parser {
 
   #deny(trouble: JsonTrouble): never {
     const before = this.#text.slice(0, this.#at);
-    return denyJson(before, locate(this.#text, [this.#at])[0] ?? "", trouble);
+    return denyJson(before, locate(this.#text, this.#at), trouble);
   }
 }
 
@@ -337,16 +354,4 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-function spellingOf(text: string, floats: readonly number[]): ValueSpelling {
-  if (floats.length === 0) return plain;
-  // Paths are worked out only when a schema asks about an integer: most such numbers are meant as numbers.
-  let paths: ReadonlySet<string> | undefined;
-  return {
-    get floats() {
-      paths ??= new Set(locate(text, floats));
-      return paths;
-    },
-  };
-}
-
-const plain: ValueSpelling = { floats: new Set() };
+const plain: ValueSpelling = { isFloat: () => false };
