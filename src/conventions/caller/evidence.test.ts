@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type CallerEvidence, encodeCaller, encodeCallerContext, encodeCallerRecord } from "./evidence.ts";
+
+const evidence: CallerEvidence = {
+  process: { pid: 42, startTime: "1234", uid: 1000, pidfdInode: "77" },
+  pathObserved: "/usr/bin/node",
+  signingIdentifier: "nodejs 18.20",
+  designatedRequirement: null,
+  cdhash: `sha256:${"a".repeat(64)}`,
+  validity: "package_record",
+  authority: { kind: "package", vendor: "Debian", package: "nodejs", version: "18.20", record: "dpkg" },
+  interpreter: { name: "node", script: "agent.js" },
+  unownedMappings: ["/tmp/x.so"],
+  ancestors: [{ pid: 1, startTime: "0", path: null }],
+  namespaces: "own",
+  binding: "process",
+};
+
+test("the evidence record has the fields of the specification and no others", () => {
+  const record = encodeCallerRecord("ses_1", evidence, { approval: "apr_1", action: null, result: null });
+  assert.deepEqual(record, {
+    session: "ses_1",
+    caller: {
+      process: { pid: 42, start_time: "1234", uid: 1000, pidfd_inode: "77" },
+      path_observed: "/usr/bin/node",
+      signing_identifier: "nodejs 18.20",
+      designated_requirement: null,
+      cdhash: `sha256:${"a".repeat(64)}`,
+      validity: "package_record",
+    },
+    approval: "apr_1",
+    action: null,
+    result: null,
+  });
+});
+
+test("what is context stays beside the record", () => {
+  const context = encodeCallerContext(evidence);
+  assert.deepEqual(context["ancestors"], [{ pid: 1, start_time: "0", path: null }]);
+  assert.deepEqual(context["interpreter"], { name: "node", script: "agent.js" });
+  assert.deepEqual(context["unowned_mappings"], ["/tmp/x.so"]);
+  for (const name of Object.keys(context)) assert.ok(!(name in encodeCaller(evidence)));
+});
