@@ -337,6 +337,11 @@ export const codes = {
     mend: "The message names the protection; see docs/callers.md.",
   },
   // Upgrades: documents, decisions, probes
+  file_unreadable: {
+    status: 422,
+    means: "A file that the command needs cannot be read or written.",
+    mend: "Check the path and its permissions.",
+  },
   document_too_large: {
     status: 413,
     means: "An API document is larger, deeper or has more parts than a review takes.",

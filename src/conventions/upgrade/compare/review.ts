@@ -33,7 +33,9 @@ export interface Review {
   readonly pack: readonly AgentScope[];
 }
 
-export type ApiFacts = Pick<Api, "file" | "digest" | "bytes" | "dialect" | "title" | "version"> & {
+export type ApiFacts = Pick<Api, "file" | "digest" | "bytes" | "title" | "version"> & {
+  /** `observed` where a probe looked at the provider itself. */
+  readonly dialect: Api["dialect"] | "observed";
   readonly operations: number;
 };
 

@@ -1,12 +1,13 @@
 import type { JsonSchema } from "../../request/schema.ts";
 import type { FromSchema } from "../../request/schema-type.ts";
 
-const name = { type: "string", pattern: "^[a-z][a-z0-9_]{0,63}$" } as const satisfies JsonSchema;
 const id = { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,95}$" } as const satisfies JsonSchema;
 const label = { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" } as const satisfies JsonSchema;
 const scalar = { type: ["string", "integer", "number", "boolean"] } as const satisfies JsonSchema;
 const scalars = { type: "object", additionalProperties: scalar, maxProperties: 64 } as const satisfies JsonSchema;
 const pointer = { type: "string", maxLength: 256 } as const satisfies JsonSchema;
+
+const anyObject = { type: "object", additionalProperties: true } as const satisfies JsonSchema;
 
 const request = {
   type: "object",
@@ -17,7 +18,7 @@ const request = {
     with: scalars,
     query: scalars,
     headers: { type: "object", additionalProperties: { type: "string", maxLength: 1_024 }, maxProperties: 16 },
-    body: {},
+    body: { anyOf: [anyObject, { type: "array", items: { anyOf: [anyObject, scalar] } }] },
   },
 } as const satisfies JsonSchema;
 
@@ -138,7 +139,7 @@ export const corpusSchema = {
         more: {
           type: "object",
           additionalProperties: { type: "string", minLength: 1, maxLength: 256 },
-          maxProperties: 32,
+          maxProperties: 256,
         },
       },
     },
@@ -155,4 +156,3 @@ export type CorpusTrace = FromSchema<typeof trace>;
 export type CorpusRefresh = FromSchema<typeof refresh>;
 export type CorpusRequest = FromSchema<typeof request>;
 export type CorpusCredential = FromSchema<typeof credential>;
-export const namePattern = name.pattern;

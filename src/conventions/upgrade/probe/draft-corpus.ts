@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
-import type { JsonValue } from "../../../kernel/json.ts";
+import { digestText } from "../../../kernel/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { type AgentScope, indexScopes } from "../compare/agent-scope.ts";
 import type { Review } from "../compare/review.ts";
 import { classifyApi } from "../meaning/classify-api.ts";
@@ -96,9 +97,7 @@ function assemble(
       forbidden_project: "REPLACE-forbidden-project",
       inactive_record: "REPLACE-inactive-record",
       other_tenant_record: "REPLACE-other-tenant-record",
-      ...(more.size === 0
-        ? {}
-        : { more: Object.fromEntries([...more].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, 32)) }),
+      ...(more.size === 0 ? {} : { more: Object.fromEntries([...more].sort(([a], [b]) => (a < b ? -1 : 1))) }),
     },
     credentials: {
       main: { env: "GW_PROBE_TOKEN", case: "valid", ...(vault === undefined ? {} : { vault }) },
@@ -149,7 +148,8 @@ function deniedProbe(
   const target =
     isNew || first === undefined ? request : { ...request, with: { ...request.with, [first]: "$forbidden_project" } };
   return {
-    id: `${isNew ? "new." : "forbidden."}${idOf(operation)}`.slice(0, 96),
+    id: `${isNew ? "new." : "forbidden."}${idOf(operation)}`,
+    ...(effect ? { note: "It acts if it is allowed: name records that may be lost." } : {}),
     request: target,
     expect: { denied: true },
     ...(effect || (operation.method !== "GET" && operation.method !== "HEAD") ? { side_effect: effect } : {}),
@@ -179,7 +179,7 @@ function draftTraces(
         .split(".")
         .filter(Boolean)
         .join("/")}`;
-      const id = `trace.${idOf(source)}.${idOf(target)}`.slice(0, 80);
+      const id = `trace${traces.length + 1}.${idOf(target)}`;
       const use = (operation: Operation): CorpusRequest => {
         const request = requestOf(api, operation, more);
         const last = pathNames(operation).at(-1);
@@ -232,7 +232,7 @@ function requestOf(api: Api, operation: Operation, more: Map<string, string>): C
     path: operation.path,
     ...(given.length === 0 ? {} : { with: Object.fromEntries(given) }),
     ...(query.length === 0 ? {} : { query: Object.fromEntries(query) }),
-    ...(schema === undefined ? {} : { body: skeleton(api, schema, 0) }),
+    ...(schema === undefined ? {} : { body: bodyOf(api, schema) }),
   };
 }
 
@@ -246,6 +246,14 @@ function methodOf({ method }: Operation): CorpusRequest["method"] {
       return method;
   }
   return "GET";
+}
+
+/** A body with what is required; what is no object or list of objects is left for a person to write. */
+function bodyOf(api: Api, schema: JsonValue): JsonObject | readonly JsonObject[] {
+  const shape = api.schemas.shapeOf(schema);
+  const filled = skeleton(api, shape.items ?? schema, 0);
+  const body = isJsonObject(filled) ? filled : {};
+  return shape.items === undefined ? body : [body];
 }
 
 function skeleton(api: Api, schema: JsonValue, depth: number): JsonValue {
@@ -265,7 +273,7 @@ function samples(api: Api, schema: JsonValue): (string | number | boolean)[] {
   return shape.types.includes("integer") || shape.types.includes("number") ? [1] : ["REPLACE"];
 }
 
-function pagesOf(api: Api, operation: Operation): CorpusProbe["pages"] | null {
+function pagesOf(api: Api, operation: Operation): NonNullable<CorpusProbe["pages"]> | null {
   const cursor = operation.parameters.find(
     (one) => one.in === "query" && steeringOf(one.name, { types: [], format: null }) === "cursor",
   );
@@ -287,6 +295,6 @@ function pathNames(operation: Operation): readonly string[] {
 }
 
 function idOf(operation: Operation): string {
-  const words = splitWords(operation.operationId ?? `${operation.method} ${operation.path}`);
-  return words.join("-").slice(0, 60) || "operation";
+  const whole = splitWords(operation.operationId ?? `${operation.method} ${operation.path}`).join("-") || "operation";
+  return whole.length <= 48 ? whole : `${whole.slice(0, 40)}-${digestText(operation.key).slice(7, 14)}`;
 }
