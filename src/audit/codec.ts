@@ -8,14 +8,13 @@ export const WITHHELD = "[secret]";
 export const NO_PERSON = "[person]";
 
 /**
- * The text of a record. A field that is not declared is written as `[secret]`, so that a slip elsewhere cannot carry
+ * The text of a record but its sequence, which the log puts first. A field that is not declared is written as `[secret]`, so that a slip elsewhere cannot carry
  * a credential into the log; a declared field of the wrong type is our own mistake.
  */
-export function encodeEvent(event: NewEvent, sequence: number): string {
+export function encodeEvent(event: NewEvent): string {
   const kind = kindOf(event.event_type);
   if (kind === undefined) throw new Fault(`no event is called ${event.event_type}`);
-  const fields: unknown = fits(kind.shape, event) ? event : withholdUndeclared(kind.shape, event, event.event_type);
-  return `{"sequence":${sequence},${JSON.stringify(fields).slice(1)}`;
+  return JSON.stringify(fits(kind.shape, event) ? event : withholdUndeclared(kind.shape, event, event.event_type));
 }
 
 /** A record as it was read. `malformed` when the text is not a record that this version can trust the types of. */
@@ -55,7 +54,7 @@ export function redactRecord(record: AuditEvent | JsonObject, reveal: ReadonlySe
 function redactFields(shape: Shape, value: JsonObject, reveal: ReadonlySet<FieldClass>): JsonObject {
   const shown: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
   for (const [name, member] of Object.entries(value)) {
-    const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    const field = shape[name];
     if (field === undefined || field.class === "secret") shown[name] = member === null ? null : WITHHELD;
     else if (member === null) shown[name] = null;
     else if (field.fields !== null) shown[name] = redactGroup(field.fields, member, reveal);
@@ -72,15 +71,31 @@ function redactGroup(shape: Shape, member: JsonValue, reveal: ReadonlySet<FieldC
 
 /** The quick look of the hot path: true when every member is declared and has its type. */
 function fits(shape: Shape, value: object): boolean {
+  let lately = latelySeen.get(shape);
+  if (lately === undefined) {
+    lately = { names: [], fields: [] };
+    latelySeen.set(shape, lately);
+  }
+  const { names, fields } = lately;
+  let index = 0;
   for (const name in value) {
     const member = (value as Readonly<Record<string, unknown>>)[name];
     if (member === undefined) continue;
-    if (!Object.hasOwn(shape, name)) return false;
-    const field = shape[name];
-    if (field === undefined || !hasType(field, member)) return false;
+    let field = names[index] === name ? fields[index] : undefined;
+    if (field === undefined) {
+      field = shape[name];
+      if (field === undefined) return false;
+      names[index] = name;
+      fields[index] = field;
+    }
+    if (!hasType(field, member)) return false;
+    index++;
   }
   return true;
 }
+
+/** Events of one kind come with the same members in the same order: remembering it saves most look-ups. */
+const latelySeen = new Map<Shape, { readonly names: string[]; readonly fields: Shape[string][] }>();
 
 function hasType(field: Shape[string], member: unknown): boolean {
   if (member === null) return field.nullable;
@@ -94,9 +109,14 @@ function hasType(field: Shape[string], member: unknown): boolean {
     case "texts":
       return Array.isArray(member) && member.every((item) => typeof item === "string");
     case "group":
-      return typeof member === "object" && !Array.isArray(member) && fits(field.fields ?? {}, member);
+      return (
+        typeof member === "object" && !Array.isArray(member) && field.fields !== null && fits(field.fields, member)
+      );
     case "groups":
-      return Array.isArray(member) && member.every((item) => isObject(item) && fits(field.fields ?? {}, item));
+      return (
+        Array.isArray(member) &&
+        member.every((item) => isObject(item) && field.fields !== null && fits(field.fields, item))
+      );
   }
 }
 
@@ -133,7 +153,7 @@ function misfitOfGroup(shape: Shape, member: JsonValue, many: boolean): string |
 function withholdUndeclared(shape: Shape, value: object, path: string): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value)) {
-    const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    const field = shape[name];
     if (member === undefined) continue;
     if (field === undefined) kept[name] = WITHHELD;
     else if (field.fields !== null && field.kind === "group" && isObject(member)) {

@@ -1,5 +1,5 @@
 import { callEvents, previewEvents } from "./event/calls.ts";
-import { open, type RecordOf, type Shape } from "./event/field.ts";
+import { open, type RecordOf, type Shape, shapeOf } from "./event/field.ts";
 import { gatewayEvents } from "./event/gateway.ts";
 import { sessionEvents } from "./event/sessions.ts";
 
@@ -45,7 +45,7 @@ const kinds: ReadonlyMap<string, EventKind> = new Map(
   (Object.keys(tables) as Journal[]).flatMap((journal) =>
     Object.entries(tables[journal]).map(([type, shape]): [string, EventKind] => [
       type,
-      { journal, shape: { ...envelope, ...shape } },
+      { journal, shape: shapeOf({ ...envelope, ...shape }) },
     ]),
   ),
 );
@@ -55,7 +55,7 @@ export function kindOf(eventType: string): EventKind | undefined {
   return kinds.get(eventType);
 }
 
-export const envelopeShape: Shape = envelope;
+export const envelopeShape: Shape = shapeOf(envelope);
 export const eventTypes: readonly string[] = [...kinds.keys()];
 
 /** The run an event belongs to; the specification's records name it in three ways. */

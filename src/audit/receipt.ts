@@ -7,7 +7,7 @@ export type IntentReceipt = Brand<
     readonly frame: number;
     /** Wall time in milliseconds when the flush had returned. */
     readonly at: number;
-    /** The events this receipt stands for, so that it cannot be used for another attempt. */
+    /** Every event in that frame: a receipt is good for an attempt whose intent is among them, and for no other. */
     readonly eventIds: readonly string[];
   },
   "IntentReceipt"

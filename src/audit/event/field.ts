@@ -68,9 +68,14 @@ export function nullable<Value>(field: Field<Value, false>): Field<Value | null,
 }
 
 export function group<const S extends Shape>(fields: S): Field<RecordOf<S>, false> {
-  return { kind: "group", class: "open", optional: false, nullable: false, fields };
+  return { kind: "group", class: "open", optional: false, nullable: false, fields: shapeOf(fields) };
 }
 
 export function groups<const S extends Shape>(fields: S): Field<readonly RecordOf<S>[], false> {
-  return { kind: "groups", class: "open", optional: false, nullable: false, fields };
+  return { kind: "groups", class: "open", optional: false, nullable: false, fields: shapeOf(fields) };
+}
+
+/** Without a prototype, so that a field called `constructor` is as undeclared as any other. */
+export function shapeOf(fields: Shape): Shape {
+  return Object.assign(Object.create(null) as Shape, fields);
 }

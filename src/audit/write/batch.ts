@@ -1,18 +1,18 @@
 import { Denied } from "../../kernel/failure.ts";
 import { encodeEvent } from "../codec.ts";
 import { type Journal, kindOf, type NewEvent } from "../event.ts";
+import type { IntentReceipt } from "../receipt.ts";
 
-/** Records on their way into one frame: `count ‖ {length, record}…`, in a buffer that is wiped when they are sealed. */
+/**
+ * Records on their way into one frame: `count ‖ {length, record}…`, in a buffer that is wiped when they are sealed.
+ * All who wait for the frame share one promise.
+ */
 export interface Batch {
   readonly bytes: Buffer;
   length: number;
   count: number;
-  readonly waiters: Waiter[];
-}
-
-export interface Waiter {
-  readonly resolve: (frame: number, at: number) => void;
-  readonly reject: (error: Error) => void;
+  eventIds: string[];
+  waiting: PromiseWithResolvers<IntentReceipt>;
 }
 
 const COUNT_BYTES = 4;
@@ -21,10 +21,20 @@ const LENGTH_BYTES = 4;
 const MAX_BYTES_A_UNIT = 3;
 
 export function makeBatch(capacity: number): Batch {
-  return { bytes: Buffer.alloc(capacity), length: COUNT_BYTES, count: 0, waiters: [] };
+  return {
+    bytes: Buffer.alloc(capacity),
+    length: COUNT_BYTES,
+    count: 0,
+    eventIds: [],
+    waiting: Promise.withResolvers<IntentReceipt>(),
+  };
 }
 
 export type Sequences = Record<Journal, number>;
+
+const PREFIX = Buffer.from('{"sequence":', "latin1");
+const SEQUENCE_DIGITS = 16;
+const COMMA = 0x2c;
 
 /** Adds all of `events` or none; false when they may not fit in what is left of the batch. */
 export function addToBatch(
@@ -33,37 +43,45 @@ export function addToBatch(
   sequences: Sequences,
   recordBytes: number,
 ): boolean {
-  const start = batch.length;
-  const numbers = { ...sequences };
+  const { bytes, length: start } = batch;
+  const before = events.length === 1 ? null : { ...sequences };
   let at = start;
+  let whole = false;
   try {
     for (const event of events) {
-      const journal = kindOf(event.event_type)?.journal ?? "gateway";
-      const text = encodeEvent(event, numbers[journal] + 1);
+      const text = encodeEvent(event);
       if (text.length > recordBytes) {
-        throw new Denied(
-          "log_event_too_large",
-          `a ${event.event_type} event of ${text.length} characters is over the limit`,
-        );
+        const message = `A ${event.event_type} event of ${text.length} characters is over the limit.`;
+        throw new Denied("log_event_too_large", message);
       }
-      if (at + LENGTH_BYTES + text.length * MAX_BYTES_A_UNIT > batch.bytes.length) {
-        batch.bytes.fill(0, start, at);
-        return false;
-      }
-      const length = batch.bytes.write(text, at + LENGTH_BYTES, "utf8");
-      batch.bytes.writeUInt32LE(length, at);
-      numbers[journal]++;
-      at += LENGTH_BYTES + length;
+      const room = LENGTH_BYTES + PREFIX.length + SEQUENCE_DIGITS + text.length * MAX_BYTES_A_UNIT;
+      if (at + room > bytes.length) return false;
+      at = writeRecord(bytes, at, text, ++sequences[kindOf(event.event_type)?.journal ?? "gateway"]);
     }
-  } catch (error) {
-    batch.bytes.fill(0, start, at);
-    throw error;
+    whole = true;
+  } finally {
+    if (!whole) {
+      bytes.fill(0, start, at);
+      if (before !== null) Object.assign(sequences, before);
+    }
   }
-  Object.assign(sequences, numbers);
   batch.length = at;
   batch.count += events.length;
-  batch.bytes.writeUInt32LE(batch.count, 0);
+  for (const event of events) batch.eventIds.push(event.event_id);
+  bytes.writeUInt32LE(batch.count, 0);
   return true;
+}
+
+/** `length ‖ {"sequence":N,…}`: the sequence goes before the text, whose opening brace becomes the comma. */
+function writeRecord(bytes: Buffer, start: number, text: string, sequence: number): number {
+  let at = start + LENGTH_BYTES;
+  at += PREFIX.copy(bytes, at);
+  at += bytes.write(String(sequence), at, "latin1");
+  const brace = at;
+  at += bytes.write(text, at, "utf8");
+  bytes[brace] = COMMA;
+  bytes.writeUInt32LE(at - start - LENGTH_BYTES, start);
+  return at;
 }
 
 export function wipeBatch(batch: Batch): void {
@@ -74,7 +92,8 @@ export function wipeBatch(batch: Batch): void {
 export function clearBatch(batch: Batch): void {
   batch.length = COUNT_BYTES;
   batch.count = 0;
-  batch.waiters.length = 0;
+  batch.eventIds = [];
+  batch.waiting = Promise.withResolvers<IntentReceipt>();
 }
 
 const SMALLEST = 512;

@@ -68,14 +68,8 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     }
     try {
       const batch = enqueue(events);
-      return new Promise((resolve, reject) => {
-        const eventIds = events.map((event) => event.event_id);
-        batch.waiters.push({
-          resolve: (frame, at) => resolve({ frame, at, eventIds } as unknown as IntentReceipt),
-          reject,
-        });
-        wake();
-      });
+      wake();
+      return batch.waiting.promise;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -151,8 +145,8 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     inFlight = null;
     durable = headNow();
     queuedBytes -= batch.length;
-    const at = clock.wallMs();
-    for (const waiter of batch.waiters) waiter.resolve(durable.frame, at);
+    const { frame } = durable;
+    batch.waiting.resolve({ frame, at: clock.wallMs(), eventIds: batch.eventIds } as unknown as IntentReceipt);
     clearBatch(batch);
     if (spare.length < 2) spare.push(batch);
     startTicking();
@@ -282,7 +276,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     failure = denied;
     stopTimers();
     for (const batch of inFlight === null ? queue : [inFlight, ...queue]) {
-      for (const waiter of batch.waiters) waiter.reject(denied);
+      batch.waiting.reject(denied);
       wipeBatch(batch);
       clearBatch(batch);
     }

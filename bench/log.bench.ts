@@ -1,0 +1,191 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { verifyLog } from "../src/audit/verify/verify.ts";
+import { type Bench, median, type Row } from "./bench.ts";
+import { benchEvent, openBenchLog, writeBenchLog } from "./log-events.ts";
+
+const ROUNDS = 5;
+const ROUND_MS = 250;
+const MANY = 1_000_000;
+const FEW = 10_000;
+
+/** The log beside what a reasonable engineer would have taken instead: SQLite for writing, a file hash for checking. */
+export const bench: Bench = {
+  name: "log",
+  async run(emit) {
+    const folder = mkdtempSync(join(tmpdir(), "gw-bench-log-"));
+    try {
+      await benchAppend(folder, emit);
+      await benchVerify(folder, emit);
+      await benchGrowth(folder, emit);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+async function benchAppend(folder: string, emit: (row: Row) => void): Promise<void> {
+  const log = await openBenchLog(join(folder, "append"), true);
+  const database = openSqlite(join(folder, "peer.db"));
+  for (const writers of [1, 16, 64, 256]) {
+    const ours: number[] = [];
+    const single: number[] = [];
+    const grouped: number[] = [];
+    // Interleaved, so that a slow moment of the machine falls on all of them.
+    for (let round = 0; round < ROUNDS; round++) {
+      ours.push(await appendRate(log, writers));
+      single.push(database.rate(1));
+      grouped.push(writers === 1 ? (single.at(-1) ?? 0) : database.rate(writers));
+    }
+    const value = median(ours);
+    const name = `durable appends, ${writers} waiting`;
+    emit({
+      case: name,
+      value,
+      unit: "events/s",
+      beside: "SQLite WAL FULL, commit each",
+      ratio: value / median(single),
+    });
+    if (writers > 1) {
+      emit({
+        case: name,
+        value,
+        unit: "events/s",
+        beside: `SQLite WAL FULL, ${writers} a commit`,
+        ratio: value / median(grouped),
+      });
+    }
+  }
+  await log.close();
+  database.close();
+}
+
+async function appendRate(log: Awaited<ReturnType<typeof openBenchLog>>, writers: number): Promise<number> {
+  let done = 0;
+  const started = performance.now();
+  const end = started + ROUND_MS;
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      while (performance.now() < end) {
+        await log.append([benchEvent(done)]);
+        done++;
+      }
+    }),
+  );
+  return done / ((performance.now() - started) / 1000);
+}
+
+function openSqlite(path: string) {
+  const database = new DatabaseSync(path);
+  database.exec(
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE event (id INTEGER PRIMARY KEY, body TEXT)",
+  );
+  const insert = database.prepare("INSERT INTO event (body) VALUES (?)");
+  let index = 0;
+  return {
+    rate(perCommit: number): number {
+      let done = 0;
+      const started = performance.now();
+      const end = started + ROUND_MS;
+      while (performance.now() < end) {
+        if (perCommit === 1) insert.run(JSON.stringify(benchEvent(index++)));
+        else {
+          database.exec("BEGIN");
+          for (let many = 0; many < perCommit; many++) insert.run(JSON.stringify(benchEvent(index++)));
+          database.exec("COMMIT");
+        }
+        done += perCommit;
+      }
+      return done / ((performance.now() - started) / 1000);
+    },
+    close: () => database.close(),
+  };
+}
+
+async function benchVerify(folder: string, emit: (row: Row) => void): Promise<void> {
+  for (const perFrame of [1, 16]) {
+    const log = join(folder, `verify-${perFrame}`);
+    mkdirSync(log);
+    await writeBenchLog(log, 160_000, perFrame);
+    const files = readdirSync(log)
+      .filter((name) => name.endsWith(".gwlog"))
+      .map((name) => join(log, name));
+    const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+    const ours: number[] = [];
+    const sha256sum: number[] = [];
+    const openssl: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      ours.push(bytes / 1e6 / (await secondsOf(() => verify(log))));
+      sha256sum.push(bytes / 1e6 / (await secondsOf(() => execFileSync("sha256sum", files))));
+      openssl.push(bytes / 1e6 / (await secondsOf(() => execFileSync("openssl", ["dgst", "-sha256", ...files]))));
+    }
+    const value = median(ours);
+    const name = `verify, ${perFrame} event${perFrame === 1 ? "" : "s"} a frame`;
+    emit({ case: name, value, unit: "MB/s", beside: "sha256sum of the same files", ratio: value / median(sha256sum) });
+    emit({ case: name, value, unit: "MB/s", beside: "openssl dgst of the same files", ratio: value / median(openssl) });
+    rmSync(log, { recursive: true });
+  }
+}
+
+async function benchGrowth(folder: string, emit: (row: Row) => void): Promise<void> {
+  const few = join(folder, "few");
+  const many = join(folder, "many");
+  const fewWrite = median([await timeWrite(`${few}-1`), await timeWrite(`${few}-2`), await timeWrite(few)]);
+  const manyWrite = (await secondsOf(() => writeBenchLog(makeFolder(many), MANY, 64))) / MANY;
+  const cost = { unit: "µs/event", beside: `the same at ${FEW.toLocaleString("en-US")} events` };
+  const growth = `${MANY.toLocaleString("en-US")} events`;
+  emit({ case: `append without flush, ${growth}`, value: manyWrite * 1e6, ...cost, ratio: manyWrite / fewWrite });
+  await verify(few);
+  const fewVerify =
+    median([
+      await secondsOf(() => verify(few)),
+      await secondsOf(() => verify(few)),
+      await secondsOf(() => verify(few)),
+    ]) / FEW;
+  const manyVerify = (await secondsOf(() => verify(many))) / MANY;
+  emit({ case: `verify, ${growth}`, value: manyVerify * 1e6, ...cost, ratio: manyVerify / fewVerify });
+  const read = readJournals(many);
+  const rate = read.events / read.seconds;
+  emit({
+    case: `decrypt and fold both journals, ${growth}`,
+    value: rate,
+    unit: "events/s",
+    beside: "aim: 200,000 events/s",
+    ratio: rate / 200_000,
+  });
+  const peak = read.peakBytes / 1_048_576;
+  emit({ case: "peak memory of that", value: peak, unit: "MiB", beside: "aim: at most 300 MiB", ratio: peak / 300 });
+}
+
+async function timeWrite(folder: string): Promise<number> {
+  return (await secondsOf(() => writeBenchLog(makeFolder(folder), FEW, 64))) / FEW;
+}
+
+function makeFolder(folder: string): string {
+  mkdirSync(folder);
+  return folder;
+}
+
+function readJournals(folder: string): {
+  readonly events: number;
+  readonly seconds: number;
+  readonly peakBytes: number;
+} {
+  const program = join(import.meta.dirname, "log-read.ts");
+  const output = execFileSync(process.execPath, [program, folder], { encoding: "utf8" });
+  return JSON.parse(output) as { events: number; seconds: number; peakBytes: number };
+}
+
+async function verify(folder: string): Promise<void> {
+  const report = await verifyLog({ folder, allowUnattested: true });
+  if (report.exit !== 0) throw new Error(`the bench log does not verify: ${report.firstBreach?.code}`);
+}
+
+async function secondsOf(work: () => unknown): Promise<number> {
+  const started = performance.now();
+  await work();
+  return (performance.now() - started) / 1000;
+}
