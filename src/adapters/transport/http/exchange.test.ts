@@ -32,7 +32,7 @@ test("a call that is called off before undici's first write is not written, then
   await using server = await startScriptedServer({ onRequest: (socket) => socket.write(OK) });
   for (const reused of [false, true]) {
     using connection = await openTo(server);
-    const closed = once(connection.socket, "close");
+    const closed = new Promise((resolve) => connection.socket.once("close", resolve));
     if (reused) {
       using before = stoppable();
       assert.equal((await exchange(connection, get("/before"), before.stop)).kind, "answered");
