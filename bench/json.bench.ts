@@ -2,6 +2,8 @@ import { parseJson } from "../src/conventions/request/json/parse.ts";
 import type { JsonValue } from "../src/kernel/json.ts";
 import { type Bench, rate } from "./bench.ts";
 
+const ROUNDS = 4;
+
 /** Strict parsing beside JSON.parse, both from the bytes that arrived. */
 export const bench: Bench = {
   name: "json",
@@ -14,8 +16,18 @@ export const bench: Bench = {
       ["5 MiB, one object, every name new", manyMembers(5_242_880, (index) => `m${index}`)],
       ["5 MiB, one object, names are multiples of 2^16", manyMembers(5_242_880, (index) => String(index * 65_536))],
     ] as const) {
-      const ours = rate(() => parseJson(bytes));
-      const theirs = rate(() => JSON.parse(bytes.toString("utf8")));
+      let [ours, theirs] = [0, 0];
+      // Turn about, so that the machine's moods fall on both alike.
+      for (let round = 0; round < ROUNDS; round++) {
+        ours = Math.max(
+          ours,
+          rate(() => parseJson(bytes), 150, 1),
+        );
+        theirs = Math.max(
+          theirs,
+          rate(() => JSON.parse(bytes.toString("utf8")), 150, 1),
+        );
+      }
       emit({
         case: `strict parse, ${label}`,
         value: (ours * bytes.length) / 1e6,
