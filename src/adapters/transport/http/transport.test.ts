@@ -304,7 +304,7 @@ describe("silent: bytes left, and no whole answer came", () => {
     for (const text of ["", "HTTP/1.1 200 OK\r\nContent-", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"]) {
       await using server = await startScriptedServer(answering(text));
       using transport = rehearse();
-      const seen = await transport.send({ url: at(server), timeoutMs: 80 });
+      const seen = await transport.send({ url: at(server), timeoutMs: 400 });
       assert.ok(seen.kind === "silent", text);
       assert.equal(seen.reason, "timeout");
       assert.equal(server.requests.length, 1);
@@ -320,7 +320,7 @@ describe("silent: bytes left, and no whole answer came", () => {
       },
     });
     using transport = rehearse();
-    const seen = await transport.send({ url: at(server), timeoutMs: 100, responseBytes: 1 << 20 });
+    const seen = await transport.send({ url: at(server), timeoutMs: 400, responseBytes: 1 << 20 });
     assert.ok(seen.kind === "silent");
     assert.equal(seen.reason, "timeout");
   });
@@ -380,7 +380,7 @@ describe("never sent: not one byte of the request left", () => {
   test("a call whose time ends while it waits for a connection", async () => {
     await using server = await startScriptedServer({});
     using transport = rehearse({ connectionsPerOrigin: 1 });
-    const first = transport.send({ url: at(server), timeoutMs: 300 });
+    const first = transport.send({ url: at(server), timeoutMs: 600 });
     const second = await transport.send({ url: at(server), timeoutMs: 50, token: TOKEN });
     assert.ok(second.kind === "never_sent");
     assert.equal(second.reason, "deadline");
