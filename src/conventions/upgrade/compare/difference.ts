@@ -1,8 +1,8 @@
 import { digestJson } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { type EffectVerdict, harmless } from "../meaning/classify-effect.ts";
 import type { CredentialReach } from "../meaning/credential-reach.ts";
+import { type EffectVerdict, harmless } from "../meaning/effect.ts";
 import type { Flow } from "../meaning/trace-flows.ts";
 
 /** The four surfaces on which every upgrade is reviewed. */

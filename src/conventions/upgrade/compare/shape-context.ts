@@ -1,5 +1,6 @@
-import type { Effect } from "../meaning/classify-effect.ts";
+import type { Effect } from "../meaning/effect.ts";
 import { choosesResources, isPaging } from "../meaning/steering.ts";
+import type { Api } from "../model/api.ts";
 import type { Schemas, Shape } from "../model/shape.ts";
 import { type Draft, reachOf, type Surface } from "./difference.ts";
 
@@ -28,6 +29,11 @@ export function emit(
   context.add({ ...draft, subject: context.subject, at: draft.at ?? place.at });
 }
 
+/** The same for what is about the operation itself and names its own place. */
+export function emitFor(context: ShapeContext, draft: Omit<Draft, "subject">): void {
+  context.add({ ...draft, subject: context.subject });
+}
+
 /** A request can newly do what its operation does; an answer can only newly be met. */
 export function reach(context: ShapeContext, name: string): Surface {
   if (isPaging(name) || !context.inRequest) return "resource_reach";
@@ -45,4 +51,23 @@ export function kindOf(shape: Shape): string {
   const type =
     shape.types.join(" or ") || (shape.properties.size > 0 ? "object" : shape.items === undefined ? "any" : "array");
   return `${type}${shape.format === null ? "" : ` (${shape.format})`}${shape.nullable ? " or null" : ""}`;
+}
+
+export function createContext(
+  before: Api,
+  after: Api,
+  subject: string,
+  effect: Effect,
+  add: (draft: Draft) => void,
+): ShapeContext {
+  return {
+    before: before.schemas,
+    after: after.schemas,
+    subject,
+    component: null,
+    inRequest: false,
+    inAnswer: false,
+    effect,
+    add,
+  };
 }

@@ -1,6 +1,6 @@
 import { type AgentScope, indexScopes } from "../compare/agent-scope.ts";
 import { classifyApi } from "../meaning/classify-api.ts";
-import type { Effect } from "../meaning/classify-effect.ts";
+import type { Effect } from "../meaning/effect.ts";
 import { type Api, describeSecurity, type Operation } from "../model/api.ts";
 
 /** One request family: who may do what to what, and what a refusal looks like. Field names are the specification's. */

@@ -1,5 +1,6 @@
 import type { Api, Operation } from "../model/api.ts";
-import { classifyEffect, type EffectVerdict } from "./classify-effect.ts";
+import { classifyEffect } from "./classify-effect.ts";
+import type { EffectVerdict } from "./effect.ts";
 import { answerFields, answersList, bodyFields } from "./list-fields.ts";
 
 /** The effect of every operation, each judged by its name, path, text, method, body and answer. */

@@ -1,140 +1,7 @@
 import type { Operation } from "../model/api.ts";
+import { type Effect, type EffectVerdict, harmless } from "./effect.ts";
+import { grantThings, queryFields, things as thingWords, verbs } from "./vocabulary.ts";
 import { singular, splitWords, staticSegments } from "./words.ts";
-
-/** What a call does to the world. The first two leave it as it was. */
-export type Effect = "read" | "preview" | "write" | "create" | "delete" | "send" | "purchase" | "grant" | "mint";
-
-export interface EffectVerdict {
-  readonly effect: Effect;
-  /** How sure we are, in a sentence for the reviewer. */
-  readonly confidence: string;
-  readonly evidence: readonly string[];
-  /** True when the HTTP method alone would have said something milder. */
-  readonly disguised: boolean;
-}
-
-const VERBS: Readonly<Record<Effect, readonly string[]>> = {
-  read: [
-    "get",
-    "list",
-    "search",
-    "query",
-    "find",
-    "lookup",
-    "fetch",
-    "read",
-    "show",
-    "view",
-    "describe",
-    "count",
-    "export",
-    "download",
-    "browse",
-    "retrieve",
-    "check",
-    "returns",
-    "return",
-    "status",
-    "match",
-    "resolve",
-    "ping",
-  ],
-  preview: ["preview", "validate", "simulate", "dryrun", "estimate", "quote", "plan", "calculate", "lint"],
-  write: [
-    "update",
-    "set",
-    "edit",
-    "modify",
-    "replace",
-    "patch",
-    "configure",
-    "enable",
-    "disable",
-    "lock",
-    "unlock",
-    "start",
-    "stop",
-    "restart",
-    "reset",
-    "restore",
-    "rollback",
-    "move",
-    "reassign",
-    "assign",
-    "transfer",
-    "activate",
-    "deactivate",
-    "archive",
-    "publish",
-    "unpublish",
-    "link",
-    "unlink",
-    "merge",
-    "commit",
-    "deploy",
-    "execute",
-    "run",
-    "trigger",
-    "retry",
-    "cancel",
-    "approve",
-    "reject",
-    "close",
-    "reopen",
-    "provision",
-    "sync",
-    "rename",
-    "upload",
-    "import",
-    "suspend",
-    "resume",
-  ],
-  create: ["create", "add", "new", "register", "upload", "clone", "copy", "duplicate", "open", "schedule", "setup"],
-  delete: [
-    "delete",
-    "remove",
-    "destroy",
-    "purge",
-    "revoke",
-    "drop",
-    "clear",
-    "wipe",
-    "erase",
-    "terminate",
-    "uninstall",
-  ],
-  send: [
-    "send",
-    "notify",
-    "email",
-    "sms",
-    "invite",
-    "publish",
-    "broadcast",
-    "post",
-    "dispatch",
-    "deliver",
-    "message",
-    "resend",
-    "remind",
-  ],
-  purchase: [
-    "purchase",
-    "buy",
-    "order",
-    "charge",
-    "pay",
-    "payout",
-    "refund",
-    "checkout",
-    "subscribe",
-    "upgrade",
-    "invoice",
-    "capture",
-  ],
-  grant: ["grant", "share", "impersonate", "delegate", "authorize", "elevate", "promote", "permit"],
-  mint: ["token", "issue", "rotate", "regenerate", "sign", "mint", "login", "authenticate", "exchange"],
-};
 
 const STRENGTH: readonly Effect[] = [
   "mint",
@@ -157,61 +24,6 @@ const METHOD: Readonly<Record<string, readonly [effect: Effect, weight: number]>
   PATCH: ["write", 2],
   DELETE: ["delete", 3],
 };
-const GRANT_THINGS = new Set(["role", "permission", "member", "membership", "collaborator", "grant", "policy"]);
-/** Words that name a thing as often as a deed. */
-const THINGS = new Set([
-  "message",
-  "order",
-  "invoice",
-  "link",
-  "deploy",
-  "post",
-  "email",
-  "sms",
-  "token",
-  "plan",
-  "quote",
-  "upload",
-  "import",
-  "charge",
-  "capture",
-  "run",
-  "commit",
-  "merge",
-  "lock",
-  "copy",
-  "clone",
-  "schedule",
-  "trigger",
-  "patch",
-  "set",
-  "sign",
-  "issue",
-  "exchange",
-  "archive",
-  "refund",
-  "payout",
-  "checkout",
-  "share",
-  "grant",
-  "transfer",
-  "restore",
-  "sync",
-  "open",
-]);
-const QUERY_FIELDS = new Set([
-  "query",
-  "filter",
-  "filters",
-  "sort",
-  "order_by",
-  "search",
-  "q",
-  "where",
-  "limit",
-  "page",
-  "cursor",
-]);
 
 /** Names from which an answer's content can be told, handed in by the caller who has them already. */
 export interface EffectHints {
@@ -262,10 +74,6 @@ function agrees(sign: Effect, effect: Effect): boolean {
   return sign === effect || plain.includes(sign);
 }
 
-export function harmless(effect: Effect): boolean {
-  return effect === "read" || effect === "preview";
-}
-
 type Say = (effect: Effect, weight: number, says: string) => void;
 
 function readName(operation: Operation, say: Say): void {
@@ -284,11 +92,11 @@ function readPath(operation: Operation, say: Say): void {
   const ends = operation.path.endsWith("}") ? undefined : effectOfWord(words[0] ?? "");
   if (ends !== undefined && (last !== segments[0] || operation.method === "POST")) {
     // `GET /invoice` reads an invoice; `POST /invoice` makes one.
-    const noun = operation.method === "GET" && THINGS.has(words[0] ?? "");
+    const noun = operation.method === "GET" && thingWords.has(words[0] ?? "");
     say(ends, noun ? 1 : 3, `its path ends in ${last}, a word for ${ends}`);
   }
   const things = segments.flatMap((segment) => splitWords(segment).map(singular));
-  const grants = things.filter((thing) => GRANT_THINGS.has(thing));
+  const grants = things.filter((thing) => grantThings.has(thing));
   if (grants.length > 0 && ["POST", "PUT", "PATCH"].includes(operation.method)) {
     say("grant", 4, `it changes a ${grants[0]}, which decides what others may do`);
   }
@@ -300,7 +108,7 @@ function readAnswers(operation: Operation, hints: EffectHints, say: Say): void {
     say("write", 1, "it answers 202, work goes on afterwards");
   if (hints.answersToken && !operation.path.endsWith("}")) say("mint", 2, "its answer holds a token or secret");
   if (operation.method !== "POST") return;
-  const asks = hints.bodyFields.filter((field) => QUERY_FIELDS.has(field));
+  const asks = hints.bodyFields.filter((field) => queryFields.has(field));
   if (hints.answersList && asks.length > 0)
     say("read", 3, `its body asks (${asks.slice(0, 3).join(", ")}) and its answer is a list`);
 }
@@ -333,7 +141,7 @@ function confidenceOf(supporting: number, against: number, methodAgrees: boolean
 }
 
 function effectOfWord(word: string): Effect | undefined {
-  return STRENGTH.find((effect) => VERBS[effect].includes(word));
+  return STRENGTH.find((effect) => verbs[effect].has(word));
 }
 
 /** `Purges`, `purge` and `purging` open a sentence alike. */

@@ -4,46 +4,14 @@ import { singular, splitWords } from "./words.ts";
 /** What a field can do beyond being read: name a thing, lead somewhere, open something, grant something. */
 export type Steering = "identifier" | "url" | "token" | "cursor" | "role" | "none";
 
-const TOKEN_WORDS = new Set(["token", "secret", "password", "passphrase", "apikey", "jwt", "signature", "credentials"]);
-const URL_WORDS = new Set(["url", "uri", "href", "link", "endpoint", "callback", "redirect", "webhook"]);
-const CURSOR_WORDS = new Set(["cursor", "continuation"]);
-const ROLE_WORDS = new Set([
-  "role",
-  "roles",
-  "permission",
-  "permissions",
-  "scope",
-  "scopes",
-  "privilege",
-  "privileges",
-]);
-const IDENTIFIER_ENDS = new Set(["id", "ids", "uuid", "guid", "slug", "sha", "arn", "handle", "ref"]);
-const PAGE_NAMES = new Set([
-  "page",
-  "per_page",
-  "page_size",
-  "page_number",
-  "page_token",
-  "next_page_token",
-  "cursor",
-  "next_cursor",
-  "limit",
-  "offset",
-  "starting_after",
-  "ending_before",
-  "after",
-  "before",
-  "first",
-  "last",
-  "size",
-  "next",
-  "prev",
-  "previous",
-  "next_page",
-  "continuation",
-  "continuation_token",
-  "max_results",
-]);
+const TOKEN_WORDS = words("token secret password passphrase apikey jwt signature credentials");
+const URL_WORDS = words("url uri href link endpoint callback redirect webhook");
+const CURSOR_WORDS = words("cursor continuation");
+const ROLE_WORDS = words("role roles permission permissions scope scopes privilege privileges");
+const IDENTIFIER_ENDS = words("id ids uuid guid slug sha arn handle ref");
+const PAGE_NAMES = words(`page per_page page_size page_number page_token next_page_token cursor next_cursor limit offset
+  starting_after ending_before after before first last size next prev previous next_page continuation
+  continuation_token max_results`);
 
 export function steeringOf(name: string, shape: Pick<Shape, "types" | "format">): Steering {
   const words = splitWords(name);
@@ -67,20 +35,7 @@ function isToken(words: readonly string[], shape: Pick<Shape, "types">): boolean
   );
 }
 
-const ABOUT_WORDS = new Set([
-  "type",
-  "at",
-  "name",
-  "id",
-  "count",
-  "enabled",
-  "hint",
-  "ttl",
-  "expires",
-  "expiry",
-  "in",
-  "status",
-]);
+const ABOUT_WORDS = words("type at name id count enabled hint ttl expires expiry in status");
 
 export function isPaging(name: string): boolean {
   return PAGE_NAMES.has(splitWords(name).join("_"));
@@ -108,25 +63,10 @@ export function choosesResources(name: string): boolean {
   );
 }
 
-const BOUNDARY_WORDS = new Set([
-  "account",
-  "tenant",
-  "organization",
-  "organisation",
-  "org",
-  "project",
-  "team",
-  "workspace",
-  "company",
-  "merchant",
-  "store",
-  "site",
-  "customer",
-  "user",
-  "member",
-  "environment",
-  "region",
-  "namespace",
-  "group",
-  "owner",
-]);
+const BOUNDARY_WORDS =
+  words(`account tenant organization organisation org project team workspace company merchant store site
+  customer user member environment region namespace group owner`);
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(/\s+/));
+}

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/j
 import { type AgentScope, indexScopes } from "../compare/agent-scope.ts";
 import type { Review } from "../compare/review.ts";
 import { classifyApi } from "../meaning/classify-api.ts";
-import { harmless } from "../meaning/classify-effect.ts";
+import { harmless } from "../meaning/effect.ts";
 import { isPaging, steeringOf } from "../meaning/steering.ts";
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
 import { splitWords } from "../meaning/words.ts";

@@ -1,0 +1,97 @@
+import { digestJson } from "../../../kernel/canonical-json.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
+import type { Effect, EffectVerdict } from "../meaning/effect.ts";
+import { type Api, describeSecurity, type Operation } from "../model/api.ts";
+import { type Difference, type Draft, reachOf } from "./difference.ts";
+
+/** A new operation with all that a reviewer asks first: its effect, who gets in, what it hands out. */
+export function describeAdded(
+  api: Api,
+  operation: Operation,
+  effect: EffectVerdict | undefined,
+  found: Pick<Difference, "credential" | "flows"> & { readonly near: readonly string[] },
+): Draft {
+  const kind = effect?.effect ?? "write";
+  const notes: string[] = [];
+  if (found.near.length > 0)
+    notes.push(`It stands beside what these actions use: ${found.near.join(", ")}. Probe it with their credential.`);
+  if (operation.roles.length > 0) notes.push(`The text asks for: ${operation.roles.join("; ")}.`);
+  const text = operation.summary || operation.description;
+  return {
+    surface: reachOf(kind),
+    kind: "operation_added",
+    change: "widens",
+    subject: operation.key,
+    at: "",
+    says: `New operation. ${effectSentence(kind)}`,
+    before: null,
+    after: `${text.split("\n", 1)[0]?.slice(0, 240) || operation.operationId || operation.key}\nasks for ${describeSecurity(operation.security)}`,
+    binding: contractPrint(api, operation, kind),
+    notes,
+    operations: [operation.key],
+    lines: { before: null, after: operation.position?.line ?? null },
+    effect: effect ?? null,
+    credential: found.credential,
+    flows: found.flows,
+    together: `${kind} ${api.title} ${operation.key}`,
+  };
+}
+
+/** Everything a caller of the operation deals with, so that a decision about it does not cover a later version of it. */
+function contractPrint(api: Api, operation: Operation, effect: Effect): string {
+  const print = (schema: JsonValue): string => api.schemas.contentPrint(schema);
+  const media = (map: ReadonlyMap<string, JsonValue>): string[] =>
+    [...map].map(([type, schema]) => `${type} ${print(schema)}`);
+  return digestJson({
+    effect,
+    security: describeSecurity(operation.security),
+    servers: operation.servers,
+    parameters: operation.parameters.map((one) => [one.in, one.name, one.required, one.style, print(one.schema)]),
+    body: operation.body === null ? null : [operation.body.required, ...media(operation.body.media)],
+    answers: [...operation.answers].map(([status, answer]) => [
+      status,
+      ...media(answer.media),
+      ...media(answer.headers),
+    ]),
+    callbacks: operation.callbacks,
+  });
+}
+
+function effectSentence(effect: Effect): string {
+  switch (effect) {
+    case "read":
+      return "It reads.";
+    case "preview":
+      return "It computes without changing anything.";
+    case "write":
+      return "It changes something.";
+    case "create":
+      return "It creates something.";
+    case "delete":
+      return "It deletes something.";
+    case "send":
+      return "It sends something to somebody.";
+    case "purchase":
+      return "It can cost money.";
+    case "grant":
+      return "It changes what others may do.";
+    case "mint":
+      return "It hands out something that opens doors.";
+  }
+}
+
+export function describeRemoved(operation: Operation): Draft {
+  return {
+    surface: "request_compatibility",
+    kind: "operation_removed",
+    change: "narrows",
+    subject: operation.key,
+    at: "",
+    says: "The operation is gone.",
+    before: operation.operationId ?? operation.key,
+    after: null,
+    operations: [operation.key],
+    lines: { before: operation.position?.line ?? null, after: null },
+    together: operation.key,
+  };
+}
