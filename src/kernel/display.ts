@@ -11,6 +11,11 @@ export function showText(text: string): string {
   let spaces = 0;
   const points = [...text];
   for (const [index, point] of points.entries()) {
+    if (point > " " && point < "~" && point !== "\\") {
+      shown += point;
+      marks = spaces = 0;
+      continue;
+    }
     spaces = point === " " ? spaces + 1 : 0;
     marks = MARK.test(point) ? marks + 1 : 0;
     // A run of blanks can push the rest of a line out of sight, a pile of marks can overprint its neighbours.

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseCommand, readInterpreter } from "./interpreter.ts";
+
+test("interpreters are named as such, with their script as context", () => {
+  const cases: readonly [string, readonly string[], string, string | null][] = [
+    ["/usr/bin/node", ["node", "agent.js", "--flag"], "node", "agent.js"],
+    ["/usr/bin/node", ["node", "--no-warnings", "/srv/agent.mjs"], "node", "/srv/agent.mjs"],
+    ["/usr/bin/python3.11", ["python3", "-u", "bot.py"], "python3.11", "bot.py"],
+    ["/usr/bin/bash", ["bash", "-c", "curl evil"], "bash", null],
+    ["/usr/bin/perl", ["perl", "-e", "1"], "perl", null],
+    ["/usr/bin/ruby3.1", ["ruby"], "ruby3.1", null],
+    ["/usr/bin/python3.11", ["python3", "-m", "agent"], "python3.11", null],
+    ["/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", ["ld", "/tmp/evil"], "ld-linux-x86-64.so.2", "/tmp/evil"],
+    ["/opt/node (deleted)", ["node", "a.js"], "node", "a.js"],
+  ];
+  for (const [path, command, name, script] of cases) {
+    assert.deepEqual(readInterpreter(path, command), { name, script });
+  }
+});
+
+test("a program that is no interpreter is not called one", () => {
+  for (const path of ["/usr/bin/curl", "/opt/noder", "/opt/mynode", "/usr/bin/shasum", ""]) {
+    assert.equal(readInterpreter(path, ["x", "y"]), null);
+  }
+});
+
+test("a command line is split at its zero bytes, and an emptied one is empty", () => {
+  assert.deepEqual(parseCommand(Buffer.from("node\0a b\0\0c\0")), ["node", "a b", "", "c"]);
+  assert.deepEqual(parseCommand(Buffer.alloc(0)), []);
+});
