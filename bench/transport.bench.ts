@@ -23,6 +23,7 @@ if (process.env["GW_BENCH_SERVER"] === "1") {
     response.end(BODY);
   });
   server.keepAliveTimeout = 60_000;
+  process.once("disconnect", () => process.exit());
   server.listen(0, "127.0.0.1", () => process.send?.(server.address()));
 }
 
