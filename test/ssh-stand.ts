@@ -8,18 +8,20 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { bundle } from "../scripts/bundle.ts";
 import type { SshTransportOptions } from "../src/adapters/transport/ssh/options.ts";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
 import type { TransportObservation } from "../src/conventions/outcome/observation.ts";
 import type { OutboundSsh, SshSigner } from "../src/conventions/ssh/outbound.ts";
 import type { IntentReceipt, SendLimits } from "../src/gateway/ports.ts";
+import type { Sleep } from "../src/kernel/clock.ts";
 import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../src/kernel/ssh-key.ts";
 
 /** A real sshd on a loopback port, a real client, a real receiver: what the SSH tests and the bench stand on. */
@@ -32,44 +34,34 @@ const UNPRIVILEGED = 64123;
 /** Why the SSH tests cannot run here; null when they can. */
 export function missingForSsh(): string | null {
   for (const path of [SSHD, SSH]) if (!existsSync(path)) return `${path} is absent (apt-get install openssh-server)`;
-  return hasAccount() ? null : "this uid has no account with a shell, and none could be lent to it";
+  return hasAccount() ? null : "this uid has no account with a shell in the password file";
 }
 
 /**
- * sshd and ssh need the uid to be in the password file. Where it is not (the test runner's uid) or where it is root, this
- * runs the file again with a private password file mounted over the real one, and ends with its status.
+ * sshd and ssh need the uid to be in the password file, and root would prove nothing. As root this runs the file again as
+ * an unprivileged uid, in a mount namespace where a private password file names it and the clone is readable, and ends
+ * with its status. Everybody else stays who they are.
  */
 export function standInAccount(file: string): void {
-  if (process.env["GW_SSH_STAND"] !== undefined || !existsSync(SSHD)) return;
-  const isRoot = process.getuid?.() === 0;
-  if (hasAccount() && !isRoot) return;
-  const uid = isRoot ? UNPRIVILEGED : (process.getuid?.() ?? UNPRIVILEGED);
+  if (process.getuid?.() !== 0 || !existsSync(SSHD)) return;
   const home = mkdtempSync(join(tmpdir(), "gw-ssh-home-"));
   const passwd = join(home, "passwd");
-  const others = readFileSync("/etc/passwd", "utf8")
-    .split("\n")
-    .filter((line) => !line.includes(`:x:${uid}:`));
-  writeFileSync(passwd, `gwtest:x:${uid}:${uid}::${home}:/bin/sh\n${others.join("\n")}`, { mode: 0o644 });
-  if (isRoot) spawnSync("chown", ["-R", `${uid}:${uid}`, home]);
-  const space = isRoot
-    ? ["--mount", "--propagation=private"]
-    : ["--user", "--map-current-user", "--keep-caps", "--mount"];
-  const drop = isRoot
-    ? ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"]
-    : ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"];
-  const script = 'mount --bind "$1" /etc/passwd && shift && exec "$@"';
-  const args = [...space, "sh", "-c", script, "sh", passwd, ...drop, process.execPath, ...process.execArgv, file];
-  const done = spawnSync("unshare", args, {
-    stdio: "inherit",
-    env: { ...process.env, GW_SSH_STAND: home, HOME: home },
-  });
+  const clone = join(home, "clone");
+  mkdirSync(clone);
+  const account = `gwtest:x:${UNPRIVILEGED}:${UNPRIVILEGED}::${home}:/bin/sh`;
+  writeFileSync(passwd, `${account}\n${readFileSync("/etc/passwd", "utf8")}`, { mode: 0o644 });
+  spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
+  const script = 'mount --bind "$1" /etc/passwd && mount --bind "$2" "$3" && cd "$3" && shift 3 && exec "$@"';
+  const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups"];
+  const inClone = (path: string) => (path.startsWith(`${root}/`) ? join(clone, relative(root, path)) : path);
+  const program = [inClone(process.execPath), ...process.execArgv, inClone(file)];
+  const place = ["--mount", "--propagation=private", "sh", "-c", script, "sh", passwd, root, clone];
+  const env = { ...process.env, HOME: home, USER: "gwtest", LOGNAME: "gwtest" };
+  const done = spawnSync("unshare", [...place, ...drop, ...program], { stdio: "inherit", env });
+  // The clone was mounted in the other namespace only; if it were here, this would refuse instead of emptying it.
+  rmdirSync(clone);
   rmSync(home, { recursive: true, force: true });
-  if (done.status === 1 && process.env["GW_SSH_STAND"] === undefined && !canUnshare(space)) return;
   process.exit(done.status ?? 1);
-}
-
-function canUnshare(space: readonly string[]): boolean {
-  return spawnSync("unshare", [...space, "true"]).status === 0;
 }
 
 function hasAccount(): boolean {
@@ -125,6 +117,17 @@ export interface Stand {
   options(more?: Partial<SshTransportOptions>): SshTransportOptions;
   stop(): Promise<void>;
 }
+
+export const realSleep: Sleep = {
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      signal?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    }),
+};
 
 /** The real log mints these; the SSH side only needs one to exist. */
 export const receipt = { frame: 1n, at: 0 } as unknown as IntentReceipt;
@@ -198,7 +201,8 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     helper: { command: process.execPath, arguments: ["--disable-sigusr1", at("gw-ssh.mjs")] },
     sshPath: SSH,
     clock: { bootMs: () => performance.now() },
-    connectTimeoutMs: 5_000,
+    sleep: realSleep,
+    connectTimeoutMs: 30_000,
     requestSigner: null,
     recorder: null,
     recordingBytes: 65_536,
@@ -234,7 +238,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     target,
     options,
     send(signer, request = {}, more = {}) {
-      const limits = { timeoutMs: 15_000, responseBytes: 65_536, signal: new AbortController().signal, ...more.limits };
+      const limits = { timeoutMs: 60_000, responseBytes: 65_536, signal: new AbortController().signal, ...more.limits };
       return createSshTransport(options(more.options)).send(receipt, target(request), signer, limits);
     },
     async stop() {

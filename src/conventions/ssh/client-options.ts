@@ -115,7 +115,8 @@ function pinnedOptions(plan: ClientPlan): Readonly<Record<string, string>> {
     ForkAfterAuthentication: "no",
     StdinNull: "no",
     SyslogFacility: "USER",
-    LogLevel: "ERROR",
+    // Below this the client does not say why a negotiation failed. Its words choose a reason, see evidence.ts.
+    LogLevel: "INFO",
     VisualHostKey: "no",
     Compression: "no",
     AddressFamily: "any",

@@ -37,14 +37,16 @@ export async function exchange(
   const ended = await new Promise<SshEnding>((settle) => {
     let received = 0;
     let over = false;
-    const timers: NodeJS.Timeout[] = [];
+    const stop = new AbortController();
     const end = (ending: SshEnding): void => {
       if (over) return;
       over = true;
-      for (const timer of timers) clearTimeout(timer);
+      stop.abort();
       limits.signal.removeEventListener("abort", abort);
       settle(ending);
     };
+    const endAfter = (ms: number, ending: SshEnding) =>
+      void options.sleep.sleep(ms, stop.signal).then(() => end(ending));
     const abort = () => end({ kind: "aborted" });
     const release = async (nonce: string): Promise<void> => {
       const bytes = await writeRequest(request, nonce, requestSign(options));
@@ -67,11 +69,11 @@ export async function exchange(
         case "refused":
         case "finished":
           last = frame;
-          timers.push(setTimeout(() => end({ kind: "cut" }), LAST_FRAME_GRACE_MS));
+          endAfter(LAST_FRAME_GRACE_MS, { kind: "cut" });
           break;
       }
     };
-    timers.push(setTimeout(() => end({ kind: "deadline" }), limits.timeoutMs));
+    endAfter(limits.timeoutMs, { kind: "deadline" });
     limits.signal.addEventListener("abort", abort, { once: true });
     if (limits.signal.aborted) abort();
     helper.output.on("data", (chunk: Buffer) => {
@@ -88,7 +90,7 @@ export async function exchange(
     helper.diagnostics.on("data", (chunk: Buffer) => {
       if (diagnostics.length < DIAGNOSTICS_BYTES_MAX) diagnostics = Buffer.concat([diagnostics, chunk]);
     });
-    void helper.report.then((report) => drained(helper.output).then(() => end(endingOf(report))));
+    void helper.ended.then((report) => end(endingOf(report)));
   });
   const { state } = agent;
   return {
@@ -113,15 +115,6 @@ function requestSign(options: SshTransportOptions): ((data: Buffer) => Promise<B
   // The flag is one that RSA needs and the others do not know.
   const isRsa = signer.publicKeyBlob.subarray(4, 11).toString("latin1") === "ssh-rsa";
   return (data) => signer.sign(data, isRsa ? SHA2_512 : 0);
-}
-
-/** A report can overtake the last bytes on the other pipe. */
-function drained(stream: NodeJS.ReadableStream & { readonly readableEnded?: boolean }): Promise<void> {
-  if (stream.readableEnded === true) return Promise.resolve();
-  return new Promise((resolve) => {
-    stream.once("end", resolve);
-    stream.once("close", resolve);
-  });
 }
 
 function endingOf(report: HelperReport): SshEnding {

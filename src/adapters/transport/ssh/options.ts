@@ -1,6 +1,6 @@
 import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
 import type { SshRecording } from "../../../conventions/ssh/recording.ts";
-import type { Clock } from "../../../kernel/clock.ts";
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import type { HelperProgram } from "./start-helper.ts";
 
 export interface SshTransportOptions {
@@ -9,6 +9,7 @@ export interface SshTransportOptions {
   readonly helper: HelperProgram;
   readonly sshPath: string;
   readonly clock: Pick<Clock, "bootMs">;
+  readonly sleep: Sleep;
   readonly connectTimeoutMs: number;
   /** Signs requests for hosts that pin the gateway's key. */
   readonly requestSigner: SshSigner | null;

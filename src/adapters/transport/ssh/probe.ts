@@ -62,7 +62,6 @@ function watch(session: Session, waitMs: number): Promise<ProbeSeen> {
     helper.diagnostics.on("data", (chunk: Buffer) => {
       if (diagnostics.length < DIAGNOSTICS_BYTES_MAX) diagnostics = Buffer.concat([diagnostics, chunk]);
     });
-    // `gone` is followed by the end of the pipes; both are read before the verdict.
-    void helper.gone.then(() => setImmediate(() => end("client")));
+    void helper.ended.then(() => end("client"));
   });
 }

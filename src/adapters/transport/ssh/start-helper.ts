@@ -19,10 +19,8 @@ export interface RunningHelper {
   lives(): boolean;
   /** Ends the helper and the client, whoever of them is left. */
   kill(): void;
-  /** What the helper reported, or that it ended without a report. Never rejects. */
-  readonly report: Promise<HelperReport>;
-  /** Resolves when the helper is gone. */
-  readonly gone: Promise<void>;
+  /** What the helper reported, once it and the client are gone and everything they wrote was read. Never rejects. */
+  readonly ended: Promise<HelperReport>;
 }
 
 export type HelperReport =
@@ -48,11 +46,7 @@ export function startHelper(
   });
   const { pid, stdin, stdout, stderr } = child;
   const reports = child.stdio[3] as Duplex | null | undefined;
-  const report = readReport(child, reports);
-  const gone = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.once("error", () => resolve());
-  });
+  const ended = readReport(child, reports);
   if (pid === undefined || stdin === null || stdout === null || stderr === null) {
     return `${program.command} cannot be started`;
   }
@@ -71,7 +65,7 @@ export function startHelper(
   const kill = () => {
     if (lives()) killGroup();
   };
-  return { pid, input: stdin, output: stdout, diagnostics: stderr, lives, kill, report, gone };
+  return { pid, input: stdin, output: stdout, diagnostics: stderr, lives, kill, ended };
 }
 
 function readReport(child: ChildProcess, reports: Duplex | null | undefined): Promise<HelperReport> {
@@ -79,14 +73,14 @@ function readReport(child: ChildProcess, reports: Duplex | null | undefined): Pr
     let text = "";
     reports?.on("data", (chunk: Buffer) => {
       if (text.length < REPORT_BYTES_MAX) text += chunk.toString("latin1");
-      const found = findReport(text);
-      if (found !== undefined) resolve(found);
     });
     child.once("error", (error) => resolve({ kind: "failed", detail: `gw-ssh cannot be started: ${error.message}` }));
-    // `close` comes after the last report was read.
-    child.once("close", (status) =>
-      resolve(status === 2 ? { kind: "failed", detail: "gw-ssh refused its plan" } : { kind: "lost" }),
-    );
+    // `close` comes when the process is gone and its pipes are at their end.
+    child.once("close", (status) => {
+      const lost: HelperReport =
+        status === 2 ? { kind: "failed", detail: "gw-ssh refused its plan" } : { kind: "lost" };
+      resolve(findReport(text) ?? lost);
+    });
   });
 }
 
