@@ -299,3 +299,31 @@ test("an identifier in the path is decoded once, at one boundary", async () => {
   assert.equal(await codeOf(accept(route, { target: "/p/%2" })), "percent_malformed");
   assert.equal(await codeOf(accept(route, { target: "/p/a/b" })), "not_found");
 });
+
+test("a file already handed to a sink is dropped when the rest of the request is refused", async () => {
+  for (const manifest of ['{"version":1}', '{"version":"1","version":"2"}', "{"]) {
+    const events: string[] = [];
+    const openFile = (): FileSink => ({
+      write: () => {},
+      end: () => void events.push("end"),
+      abort: () => void events.push("abort"),
+    });
+    const file = uploadBody("DATA").toString().split("--XX\r\n")[2]?.split("--XX--")[0] ?? "";
+    const body = `--XX\r\n${file}--XX\r\nContent-Disposition: form-data; name="manifest"\r\n\r\n${manifest}\r\n--XX--\r\n`;
+    const rawHeaders = ["Host", "t", "Content-Type", multi];
+    const intake = beginRequest(upload, { method: "POST", target: "/v1/artifacts", rawHeaders }, { openFile });
+    const refused = await codeOf(
+      (async () => {
+        try {
+          await intake.push(Buffer.from(body));
+        } catch (error) {
+          intake.abort();
+          throw error;
+        }
+        await intake.finish();
+      })(),
+    );
+    assert.notEqual(refused, "accepted");
+    assert.deepEqual(events, ["end", "abort"], manifest);
+  }
+});

@@ -71,12 +71,21 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
     return { command: typed, digest, mediaType, signature, files: content.files } as unknown as AcceptedRequest<C>;
   }
 
+  function giveUp(error: unknown): never {
+    reader.abort();
+    throw error;
+  }
+
   return {
     push: (chunk) => reader.push(chunk),
     finish(rawTrailers = []) {
-      if (rawTrailers.length > 0) throw new Denied("framing_invalid", "trailer fields have no meaning here");
-      const content = reader.finish();
-      return content instanceof Promise ? content.then(conclude) : conclude(content);
+      try {
+        if (rawTrailers.length > 0) throw new Denied("framing_invalid", "trailer fields have no meaning here");
+        const content = reader.finish();
+        return content instanceof Promise ? content.then(conclude).catch(giveUp) : conclude(content);
+      } catch (error) {
+        return giveUp(error);
+      }
     },
     abort: () => reader.abort(),
   };

@@ -53,6 +53,7 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
         async conclude(principal, rawTrailers) {
           const accepted = await intake.finish(rawTrailers);
           const { record, outcome } = await carryOut(route, principal, accepted, steps);
+          if (record.decision.kind !== "allowed") intake.abort();
           return { record, reply: outcome.kind === "answer" ? outcome.answer : { error: outcome.error } };
         },
       };

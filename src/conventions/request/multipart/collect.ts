@@ -165,7 +165,10 @@ function current(part: OpenPart | undefined): OpenPart {
 }
 
 function wait(waits: Promise<void>[], result: void | Promise<void>): void {
-  if (result !== undefined) waits.push(result);
+  if (result === undefined) return;
+  // A refusal may leave before anybody waits for this one; its failure must not go unhandled then.
+  result.catch(() => {});
+  waits.push(result);
 }
 
 function drain(waits: Promise<void>[]): Promise<void> | undefined {
