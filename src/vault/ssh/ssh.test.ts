@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
@@ -17,20 +15,21 @@ import { bcryptPbkdf } from "./bcrypt-pbkdf.ts";
 import { freshBlowfish } from "./blowfish.ts";
 import { importSshKey } from "./import-key.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "gw-"));
-after(() => rmSync(folder, { recursive: true }));
-const PHRASE = "phrase of the key";
-
 interface Made {
   readonly file: Buffer;
   readonly line: string;
 }
 
-function keygen(name: string, ...options: readonly string[]): Made {
-  const path = join(folder, name);
-  execFileSync("ssh-keygen", ["-q", "-C", "a comment", "-f", path, ...options]);
-  const [type = "", base64 = ""] = readFileSync(`${path}.pub`, "utf8").split(" ");
-  return { file: readFileSync(path), line: `${type} ${base64}` };
+/** Files that ssh-keygen wrote once, so that the tests need neither the program nor an account to run it under. */
+const stored = JSON.parse(readFileSync(join(import.meta.dirname, "../testing/ssh-keys.json"), "utf8")) as {
+  readonly keys: Readonly<Record<string, { readonly file: string; readonly line: string }>>;
+};
+const PHRASE = "phrase of the key";
+
+function made(name: string): Made {
+  const key = stored.keys[name];
+  assert.ok(key, name);
+  return { file: Buffer.from(key.file), line: key.line };
 }
 
 const take = (file: Buffer) => Secret.take(Buffer.from(file));
@@ -59,52 +58,40 @@ test("bcrypt-pbkdf is a function of each of its inputs", () => {
   assert.equal(key("a", 1, 2, 80).length, 160);
 });
 
-const kinds = {
-  ed25519: ["-t", "ed25519"],
-  p256: ["-t", "ecdsa", "-b", "256"],
-  p384: ["-t", "ecdsa", "-b", "384"],
-  p521: ["-t", "ecdsa", "-b", "521"],
-  rsa: ["-t", "rsa", "-b", "2048"],
-};
-const plain = new Map(
-  Object.entries(kinds).map(([kind, options]) => [kind, keygen(`plain-${kind}`, ...options, "-N", "")]),
-);
-const plainOf = (kind: string): Made => plain.get(kind) ?? assert.fail(kind);
-
-for (const kind of plain.keys()) {
+for (const kind of ["ed25519", "p256", "p384", "p521", "rsa"]) {
   test(`an OpenSSH ${kind} key is imported, its public half is the file's, and it signs`, async () => {
-    const made = plainOf(kind);
-    const imported = await importSshKey(take(made.file), undefined);
-    assert.equal(imported.publicKey, made.line);
+    const key = made(kind);
+    const imported = await importSshKey(take(key.file), undefined);
+    assert.equal(imported.publicKey, key.line);
     const { vault, operator } = await founding();
     const given = {
       label: "host",
       kind: "ssh",
       boundTo: [`${HOST_KEY} a comment`],
       eachUse: false,
-      secret: take(made.file),
+      secret: take(key.file),
     } as const;
     const service = openService(await addCredential(vault, operator, given, ports), operator.serviceKey);
     const signer = service.lendSshSigner("host", HOST_KEY);
-    const publicKey = readSshPublicLine(made.line);
+    const publicKey = readSshPublicLine(key.line);
     assert.ok(publicKey !== undefined && signer.publicKeyBlob.equals(publicKey.blob));
     const data = Buffer.from("session");
     for (const flags of kind === "rsa" ? [2, 4] : [0]) assert.ok(verifySsh(publicKey, data, signer.sign(data, flags)));
     if (kind === "rsa") refuses(() => signer.sign(data, 0), "ssh_signature_refused");
     signer.release();
     assert.throws(() => signer.sign(data, 0));
-    refuses(() => service.lendSshSigner("host", plainOf("ed25519").line), "credential_not_bound");
+    refuses(() => service.lendSshSigner("host", made("ed25519").line), "credential_not_bound");
     refuses(() => service.lendHttp("host", HOST_KEY), "credential_not_bound");
   });
 }
 
 const ciphers = ["aes256-ctr", "aes256-cbc", "aes128-ctr", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"];
-for (const [index, cipher] of ciphers.entries()) {
+for (const cipher of ciphers) {
   test(`a key that ssh-keygen encrypted with ${cipher} opens with its passphrase alone`, async () => {
-    const made = keygen(`locked-${index}`, ...kinds.ed25519, "-N", PHRASE, "-Z", cipher, "-a", "3");
-    assert.equal((await importSshKey(take(made.file), secret(PHRASE))).publicKey, made.line);
-    await refusesLater(importSshKey(take(made.file), secret("phrase of another")), "ssh_key_passphrase_wrong");
-    await refusesLater(importSshKey(take(made.file), undefined), "ssh_key_passphrase_needed");
+    const key = made(cipher);
+    assert.equal((await importSshKey(take(key.file), secret(PHRASE))).publicKey, key.line);
+    await refusesLater(importSshKey(take(key.file), secret("phrase of another")), "ssh_key_passphrase_wrong");
+    await refusesLater(importSshKey(take(key.file), undefined), "ssh_key_passphrase_needed");
   });
 }
 
@@ -129,8 +116,7 @@ for (const kind of ["ed25519", "p256", "rsa"]) {
 }
 
 test("an RSA key below 2048 bits is too weak", async () => {
-  const made = keygen("weak", "-t", "rsa", "-b", "1024", "-N", "");
-  await refusesLater(importSshKey(take(made.file), undefined), "ssh_key_weak");
+  await refusesLater(importSshKey(take(made("weak").file), undefined), "ssh_key_weak");
 });
 
 test("keys of kinds that SSH hosts do not take are refused", async () => {
@@ -146,7 +132,7 @@ test("keys of kinds that SSH hosts do not take are refused", async () => {
 
 test("a public key, a certificate or plain text is no private key", async () => {
   for (const text of [
-    plainOf("ed25519").line,
+    made("ed25519").line,
     "hello",
     "",
     "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -156,10 +142,7 @@ test("a public key, a certificate or plain text is no private key", async () => 
 });
 
 test("a file whose public half is another key's is refused", async () => {
-  const [mine, other] = [
-    unarmoured(plainOf("ed25519").file),
-    unarmoured(keygen("other", ...kinds.ed25519, "-N", "").file),
-  ];
+  const [mine, other] = [unarmoured(made("ed25519").file), unarmoured(made("other").file)];
   const blob = (bytes: Buffer) =>
     readSsh(bytes.subarray(15), (reader) => {
       const [cipher, kdf, options, count] = [reader.string(), reader.string(), reader.string(), reader.u32()];
@@ -194,7 +177,7 @@ test("a derivation with absurd rounds is refused before it starts", async () => 
 });
 
 test("a key file cut short, or with any byte changed, is the same key or a refusal", async () => {
-  const { file, line } = plainOf("p256");
+  const { file, line } = made("p256");
   const bytes = unarmoured(file);
   for (let length = 0; length < bytes.length; length += 3) {
     await assert.rejects(importSshKey(take(armoured(bytes.subarray(0, length))), undefined), Denied);
@@ -214,7 +197,7 @@ test("a key file cut short, or with any byte changed, is the same key or a refus
 });
 
 test("an imported RSA key with one changed private number does not pass its own signature", async () => {
-  const { file } = plainOf("rsa");
+  const { file } = made("rsa");
   const bytes = unarmoured(file);
   let refused = 0;
   for (let at = bytes.length - 700; at < bytes.length - 20; at += 40) {

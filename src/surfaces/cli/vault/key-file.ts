@@ -1,0 +1,27 @@
+import { writeKeyFile } from "../../../vault/files/key-file.ts";
+import { requireOperator } from "../../../vault/operator.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { answering, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+
+/** `gw unlock --write-key-file FILE`: for a machine that starts without a person. The policy has to allow its use. */
+export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async ({ home, operator }) => {
+      const vault = home.readVault();
+      requireOperator(vault, operator);
+      writeKeyFile(path, vault.vaultId, operator.serviceKey, ports.random);
+      say(
+        io,
+        options.json,
+        { key_file: path, vault_id: vault.vaultId },
+        `Wrote ${path}. It opens the credentials and nothing else.`,
+      );
+      if (!home.readPolicy(vault).settings.headlessUnlock) {
+        io.err(
+          "The policy does not allow unlocking without a person yet (headless_unlock): the gateway will not use it.",
+        );
+      }
+      return exits.done;
+    }),
+  );
+}
