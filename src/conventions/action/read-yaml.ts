@@ -2,19 +2,13 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNod
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { appendPointer } from "../request/pointer.ts";
-import type { ValueSpelling } from "../request/schema.ts";
-import type { Findings, Position } from "./findings.ts";
-
-export interface YamlReading {
-  readonly value: JsonValue;
-  readonly spelling: ValueSpelling;
-}
+import type { Findings, Places, Position } from "./findings.ts";
 
 /**
  * Reads YAML as plain data: no aliases, anchors, tags, merge keys, directives, second documents or repeated keys.
  * What is left means the same to every reader, and is no larger than what a person sees.
  */
-export function readYaml(bytes: Uint8Array, findings: Findings): YamlReading | null {
+export function readYaml(bytes: Uint8Array, findings: Findings): { readonly value: JsonValue } | null {
   if (bytes.byteLength > defaults.packBytes) {
     findings.error("pack_too_large", "", `the file has ${bytes.byteLength} bytes; the limit is ${defaults.packBytes}`);
     return null;
@@ -53,19 +47,19 @@ export function readYaml(bytes: Uint8Array, findings: Findings): YamlReading | n
   if (document.errors.length > 0) return null;
   const value = walk.convert(document.contents, "", 0);
   findings.places = walk;
-  return { value, spelling: walk };
+  return { value };
 }
 
 // A reviewer must read the file as the parser does: no control, bidi or invisible characters.
 const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}]/u;
 
-// Octal, hexadecimal and leading zeros are read differently by readers of other YAML versions.
-const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+// Octal, hexadecimal and leading zeros are read differently by readers of other YAML versions; 1.0 is no integer.
+const INTEGER = /^(?:0|-?[1-9]\d*)$/;
+const FRACTION = /^-?(?:0|[1-9]\d*)\.\d+$/;
 
-class Walk implements ValueSpelling {
+class Walk implements Places {
   readonly keys = new Map<string, Position>();
   readonly values = new Map<string, Position>();
-  readonly floats = new Set<string>();
   readonly #findings: Findings;
   readonly #lines: LineCounter;
 
@@ -125,7 +119,10 @@ class Walk implements ValueSpelling {
       return value;
     }
     if (typeof value === "number") {
-      if (!JSON_NUMBER.test(source ?? "") || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+      if (
+        !(Number.isInteger(value) ? INTEGER : FRACTION).test(source ?? "") ||
+        Math.abs(value) > Number.MAX_SAFE_INTEGER
+      ) {
         this.#refuse(
           "value_not_allowed",
           at,
@@ -133,7 +130,6 @@ class Walk implements ValueSpelling {
           "expected a plain decimal number that can be held exactly; quote it if it is an identifier",
         );
       }
-      if (Number.isInteger(value) && source !== undefined && /[.eE]/.test(source)) this.floats.add(path);
       return value;
     }
     if (typeof value === "boolean" || value === null) return value;

@@ -35,7 +35,7 @@ export function readPack(bytes: Uint8Array, file: string): PackReading {
 function readChecked(bytes: Uint8Array, digest: Digest, findings: Findings): Pack | null {
   const reading = readYaml(bytes, findings);
   if (reading === null) return null;
-  const shape = checkPack(reading.value, reading.spelling);
+  const shape = checkPack(reading.value);
   for (const { code, path, message } of shape) {
     findings.error(code, path, code === "unknown_member" ? `${message}; expected ${expectedAt(path)}` : message);
   }
