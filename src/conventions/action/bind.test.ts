@@ -428,9 +428,30 @@ describe("the request digest", () => {
     const { action, method, url, headers } = form;
     const body = form.body?.toString("utf8") ?? "";
     assert.equal(form.requestDigest, digestJson({ action, method, url, headers, body }));
-    const digest = (file: string) => bind(acme, "artifact.upload", { manifest: { name: "x" }, file }).requestDigest;
-    assert.notEqual(digest("AAEC"), digest("AAED"));
-    assert.equal(digest("AAEC"), digest("AAEC"));
+    const upload = bind(acme, "artifact.upload", { manifest: { name: "x" }, file: "AAEC" });
+    const [manifest, file] = [Buffer.from('{"name":"x"}'), Buffer.from([0, 1, 2])];
+    const parts = [
+      {
+        name: "manifest",
+        filename: null,
+        media_type: "application/json",
+        bytes: manifest.byteLength,
+        digest: digestBytes(manifest),
+      },
+      {
+        name: "file",
+        filename: "artifact.bin",
+        media_type: "application/octet-stream",
+        bytes: 3,
+        digest: digestBytes(file),
+      },
+    ];
+    assert.equal(
+      upload.requestDigest,
+      digestJson({ action: upload.action, method: "POST", url: upload.url, headers: upload.headers, body: parts }),
+    );
+    const other = bind(acme, "artifact.upload", { manifest: { name: "x" }, file: "AAED" });
+    assert.notEqual(other.headers["content-type"], upload.headers["content-type"], "the boundary follows the bytes");
   });
 
   test("the idempotency token and the correlation id are no part of it, for they differ between attempts", () => {
