@@ -28,14 +28,14 @@ export function seal(key: KeyObject, aad: string, plain: Buffer, random: Random)
   const salt = random.bytes(SALT_BYTES);
   const { boxKey, commitment } = deriveBoxKey(key, salt);
   const cipher = createCipheriv("aes-256-gcm", boxKey, NONCE);
-  cipher.setAAD(Buffer.from(aad, "utf8"));
+  cipher.setAAD(Buffer.from(aad));
   return Buffer.concat([salt, commitment, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** Undefined when the key, the associated data or the box is not the one that was sealed. */
 export function unseal(key: KeyObject, aad: string, box: Buffer): Secret | undefined {
   const boxKey = boxKeyOf(key, box);
-  return boxKey === undefined ? undefined : unsealWith(boxKey, aad, box);
+  return boxKey === undefined ? undefined : unsealWith(boxKey, Buffer.from(aad), box);
 }
 
 export function boxKeyOf(key: KeyObject, box: Buffer): BoxKey | undefined {
@@ -44,9 +44,9 @@ export function boxKeyOf(key: KeyObject, box: Buffer): BoxKey | undefined {
   return timingSafeEqual(commitment, box.subarray(SALT_BYTES, SALT_BYTES + COMMITMENT_BYTES)) ? boxKey : undefined;
 }
 
-export function unsealWith(boxKey: BoxKey, aad: string, box: Buffer): Secret | undefined {
+export function unsealWith(boxKey: BoxKey, aad: Buffer, box: Buffer): Secret | undefined {
   const decipher = createDecipheriv("aes-256-gcm", boxKey, NONCE, { authTagLength: TAG_BYTES });
-  decipher.setAAD(Buffer.from(aad, "utf8"));
+  decipher.setAAD(aad);
   decipher.setAuthTag(box.subarray(box.length - TAG_BYTES));
   const plain = decipher.update(box.subarray(SALT_BYTES + COMMITMENT_BYTES, box.length - TAG_BYTES));
   try {

@@ -57,13 +57,13 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   let vault = first;
   let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
-  let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: string }>();
+  let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: Buffer }>();
 
   const open = (entry: CredentialEntry): Secret => {
     if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
     const known = opened.get(entry.label) ?? {
       boxKey: boxKeyOf(entryKey, entry.sealed) ?? refuseEntry(entry.label),
-      aad: entryAad(vault.vaultId, entry),
+      aad: Buffer.from(entryAad(vault.vaultId, entry), "utf8"),
     };
     opened.set(entry.label, known);
     return unsealWith(known.boxKey, known.aad, entry.sealed) ?? refuseEntry(entry.label);

@@ -76,14 +76,7 @@ export async function removeOperator(
     throw new Denied("operator_self", "Operators do not remove themselves: another one has to sign for it.");
   }
   const serviceKey = Secret.take(random.bytes(SERVICE_KEY_BYTES));
-  const operator: OpenOperator = {
-    ...by,
-    serviceKey,
-    wipe() {
-      by.wipe();
-      serviceKey.wipe();
-    },
-  };
+  const operator = withServiceKey(by, serviceKey);
   const at = isoTime(clock.wallMs());
   const lineage = lengthened(vault, by, { change: "remove", keyId: gone.keyId, by: by.keyId, at });
   const staying = vault.operators.filter(({ keyId }) => keyId !== gone.keyId);
@@ -139,6 +132,26 @@ async function resealSlot(
   } finally {
     compartment.wipe();
   }
+}
+
+/** The same operator with the new service key; wiping it wipes both. */
+function withServiceKey(by: OpenOperator, serviceKey: Secret): OpenOperator {
+  const { name, keyId, vaultId, approver, pin } = by;
+  return {
+    name,
+    keyId,
+    vaultId,
+    approver,
+    pin,
+    get readingKey() {
+      return by.readingKey;
+    },
+    serviceKey,
+    wipe() {
+      by.wipe();
+      serviceKey.wipe();
+    },
+  };
 }
 
 async function rewrapped(vault: Vault, keys: OperatorKeys, serviceKey: Secret): Promise<OperatorSlot> {

@@ -140,6 +140,7 @@ test("an operator who was wiped signs nothing and hands out no service key", asy
   const operator = await unlockOperator(withToken, "ada", secret(PASSPHRASE));
   operator.wipe();
   assert.throws(() => operator.approver.sign(Buffer.from("x")));
+  assert.throws(() => operator.readingKey);
   assert.throws(() => operator.serviceKey.use(() => 0));
 });
 

@@ -169,7 +169,7 @@ export function openOperator(
 ): OpenOperator {
   // Key objects live outside the JavaScript heap; dropping the reference is the only wiping Node offers for them.
   let approverKey: KeyObject | null = privateKeyOf("ed25519", compartment.approver);
-  const readingKey = privateKeyOf("x25519", compartment.reading);
+  let readingKey: KeyObject | null = privateKeyOf("x25519", compartment.reading);
   return {
     name: keys.name,
     keyId: keys.keyId,
@@ -177,18 +177,24 @@ export function openOperator(
     approver: {
       publicKey: keys.approverKey,
       sign(bytes) {
-        if (approverKey === null) throw new Fault("an operator's key was used after it was wiped");
-        return sign(null, bytes, approverKey);
+        return sign(null, bytes, approverKey ?? usedAfterWipe());
       },
     },
-    readingKey,
+    get readingKey() {
+      return readingKey ?? usedAfterWipe();
+    },
     serviceKey,
     pin: compartment.pin,
     wipe() {
       approverKey = null;
+      readingKey = null;
       serviceKey.wipe();
     },
   };
+}
+
+function usedAfterWipe(): never {
+  throw new Fault("an operator's key was used after it was wiped");
 }
 
 export function wrapInfo(vaultId: string, keyId: KeyId): string {

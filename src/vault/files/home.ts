@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -80,6 +80,8 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
         }
         writePolicy(policy);
         writeVault(vault);
+        // The folder itself is new: its name has to survive a power cut too.
+        steps.syncFolder(dirname(folder));
       });
     },
     async change(change) {

@@ -57,7 +57,7 @@ function openPrivate(path: string): number | undefined {
     if (code === "EACCES") {
       throw new Denied(
         "file_not_owned",
-        `${path} cannot be opened by the running user: sudo chown ${currentUser()} ${path}`,
+        `${path} cannot be opened by user ${currentUser()}. Run gw as its owner, or: sudo chown ${currentUser()} ${path}`,
       );
     }
     throw error;
@@ -66,7 +66,10 @@ function openPrivate(path: string): number | undefined {
 
 function checkOwnership(path: string, stats: Stats, { owners, forbidden }: Ownership, mode: string): void {
   if (!owners.includes(stats.uid)) {
-    throw new Denied("file_not_owned", `${path} belongs to user ${stats.uid}: sudo chown ${currentUser()} ${path}`);
+    throw new Denied(
+      "file_not_owned",
+      `${path} belongs to user ${stats.uid} and gw runs as user ${currentUser()}. Run gw as its owner; if it should be yours: sudo chown ${currentUser()} ${path}`,
+    );
   }
   if ((stats.mode & forbidden) !== 0) {
     throw new Denied("file_permissions_open", `Others can get at ${path}: chmod ${mode} ${path}`);

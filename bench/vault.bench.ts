@@ -1,0 +1,63 @@
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from "node:crypto";
+import { Secret } from "../src/kernel/secret.ts";
+import { addCredential } from "../src/vault/credential.ts";
+import { openService } from "../src/vault/lend.ts";
+import { createVault } from "../src/vault/operator.ts";
+import { parseVault, vaultPage } from "../src/vault/verify.ts";
+import { type Bench, rate } from "./bench.ts";
+
+const ORIGIN = "https://api.acme.example";
+const ports = {
+  clock: { wallMs: () => 1_800_000_000_000 },
+  random: { bytes: (length: number) => randomBytes(length) },
+};
+
+/** A loan is on the way of every call: it should cost little more than the one decryption it is. */
+export const bench: Bench = {
+  name: "vault",
+  async run(emit) {
+    const passphrase = Secret.fromText("amber-otter-velvet-quarry");
+    const founded = await createVault({ operatorName: "ada", passphrase }, ports);
+    let vault = founded.vault;
+    for (let index = 0; index < 100; index++) {
+      const secret = Secret.fromText(randomBytes(20).toString("hex"));
+      const given = { label: `c${index}`, kind: "bearer", boundTo: [ORIGIN], eachUse: false, secret } as const;
+      vault = await addCredential(vault, founded.operator, given, ports);
+    }
+    const service = openService(vault, founded.operator.serviceKey);
+    const bare = rate(bareDecryption());
+    const lent = rate(() => service.lendHttp("c50", ORIGIN).release());
+    emit({
+      case: "lend and release one of 100",
+      value: lent,
+      unit: "loans/s",
+      beside: "one AES-256-GCM decryption",
+      ratio: lent / bare,
+    });
+    const page = vaultPage(vault);
+    const parsed = rate(() => JSON.parse(page));
+    const verified = rate(() => parseVault(page));
+    emit({
+      case: "parse and verify 100 credentials",
+      value: verified,
+      unit: "vaults/s",
+      beside: "JSON.parse",
+      ratio: verified / parsed,
+    });
+  },
+};
+
+function bareDecryption(): () => void {
+  const key = createSecretKey(randomBytes(32));
+  const [nonce, aad] = [Buffer.alloc(12), Buffer.alloc(200)];
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(aad);
+  const sealed = Buffer.concat([cipher.update(randomBytes(40)), cipher.final()]);
+  const tag = cipher.getAuthTag();
+  return () => {
+    const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 });
+    decipher.setAAD(aad);
+    decipher.setAuthTag(tag);
+    decipher.update(sealed);
+    decipher.final();
+  };
+}
