@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { createSecretKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStateStore } from "../../src/adapters/store/sqlite/state.ts";
+import { createHttpTransport } from "../../src/adapters/transport/http/transport.ts";
+import type { AuditEvent } from "../../src/audit/event.ts";
+import { openLog } from "../../src/audit/log.ts";
+import { openReader } from "../../src/audit/read/reader.ts";
+import { readPack } from "../../src/conventions/action/read.ts";
+import {
+  type DecisionStatement,
+  type RevocationStatement,
+  signStatement,
+} from "../../src/conventions/approval/decision.ts";
+import type { Approval } from "../../src/gateway/desk.ts";
+import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
+import type { Definition } from "../../src/gateway/outbound.ts";
+import type { AuditSink, Credentials, HttpTransport, LiveCaller, StateStore } from "../../src/gateway/ports.ts";
+import type { Run } from "../../src/gateway/run.ts";
+import { isoTime } from "../../src/kernel/clock.ts";
+import { Denied } from "../../src/kernel/failure.ts";
+import { createIds } from "../../src/kernel/ids.ts";
+import { Secret } from "../../src/kernel/secret.ts";
+import { type ManualTime, manualTime } from "./clock.ts";
+
+export const TOKEN = "tok-5ecret-0123456789";
+const random = { bytes: randomBytes };
+
+/** A whole gateway with a real log, a real store and the real HTTP transport; only time, callers and the vault are the test's. */
+export interface Bench {
+  readonly gateway: Gateway;
+  readonly time: ManualTime;
+  readonly sent: string[];
+  readonly credentials: Map<string, { eachUse: boolean; disabled: boolean; origin: string }>;
+  posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
+  approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
+  deny(reason: string): Promise<Approval>;
+  decision(
+    approval: Approval,
+    change?: Partial<DecisionStatement>,
+    key?: KeyObject,
+  ): ReturnType<typeof signStatement<DecisionStatement>>;
+  revocation(sessionId: string): ReturnType<typeof signStatement<RevocationStatement>>;
+  waiting(): Promise<Approval>;
+  openRun(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
+  events(): readonly AuditEvent[];
+  close(): Promise<void>;
+}
+
+export interface BenchOptions {
+  readonly wrapAudit?: (sink: AuditSink) => AuditSink;
+  readonly wrapStore?: (store: StateStore) => StateStore;
+  readonly wrapHttp?: (http: HttpTransport) => HttpTransport;
+  readonly folder?: string;
+  readonly stateKey?: KeyObject;
+  readonly time?: ManualTime;
+}
+
+export const operatorKeys = generateKeyPairSync("ed25519");
+const reading = generateKeyPairSync("x25519");
+const standardStateKey = createSecretKey(randomBytes(32));
+export const VAULT_ID = "vlt_test";
+
+export async function startBench(packText: string, options: BenchOptions = {}): Promise<Bench> {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "gw-bench-"));
+  const time = options.time ?? manualTime();
+  const { pack, findings } = readPack(Buffer.from(packText), "test.yaml");
+  assert.ok(pack !== null, JSON.stringify(findings));
+  const definitions = new Map<string, Definition>(
+    [...pack.actions.values()].map((action) => [action.qualifiedName, { pack, action }]),
+  );
+  const log = await openLog({
+    folder: join(folder, "audit"),
+    clock: time.clock,
+    random,
+    recipients: [reading.publicKey],
+    vaultGeneration: 1,
+    vaultHash: Buffer.alloc(32),
+  });
+  const store = await openStateStore(join(folder, "state.db"), options.stateKey ?? standardStateKey, random);
+  const http = createHttpTransport();
+  const sent: string[] = [];
+  const credentials: Bench["credentials"] = new Map();
+  const vault: Credentials = {
+    find: (label) => credentials.get(label) ?? null,
+    lendHttp(label, origin) {
+      const held = credentials.get(label);
+      if (held === undefined || held.origin !== origin)
+        throw new Denied("credential_not_bound", `${label} is not bound there`);
+      const secret = Secret.fromText(TOKEN);
+      const headerValue = Secret.fromText(`Bearer ${TOKEN}`);
+      return { label, headerName: "authorization", headerValue, secrets: [secret], release: () => headerValue.wipe() };
+    },
+  };
+  const posture: Bench["posture"] = { mode: "guard-rail", sessionApproval: true };
+  const transport: HttpTransport = {
+    send(receipt, request, credential, limits) {
+      sent.push(`${request.method} ${request.url}`);
+      return http.send(receipt, request, credential, limits);
+    },
+  };
+  const gateway = createGateway(
+    {
+      ...time,
+      random,
+      ids: createIds(time.clock, random),
+      audit: options.wrapAudit?.(log) ?? log,
+      http: options.wrapHttp?.(transport) ?? transport,
+    },
+    {
+      packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),
+      posture: () => posture,
+      operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
+      onStop: () => undefined,
+    },
+  );
+  await gateway.unlock({ credentials: vault, store: options.wrapStore?.(store) ?? store });
+
+  const bench: Bench = {
+    gateway,
+    time,
+    sent,
+    credentials,
+    posture,
+    decision(approval, change = {}, key = operatorKeys.privateKey) {
+      const statement: DecisionStatement = {
+        format: "gw.decision/v1",
+        vault_id: VAULT_ID,
+        approval_id: approval.approvalId,
+        card_digest: approval.cardDigest ?? "",
+        decision: "approve",
+        reason: null,
+        narrow: null,
+        operator: "ada",
+        operator_key_id: "k1",
+        decided_at: isoTime(time.clock.wallMs()),
+        log_head: { frame: "1", link: "00" },
+        ...change,
+      };
+      return signStatement(statement, { sign: (bytes) => sign(null, bytes, key) });
+    },
+    revocation: (sessionId) =>
+      signStatement(
+        {
+          format: "gw.revocation/v1",
+          vault_id: VAULT_ID,
+          session_id: sessionId,
+          reason: "enough",
+          operator: "ada",
+          operator_key_id: "k1",
+          decided_at: isoTime(time.clock.wallMs()),
+        },
+        { sign: (bytes) => sign(null, bytes, operatorKeys.privateKey) },
+      ),
+    async waiting() {
+      for (let turn = 0; turn < 500; turn++) {
+        const found = gateway.desk.list().at(-1);
+        if (found !== undefined) return found;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return assert.fail("no card was opened");
+    },
+    approve: async (narrow = null) => gateway.desk.decide(bench.decision(await bench.waiting(), { narrow })),
+    deny: async (reason) => gateway.desk.decide(bench.decision(await bench.waiting(), { decision: "deny", reason })),
+    openRun: (caller, actions, limits = {}) =>
+      gateway.openRun(caller, {
+        purpose: "test",
+        actions,
+        limits: { attempts: 40, sideEffects: 5, durationMs: 600_000, spendCents: 0, ...limits },
+      }),
+    events() {
+      const events: AuditEvent[] = [];
+      const reader = openReader(join(folder, "audit"), reading.privateKey);
+      for (let items = reader.next(); items !== undefined; items = reader.next()) {
+        for (const item of items) if (item.kind === "record") events.push(item.event);
+      }
+      reader.close();
+      return events;
+    },
+    async close() {
+      await log.close();
+      await store.close();
+      await http.close();
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return bench;
+}
+
+export function denies(code: Denied["code"]): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof Denied, String(error));
+    assert.equal(error.code, code);
+    return true;
+  };
+}
