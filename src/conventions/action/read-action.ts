@@ -47,7 +47,7 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
       retryAllowed: wire.unknown?.retry_allowed ?? retry !== "non_idempotent_write",
       reconcile: wire.unknown?.reconcile ?? null,
     },
-    rollback: wire.rollback ?? null,
+    rollback: wire.rollback === undefined ? null : { of: wire.rollback.of },
     pages: wire.pages === undefined ? null : readPages(wire.pages, `${path}/pages`, findings),
     echo: wire.echo ?? "withhold",
     mints: (wire.mints ?? []).map((text, index) => readPointer(text, `${path}/mints/${index}`, findings)),

@@ -19,7 +19,7 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     origin,
     credential: wire.credential ?? null,
     auth,
-    version: wire.version ?? null,
+    version: wire.version === undefined ? null : { header: wire.version.header, value: wire.version.value },
     idempotency:
       wire.idempotency === undefined
         ? null
