@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Brand } from "./brand.ts";
 import { Fault } from "./failure.ts";
 import type { JsonValue } from "./json.ts";
@@ -23,11 +23,11 @@ export function canonicalJson(value: JsonValue): string {
 }
 
 export function digestText(text: string): Digest {
-  return `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}` as Digest;
+  return `sha256:${hash("sha256", text, "hex")}` as Digest;
 }
 
 export function digestBytes(bytes: Uint8Array): Digest {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}` as Digest;
+  return `sha256:${hash("sha256", bytes, "hex")}` as Digest;
 }
 
 export function digestJson(value: JsonValue): Digest {
