@@ -4,6 +4,7 @@ import {
   type FrameHeader,
   HEADER_BYTES,
   LINK_BYTES,
+  linkOf,
   MAGIC,
   MAX_BODY_BYTES,
   readHeader,
@@ -94,6 +95,12 @@ export function openCursor(file: ReadFile): Cursor | undefined {
       return "frame";
     },
   };
+}
+
+/** Whether the frame it stands on hashes to its link. */
+export function isLinked({ buffer, at, header }: Cursor): boolean {
+  const end = at + HEADER_BYTES + header.bodyLength;
+  return linkOf(buffer.subarray(at - LINK_BYTES, end)).equals(buffer.subarray(end, end + LINK_BYTES));
 }
 
 /** Offset of the last byte from `from` on that is not zero; -1 when there is none. */

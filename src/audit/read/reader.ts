@@ -6,7 +6,7 @@ import { decodeRecord } from "../codec.ts";
 import type { AuditEvent } from "../event.ts";
 import type { ReadFile } from "../files.ts";
 import { decodeOpen, type OpenReason } from "../frame/bodies.ts";
-import { type Cursor, openCursor } from "../frame/cursor.ts";
+import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
 import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName, segmentOf } from "../frame/layout.ts";
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
 import { openReadFile } from "../node-files.ts";
@@ -59,6 +59,8 @@ interface OpenSegment {
   readonly file: ReadFile;
   readonly cursor: Cursor;
   keys: FrameKeys | undefined;
+  /** The key of a frame that did not open yet, because its writer is not done with it. */
+  pending: KeyObject | undefined;
 }
 
 export function openReader(folder: string, readingKey: KeyObject): LogReader {
@@ -68,11 +70,20 @@ export function openReader(folder: string, readingKey: KeyObject): LogReader {
     .sort((a, b) => a - b)[0];
   let wanted = first ?? 1;
   let current: OpenSegment | undefined;
+  /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
+  let endedAt: number | undefined;
 
   const leave = (): void => {
     current?.keys?.wipe();
     current?.file.close();
     current = undefined;
+  };
+
+  /** The items of one frame; undefined where no whole frame follows, or none yet. */
+  const step = (segment: OpenSegment): readonly LogItem[] | undefined => {
+    const items = segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt) : undefined;
+    if (items === undefined) segment.cursor.again();
+    return items;
   };
 
   const next = (): readonly LogItem[] | undefined => {
@@ -85,20 +96,17 @@ export function openReader(folder: string, readingKey: KeyObject): LogReader {
         }
         current = entered;
       }
-      const { cursor, number } = current;
-      if (cursor.next() !== "frame") {
+      const items = step(current);
+      if (items === undefined) {
         // The writer may have gone on in this file before it turned to the next: look once more, then move.
-        const turned = existsSync(join(folder, segmentName(number + 1)));
-        cursor.again();
-        if (!turned) return undefined;
-        if (cursor.next() !== "frame") {
-          wanted = number + 1;
+        if (!existsSync(join(folder, segmentName(current.number + 1)))) return undefined;
+        const last = step(current);
+        if (last === undefined) {
+          wanted = current.number + 1;
+          endedAt = current.cursor.offset;
           leave();
-          continue;
-        }
-      }
-      const items = readFrame(folder, current, readingKey);
-      if (items.length > 0) return items;
+        } else if (last.length > 0) return last;
+      } else if (items.length > 0) return items;
     }
   };
 
@@ -119,39 +127,52 @@ export function openReader(folder: string, readingKey: KeyObject): LogReader {
 function enter(folder: string, number: number): OpenSegment | undefined {
   const file = openReadFile(join(folder, segmentName(number)));
   const cursor = openCursor(file);
-  if (cursor !== undefined) return { number, file, cursor, keys: undefined };
+  if (cursor !== undefined) return { number, file, cursor, keys: undefined, pending: undefined };
   file.close();
   return undefined;
 }
 
-function readFrame(folder: string, segment: OpenSegment, readingKey: KeyObject): readonly LogItem[] {
+function readFrame(
+  folder: string,
+  segment: OpenSegment,
+  readingKey: KeyObject,
+  endedAt: number | undefined,
+): readonly LogItem[] | undefined {
   const { cursor } = segment;
   const { frame, type } = cursor.header;
-  if (type === FRAME_TYPES.data) return readData(segment);
+  // The tag of a DATA frame says whether it is whole; for the others, and without a key, the link does.
+  if (type === FRAME_TYPES.data && segment.keys !== undefined) return readData(segment, segment.keys);
+  if (!isLinked(cursor)) return undefined;
   if (type !== FRAME_TYPES.open) return [];
   const start = cursor.at + HEADER_BYTES;
   const open = decodeOpen(cursor.buffer.subarray(start, start + cursor.header.bodyLength));
   if (open === undefined) return [unreadable(segment, "the OPEN frame cannot be read")];
+  const { reason, timeSeconds } = open;
+  const items: LogItem[] = [];
+  if (endedAt !== undefined && open.previousLength !== endedAt) {
+    items.push(unreadable(segment, "frames of the segment before are missing or do not open"));
+  }
+  items.push({ kind: "opened", segment: segment.number, frame, reason, timeSeconds });
   const seed = findSeed(folder, open, readingKey);
-  if (seed !== undefined) segment.keys = startFrameKeys(seed);
-  const opened: LogItem = {
-    kind: "opened",
-    segment: segment.number,
-    frame,
-    reason: open.reason,
-    timeSeconds: open.timeSeconds,
-  };
-  return seed === undefined ? [opened, unreadable(segment, "the segment is not sealed for this key")] : [opened];
+  if (seed === undefined) items.push(unreadable(segment, "the segment is not sealed for this key"));
+  else segment.keys = startFrameKeys(seed);
+  return items;
 }
 
 function unreadable(segment: OpenSegment, detail: string): LogItem {
   return { kind: "unreadable", segment: segment.number, frame: segment.cursor.header.frame, detail };
 }
 
-function readData(segment: OpenSegment): readonly LogItem[] {
-  const { cursor, keys } = segment;
-  if (keys === undefined) return [];
-  const plaintext = openFrame(cursor, keys);
+/** Undefined for a frame that is not whole: torn, or still being written. */
+function readData(segment: OpenSegment, keys: FrameKeys): readonly LogItem[] | undefined {
+  const { cursor } = segment;
+  const key = segment.pending ?? keys.next();
+  const plaintext = openFrame(cursor, key);
+  if (plaintext === undefined && !isLinked(cursor)) {
+    segment.pending = key;
+    return undefined;
+  }
+  segment.pending = undefined;
   if (plaintext === undefined)
     return [unreadable(segment, "the frame does not open: it was changed, or frames before it are missing")];
   const items: LogItem[] = [];
@@ -175,9 +196,8 @@ function readData(segment: OpenSegment): readonly LogItem[] {
   return items;
 }
 
-function openFrame(cursor: Cursor, keys: FrameKeys): Buffer | undefined {
+function openFrame(cursor: Cursor, key: KeyObject): Buffer | undefined {
   const { buffer, at, header } = cursor;
-  const key = keys.next();
   const start = at + HEADER_BYTES;
   let end = start + header.bodyLength;
   // The section for the gateway itself stands last, its length after it.

@@ -12,10 +12,10 @@ import {
   SEAL_FLAG_CLEAN,
   SEAL_FLAG_ROTATE,
 } from "../frame/layout.ts";
+import { paddedLength } from "../frame/padding.ts";
 import type { Tail } from "../frame/tail.ts";
 import { isSignedBy, keyIdOf } from "../keys/raw.ts";
 import { sealMessage } from "../keys/seal-key.ts";
-import { paddedLength } from "../write/batch.ts";
 import type { Breach, BreachCode, Notice } from "./findings.ts";
 import type { Era, SealedPoint, SeenAttestation, UncleanEnd } from "./report.ts";
 

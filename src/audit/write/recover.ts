@@ -1,13 +1,12 @@
 import { Denied } from "../../kernel/failure.ts";
 import type { LogFiles } from "../files.ts";
 import { decodeOpen, HASH_BYTES } from "../frame/bodies.ts";
-import { type Cursor, openCursor } from "../frame/cursor.ts";
+import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
 import {
   FRAME_OVERHEAD_BYTES,
   FRAME_TYPES,
   HEADER_BYTES,
   LINK_BYTES,
-  linkOf,
   MAGIC,
   SEAL_FLAG_CLEAN,
   segmentName,
@@ -104,13 +103,6 @@ function bodyOf(cursor: Cursor): Buffer {
 function linkAfter(cursor: Cursor): Buffer {
   const end = cursor.at + HEADER_BYTES + cursor.header.bodyLength;
   return Buffer.from(cursor.buffer.subarray(end, end + LINK_BYTES));
-}
-
-function isLinked(cursor: Cursor): boolean {
-  const end = cursor.at + HEADER_BYTES + cursor.header.bodyLength;
-  return linkOf(cursor.buffer.subarray(cursor.at - LINK_BYTES, end)).equals(
-    cursor.buffer.subarray(end, end + LINK_BYTES),
-  );
 }
 
 function damaged(detail: string): Denied {

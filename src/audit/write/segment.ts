@@ -16,9 +16,9 @@ import {
   segmentName,
   writeHeader,
 } from "../frame/layout.ts";
+import { paddedLength } from "../frame/padding.ts";
 import { makeSealKey, type SealKey, sealMessage, signSeal } from "../keys/seal-key.ts";
 import { commitTo, type FrameKeys, makeSeed, startFrameKeys, wrapSeed } from "../keys/seed.ts";
-import { paddedLength } from "./batch.ts";
 
 export interface SegmentStart {
   readonly logId: Buffer;

@@ -1,0 +1,76 @@
+import { createPublicKey } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { rawPublicOf } from "../../../audit/keys/raw.ts";
+import type { Head } from "../../../audit/receipt.ts";
+import type { VerifyReport } from "../../../audit/verify/report.ts";
+import { verifyLog } from "../../../audit/verify/verify.ts";
+import { describeReport } from "../../../audit/verify/words.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { CliIo } from "../io.ts";
+
+export interface AuditVerifyOptions {
+  readonly log: string;
+  /** Keys of operators, as hex, base64 or PEM, or files that hold one. */
+  readonly operator?: readonly string[];
+  readonly checkpoint?: string;
+  readonly allowUnattested?: boolean;
+  readonly json?: boolean;
+  /** The head this operator saw last, from their own state folder. */
+  readonly rememberedHead?: Pick<Head, "frame" | "link">;
+}
+
+const PROGRESS_BYTES = 67_108_864;
+
+/** `gw audit verify`: 0 intact, 1 not intact, 2 could not read. Needs nothing but the folder. */
+export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Promise<0 | 1 | 2> {
+  try {
+    const report = await verifyLog({
+      folder: options.log,
+      ...(options.operator === undefined ? {} : { operators: options.operator.map(readOperatorKey) }),
+      ...(options.checkpoint === undefined ? {} : { checkpoint: readFileSync(options.checkpoint, "utf8") }),
+      ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),
+      allowUnattested: options.allowUnattested === true,
+      ...(io.isTty && options.json !== true ? { onProgress: progressOn(io) } : {}),
+    });
+    printReport(report, options.json === true, io);
+    return report.exit;
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    if (options.json === true) io.out(JSON.stringify({ verdict: "unreadable", exit: 2, trouble: detail }));
+    else io.err(`The log could not be checked: ${detail}`);
+    return 2;
+  }
+}
+
+export function printReport(report: VerifyReport, json: boolean, io: CliIo): void {
+  if (json) io.out(JSON.stringify(report));
+  else for (const line of describeReport(report)) io.out(line);
+}
+
+/** Only a log that takes a while says how far it is. */
+function progressOn(io: CliIo): (done: number, total: number) => void {
+  let said = 0;
+  return (done, total) => {
+    if (total < 2 * PROGRESS_BYTES || done - said < PROGRESS_BYTES) return;
+    said = done;
+    io.err(`checked ${Math.floor((done / total) * 100)} % of ${Math.ceil(total / 1_000_000)} MB`);
+  };
+}
+
+/** The 32 raw bytes of an Ed25519 public key. */
+export function readOperatorKey(given: string): Buffer {
+  const text = (existsSync(given) ? readFileSync(given, "utf8") : given).trim();
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, "hex");
+  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, "base64");
+  if (text.startsWith("-----BEGIN PUBLIC KEY-----")) {
+    try {
+      return rawPublicOf("ed25519", createPublicKey(text));
+    } catch {
+      // Falls through to the one message about keys.
+    }
+  }
+  throw new Denied(
+    "value_not_allowed",
+    "An operator's key is 32 bytes as hex or base64, a PEM, or a file that holds one.",
+  );
+}
