@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { canonicalJson } from "../kernel/canonical-json.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { anchorOf, checkAnchor } from "./anchor.ts";
-import { rotateCredential, switchCredential } from "./credential.ts";
+import { addCredential, rotateCredential, switchCredential } from "./credential.ts";
 import { sealEntry } from "./entry.ts";
 import { openService, suspendCredential } from "./lend.ts";
 import { unlockOperator } from "./operator.ts";
 import { addOperator, removeOperator } from "./operator-change.ts";
 import { macOver, serviceSubkey } from "./service-key.ts";
 import {
+  bearer,
   type Editable,
   edited,
   founding,
@@ -195,4 +197,64 @@ test("the manifest hash is over what the operator signed", () => {
   assert.match(vault.manifestHash, /^sha256:[0-9a-f]{64}$/);
   assert.equal(parseVault(page).manifestHash, vault.manifestHash);
   assert.notEqual(vault.manifestHash, start.vault.manifestHash);
+});
+
+/** A vault whose signature was somehow passed by: what is sealed must still know its own place. */
+function bypassing(change: (entry: CredentialEntry, other: CredentialEntry) => Partial<CredentialEntry>): Vault {
+  const [one, two] = vault.credentials as [CredentialEntry, CredentialEntry];
+  return { ...vault, credentials: [{ ...one, ...change(one, two) }, two] } as Vault;
+}
+
+const sealedPlaces: Readonly<
+  Record<string, (entry: CredentialEntry, other: CredentialEntry) => Partial<CredentialEntry>>
+> = {
+  "other places": () => ({ boundTo: ["https://evil.example"] }),
+  "no each-use mark, or one": ({ eachUse }) => ({ eachUse: !eachUse }),
+  "another kind": () => ({ kind: "header", headerName: "x-leak" }),
+  "another version": ({ version }) => ({ version: version + 1 }),
+  "another label": () => ({ label: "renamed" }),
+  "a public key": () => ({ publicKey: "ssh-ed25519 AAAA" }),
+  "another credential's sealed part": (_entry, other) => ({ sealed: other.sealed }),
+};
+for (const [what, change] of Object.entries(sealedPlaces)) {
+  test(`a sealed secret does not open for ${what}, even where no signature is checked`, () => {
+    const planted = bypassing(change);
+    const { label, boundTo } = planted.credentials[0] as CredentialEntry;
+    const service = openService(planted, operator.serviceKey);
+    refuses(() => service.lendHttp(label, boundTo[0] ?? ""), "vault_tampered");
+  });
+}
+
+test("a slot does not open with another operator's compartment or another wrapped key", async () => {
+  const bobPhrase = "bobs-own-passphrase-1";
+  const both = await addOperator(vault, operator, { operatorName: "bob", passphrase: secret(bobPhrase) }, ports);
+  const [ada, bob] = both.slots as [(typeof both.slots)[0], (typeof both.slots)[0]];
+  const crossed = { ...both, slots: [{ ...ada, compartment: bob.compartment, kdf: bob.kdf }, bob] } as Vault;
+  await refusesLater(unlockOperator(crossed, "ada", secret(bobPhrase)), "passphrase_wrong");
+  const rewrapped = { ...both, slots: [{ ...ada, serviceKey: bob.serviceKey }, bob] } as Vault;
+  await refusesLater(unlockOperator(rewrapped, "ada", secret(PASSPHRASE)), "vault_tampered");
+});
+
+test("a vault takes a bounded number of operators, of changes to them, and of credentials", async () => {
+  const passphrase = secret("bobs-own-passphrase-1");
+  const crowd = {
+    ...vault,
+    operators: Array.from({ length: defaults.vaultOperators }, () => vault.operators[0]),
+  } as Vault;
+  await refusesLater(addOperator(crowd, operator, { operatorName: "bob", passphrase }, ports), "operators_full");
+  const history = { ...vault, lineage: Array.from({ length: defaults.vaultLineage }, () => vault.lineage[0]) } as Vault;
+  await refusesLater(addOperator(history, operator, { operatorName: "bob", passphrase }, ports), "operators_full");
+  const heap = {
+    ...vault,
+    credentials: Array.from({ length: defaults.vaultCredentials }, () => vault.credentials[0]),
+  } as Vault;
+  await refusesLater(
+    addCredential(heap, operator, bearer("one-more", "token-of-one-more"), ports),
+    "credential_invalid",
+  );
+});
+
+test("a state root that is another's opens for nobody", () => {
+  const foreign = { ...vault, stateRoot: Buffer.from(vault.stateRoot).fill(1, 70, 80) } as Vault;
+  refuses(() => openService(foreign, operator.serviceKey).deriveStateKey("rows"), "vault_tampered");
 });
