@@ -1,0 +1,168 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { closeSync, existsSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Bench, median, type Row } from "./bench.ts";
+import { makeHome, TOKEN } from "./calls/home.ts";
+
+const here = join(import.meta.dirname, "calls");
+const root = join(import.meta.dirname, "..");
+const SECONDS = 3;
+
+interface Load {
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Mediated reads through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
+export const bench: Bench = {
+  name: "calls",
+  async run(emit) {
+    const children: ChildProcess[] = [];
+    const provider = start(children, "provider.ts", []);
+    const providerPort = Number(await firstLine(provider));
+    const origin = `http://127.0.0.1:${providerPort}`;
+    const proxyPort = Number(await firstLine(start(children, "proxy.ts", [origin, TOKEN])));
+    const nginx = await startNginx(children, origin);
+    const home = await makeHome(origin);
+    try {
+      const gateway = spawn(
+        process.execPath,
+        [
+          "--disable-sigusr1",
+          "--disable-warning=ExperimentalWarning",
+          join(root, "src/programs/gateway.ts"),
+          home.folder,
+          "--key-file",
+          home.keyFile,
+        ],
+        { stdio: ["ignore", "pipe", "inherit"] },
+      );
+      children.push(gateway);
+      await firstLine(gateway);
+      const syncMs = measureSync(home.folder);
+      for (const concurrency of [1, 16, 64]) {
+        const rounds = Array.from({ length: 2 }, () => ({
+          proxy: load({ port: proxyPort }, concurrency, false),
+          ours: load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true),
+          nginx: nginx === null ? null : load({ port: nginx.port }, concurrency, false),
+        }));
+        report(emit, concurrency, rounds, syncMs);
+      }
+    } finally {
+      for (const child of children) child.kill("SIGTERM");
+      nginx?.remove();
+      home.remove();
+    }
+  },
+};
+
+function report(
+  emit: (row: Row) => void,
+  concurrency: number,
+  rounds: readonly { readonly proxy: Load; readonly ours: Load; readonly nginx: Load | null }[],
+  syncMs: number,
+): void {
+  const of = (road: "proxy" | "ours" | "nginx", value: keyof Load): number =>
+    median(rounds.flatMap((round) => round[road]?.[value] ?? []));
+  const rate = of("ours", "rate");
+  emit({
+    case: `reads per second, ${concurrency} callers`,
+    value: rate,
+    unit: "1/s",
+    beside: "Fastify+undici proxy",
+    ratio: rate / of("proxy", "rate"),
+  });
+  if (rounds[0]?.nginx != null) {
+    emit({
+      case: `reads per second, ${concurrency} callers`,
+      value: rate,
+      unit: "1/s",
+      beside: "nginx",
+      ratio: rate / of("nginx", "rate"),
+    });
+  }
+  for (const share of ["p50", "p99"] as const) {
+    const added = of("ours", share) - of("proxy", share);
+    emit({
+      case: `added ${share}, ${concurrency} callers`,
+      value: added,
+      unit: "ms",
+      beside: `two log syncs + 1 ms = ${(2 * syncMs + 1).toFixed(2)} ms`,
+      ratio: added / (2 * syncMs + 1),
+    });
+  }
+}
+
+function load(target: object, concurrency: number, gateway: boolean): Load {
+  const job = JSON.stringify({ target, concurrency, seconds: SECONDS, gateway });
+  const out = execFileSync(process.execPath, [join(here, "load.ts"), job], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return JSON.parse(out) as Load;
+}
+
+/** What one durable append costs on this disk now: a small write and its fdatasync. */
+function measureSync(folder: string): number {
+  const path = join(folder, "sync-probe");
+  const fd = openSync(path, "w", 0o600);
+  writeSync(fd, Buffer.alloc(1 << 20));
+  const times = Array.from({ length: 200 }, (_, index) => {
+    const start = performance.now();
+    writeSync(fd, Buffer.alloc(1024, index), 0, 1024, index * 1024);
+    fdatasyncSync(fd);
+    return performance.now() - start;
+  });
+  closeSync(fd);
+  rmSync(path);
+  return median(times);
+}
+
+function start(children: ChildProcess[], file: string, args: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, [join(here, file), ...args], { stdio: ["ignore", "pipe", "inherit", "ipc"] });
+  children.push(child);
+  return child;
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.once("data", (chunk: Buffer) => resolve(chunk.toString("utf8").split("\n")[0] ?? ""));
+    child.once("exit", (code) => reject(new Error(`a bench process ended with ${code}`)));
+  });
+}
+
+async function startNginx(children: ChildProcess[], origin: string): Promise<{ port: number; remove(): void } | null> {
+  if (!existsSync("/usr/sbin/nginx")) {
+    console.error("calls: nginx is absent, so that peer is left out");
+    return null;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "gw-nginx-"));
+  const port = await freePort();
+  const config = join(folder, "nginx.conf");
+  writeFileSync(
+    config,
+    `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
+events { worker_connections 512; }
+http {
+  access_log off; client_body_temp_path ${folder}/a; proxy_temp_path ${folder}/b; fastcgi_temp_path ${folder}/c; uwsgi_temp_path ${folder}/d; scgi_temp_path ${folder}/e;
+  upstream provider { server ${origin.slice("http://".length)}; keepalive 64; }
+  server { listen 127.0.0.1:${port}; location / { proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Authorization "Bearer ${TOKEN}"; proxy_pass http://provider; } }
+}`,
+  );
+  children.push(spawn("/usr/sbin/nginx", ["-c", config, "-p", folder], { stdio: ["ignore", "ignore", "inherit"] }));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return { port, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,95 @@
+import { Agent, request } from "node:http";
+
+/**
+ * Sends requests at a fixed concurrency and reports how it went. Usage: load JSON, where JSON is
+ * {target: {port} | {socketPath}, method, path, body, concurrency, seconds, runs}. For the gateway it opens the runs itself.
+ */
+interface Job {
+  readonly target: { readonly port: number } | { readonly socketPath: string };
+  readonly concurrency: number;
+  readonly seconds: number;
+  readonly gateway: boolean;
+}
+
+const job = JSON.parse(process.argv[2] ?? "{}") as Job;
+const agent = new Agent({ keepAlive: true, maxSockets: job.concurrency });
+const where =
+  "port" in job.target ? { host: "127.0.0.1", port: job.target.port } : { socketPath: job.target.socketPath };
+
+function ask(method: string, path: string, body?: string): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      ...(body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      prefer: "wait=30",
+    };
+    const call = request({ ...where, agent, method, path, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+const ATTEMPTS = 10_000;
+let run = "";
+let left = 0;
+let opening: Promise<void> | null = null;
+
+async function openRun(): Promise<void> {
+  const body = {
+    purpose: "bench",
+    actions: ["bench.thing.get"],
+    budget: { attempts: ATTEMPTS, duration_seconds: 600 },
+  };
+  const { status, text } = await ask("POST", "/v1/runs", JSON.stringify(body));
+  if (status !== 201) throw new Error(`no run: ${status} ${text}`);
+  run = (JSON.parse(text) as { run_id: string }).run_id;
+  left = ATTEMPTS;
+  opening = null;
+}
+
+async function once(): Promise<void> {
+  if (!job.gateway) {
+    const { status } = await ask("GET", "/v1/things/7");
+    if (status !== 200) throw new Error(`status ${status}`);
+    return;
+  }
+  while (left === 0) {
+    opening ??= openRun();
+    await opening;
+  }
+  left--;
+  const { status, text } = await ask(
+    "POST",
+    `/v1/runs/${run}/calls`,
+    '{"action":"bench.thing.get","input":{"id":"7"}}',
+  );
+  if (status !== 200 || !text.includes('"outcome":"success"'))
+    throw new Error(`status ${status}: ${text.slice(0, 300)}`);
+}
+
+const times: number[] = [];
+async function worker(until: number): Promise<void> {
+  while (performance.now() < until) {
+    const start = performance.now();
+    await once();
+    times.push(performance.now() - start);
+  }
+}
+
+async function phase(seconds: number): Promise<number> {
+  times.length = 0;
+  const start = performance.now();
+  await Promise.all(Array.from({ length: job.concurrency }, () => worker(start + seconds * 1000)));
+  return times.length / ((performance.now() - start) / 1000);
+}
+
+await phase(Math.min(1, job.seconds / 3));
+const rate = await phase(job.seconds);
+times.sort((a, b) => a - b);
+const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
+console.log(JSON.stringify({ rate, p50: at(0.5), p99: at(0.99) }));
+process.exit(0);
