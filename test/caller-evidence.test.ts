@@ -10,6 +10,7 @@ import { createImageInspector } from "../src/adapters/platform/linux/image/inspe
 import { createSigstoreAuthority } from "../src/adapters/platform/linux/image/testing/sigstore-authority.ts";
 import { authorityLine } from "../src/conventions/caller/authority.ts";
 import type { CallerEvidence } from "../src/conventions/caller/evidence.ts";
+import { digestText } from "../src/kernel/canonical-json.ts";
 import { asAttack, noPolicy, openStage, type Stage } from "./caller-stage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gw-"));
@@ -52,13 +53,9 @@ describe("what the card claims about a real caller", asAttack, () => {
 
   test("a library that is no longer the file of its name is listed", { skip: noPerl }, async () => {
     const library = buildLibrary();
-    const wait = `${PERL} `;
-    const found = await evidenceOf((stage) => {
-      const child = spawn("/usr/bin/perl", ["-e", `unlink("${library}"); ${wait}`, stage.socket], {
-        env: { LD_PRELOAD: library },
-      });
-      return child;
-    });
+    const found = await evidenceOf((stage) =>
+      spawn("/usr/bin/perl", ["-e", `unlink("${library}"); ${PERL}`, stage.socket], { env: { LD_PRELOAD: library } }),
+    );
     assert.deepEqual(found.unownedMappings, [`${library} (deleted)`]);
   });
 
@@ -83,9 +80,10 @@ describe("what the card claims about a real caller", asAttack, () => {
     const authority = createSigstoreAuthority();
     const root = join(folder, "root.json");
     writeFileSync(root, JSON.stringify(authority.trustedRoot));
+    const trustedRootDigest = digestText(JSON.stringify(authority.trustedRoot));
     const identities = [{ name: "Acme", subject: "dev@example.com", issuer: "https://id.example.com" }];
     const stage = openStage({
-      policy: () => ({ ...noPolicy, sigstore: { trustedRoot: root, bundles: folder, identities } }),
+      policy: () => ({ ...noPolicy, sigstore: { trustedRoot: root, trustedRootDigest, bundles: folder, identities } }),
     });
     try {
       const image = readFileSync(stage.attackerPath);

@@ -117,7 +117,7 @@ export const defaults = {
   secretBytesMin: 8,
   vaultLockWaitMs: 5_000,
   // Callers
-  callerImageBytes: 1_073_741_824,
+  callerImageBytes: 536_870_912,
   // Audit log
   logSegmentBytes: 67_108_864,
   logFrameBytes: 1_048_576,

@@ -4,15 +4,17 @@ import type { SessionEnding } from "./session.ts";
 
 /** Throws unless the caller is still the process image that was identified. */
 export function requireSame(check: CallerCheck): void {
+  if (check.kind !== "same") throw denialOf(check);
+}
+
+export function denialOf(check: Exclude<CallerCheck, { readonly kind: "same" }>): Denied {
   switch (check.kind) {
-    case "same":
-      return;
     case "gone":
-      throw new Denied("caller_gone", "the process that made this connection has exited; connect again");
+      return new Denied("caller_gone", "the process that made this connection has exited; connect again");
     case "replaced":
-      throw new Denied("caller_replaced", `the caller's image was replaced (${check.what}); a new session is needed`);
+      return new Denied("caller_replaced", `the caller's image was replaced (${check.what}); a new session is needed`);
     case "traced":
-      throw new Denied(
+      return new Denied(
         "caller_traced",
         `process ${check.tracer} traces the caller; nothing is done for a traced process`,
       );

@@ -92,6 +92,10 @@ export class VerifiedConnection extends Duplex {
   #hangUp(): void {
     this.#hungUp = true;
     this.#watch.stop();
+    const pending = this.#pending;
+    this.#pending = undefined;
+    pending?.done(new Fault("the peer closed the connection"));
+    if (this.destroyed) return;
     if ((this.#interest & EPOLLIN) !== 0) this.#receive();
   }
 

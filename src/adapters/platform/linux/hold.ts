@@ -9,7 +9,6 @@ import {
   inodeOf,
   landmarksOf,
   type Mapping,
-  NO_LAYOUT,
   openProcess,
   parseMaps,
   parseStat,
@@ -133,7 +132,7 @@ function compare(base: Baseline, ended: boolean): CallerCheck {
   const stat = parseStat(readSmall(base.stat));
   if (stat === undefined || stat.startTime !== base.first.startTime) return { kind: "gone" };
   // A process on its way out loses its counters and its address space a moment before its pidfd says so.
-  if (stat.layout === NO_LAYOUT) return { kind: "gone" };
+  if (stat.exiting) return { kind: "gone" };
   if (ended) return replaced("exec");
   if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
   if (inodeIn(base.directory, "exe") !== base.imageInode) return replaced("its executable is another file");

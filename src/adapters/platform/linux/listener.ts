@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, rmSync } from "node:fs";
 import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
+import { denialOf } from "../../../conventions/caller/validity.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
 import { VerifiedConnection } from "./connection.ts";
 import { createCredentialReader } from "./credential-reader.ts";
@@ -93,8 +94,12 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       releaseReactor();
     });
     const caller = options.callers.identify(fd);
-    // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
-    caller.catch(() => undefined);
+    caller.then(
+      // Nobody speaks on it any more but those whom the descriptor was left to, perhaps under the same pid.
+      (found) => found.onExit((end) => connection.destroy(denialOf(end))),
+      // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
+      () => undefined,
+    );
     options.accept(connection, caller);
   }
 

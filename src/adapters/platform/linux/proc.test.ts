@@ -12,12 +12,17 @@ const TAIL =
 test("stat is read past a name that looks like the rest of the line", () => {
   for (const name of ["node", "a b", ") S 1 1 1", "x) R 99 (y"]) {
     assert.deepEqual(parseStat(Buffer.from(`42 (${name}) ${TAIL}`)), {
-      state: "S",
+      exiting: false,
       parent: 10,
       startTime: "98765",
       layout: "111 222 333 444 555 666",
     });
   }
+});
+
+test("a process on its way out is told by its flags", () => {
+  const line = `42 (node) ${TAIL}`;
+  assert.equal(parseStat(Buffer.from(line.replace("4194304", "4194308")))?.exiting, true);
 });
 
 test("a line that is cut, empty or something else is no process", () => {

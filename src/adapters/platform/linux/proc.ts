@@ -9,18 +9,18 @@ const statxAnswer = Buffer.alloc(256);
 const SPACE = 0x20;
 const CLOSING = 0x29;
 const NEWLINE = 0x0a;
+const PF_EXITING = 0x4;
 const TRACER = Buffer.from("\nTracerPid:\t");
 
 /** Fields of /proc/PID/stat. The mm values are chosen at random by every exec, so they tell one image from the next. */
 export interface ProcStat {
-  readonly state: string;
+  /** The process is on its way out, though its pidfd may not say so yet. */
+  readonly exiting: boolean;
   readonly parent: number;
   readonly startTime: string;
   /** start_code, end_code, start_stack, start_data, end_data and start_brk, joined; zeros where we may not look. */
   readonly layout: string;
 }
-
-export const NO_LAYOUT = "0 0 0 0 0 0";
 
 export interface Mapping {
   readonly start: string;
@@ -103,11 +103,12 @@ export function parseStat(line: Buffer): ProcStat | undefined {
     const [start, end] = [starts[first], starts[last + 1]];
     return start === undefined || end === undefined ? undefined : line.toString("latin1", start, end - 1);
   };
-  const [state, parent, startTime] = [field(0), field(1), field(19)];
+  const [parent, flags, startTime] = [field(1), field(6), field(19)];
   const [code, data] = [field(23, 25), field(42, 44)];
-  if (state === undefined || parent === undefined || startTime === undefined) return undefined;
+  if (parent === undefined || flags === undefined || startTime === undefined) return undefined;
   if (code === undefined || data === undefined) return undefined;
-  return { state, parent: Number(parent), startTime, layout: `${code} ${data}` };
+  const exiting = (Number(flags) & PF_EXITING) !== 0;
+  return { exiting, parent: Number(parent), startTime, layout: `${code} ${data}` };
 }
 
 /** The process that traces, 0 for none; undefined when there is nothing to read. */

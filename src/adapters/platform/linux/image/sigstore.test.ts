@@ -4,6 +4,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { digestText } from "../../../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../../../kernel/json.ts";
 import { digestImage } from "./digest.ts";
 import { checkSigstore, type SigstoreClaim, type SigstoreSettings } from "./sigstore.ts";
@@ -76,6 +77,12 @@ describe("a bundle that is wrong is said to be invalid", () => {
     }
   });
 
+  test("checked against another trusted root than policy names", () => {
+    const other = createSigstoreAuthority();
+    assert.equal(check(other.signFile(image), other.trustedRoot)?.kind, "valid");
+    assert.equal(check(other.signFile(image), other.trustedRoot, authority.trustedRoot)?.kind, "invalid");
+  });
+
   test("checked against a trusted root that cannot be read", () => {
     for (const root of [{}, { ...authority.trustedRoot, tlogs: "none" }, { ...authority.trustedRoot, ctlogs: [{}] }]) {
       assert.equal(check(authority.signFile(image), root)?.kind, "invalid");
@@ -83,13 +90,22 @@ describe("a bundle that is wrong is said to be invalid", () => {
   });
 });
 
-function check(bundle: JsonObject | null, root: JsonObject = authority.trustedRoot): SigstoreClaim | null {
+function check(
+  bundle: JsonObject | null,
+  root: JsonObject = authority.trustedRoot,
+  named: JsonObject = root,
+): SigstoreClaim | null {
   const place = mkdtempSync(join(folder, "case-"));
   const file = join(place, "image");
   writeFileSync(file, image);
   writeFileSync(join(place, "root.json"), JSON.stringify(root));
   if (bundle !== null) writeFileSync(join(place, `${hex}.sigstore.json`), JSON.stringify(bundle));
-  const settings: SigstoreSettings = { trustedRoot: join(place, "root.json"), bundles: place, identities: [trusted] };
+  const settings: SigstoreSettings = {
+    trustedRoot: join(place, "root.json"),
+    trustedRootDigest: digestText(JSON.stringify(named)),
+    bundles: place,
+    identities: [trusted],
+  };
   const fd = openSync(file, "r");
   try {
     return checkSigstore(settings, fd, digestImage(fd, false));

@@ -10,6 +10,8 @@ import { decodeTrustedRoot } from "./trusted-root.ts";
 export interface SigstoreSettings {
   /** A file in Sigstore's trusted_root.json form, given by the operator. */
   readonly trustedRoot: string;
+  /** `sha256:<hex>` of that file, so that nobody changes whom we trust without a signature on policy. */
+  readonly trustedRootDigest: string;
   /** Bundles stand here under the image's digest: `<hex>.sigstore.json`. The name is a place to look, not evidence. */
   readonly bundles: string;
   readonly identities: readonly SigstoreIdentity[];
@@ -42,12 +44,12 @@ export function checkSigstore(settings: SigstoreSettings, fd: number, digests: I
   const path = join(settings.bundles, `${hex}.sigstore.json`);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   try {
-    const bundle = bundleFromJSON(readJson(path));
+    const bundle = bundleFromJSON(JSON.parse(readBounded(path).toString("utf8")));
     if (bundle.content.$case === "dsseEnvelope") {
       requireSubject(bundle.content.dsseEnvelope.payloadType, bundle.content.dsseEnvelope.payload, hex);
     }
     const artifact = bundle.content.$case === "messageSignature" ? readArtifact(fd, digests.bytes) : undefined;
-    const root = toTrustMaterial(decodeTrustedRoot(readJson(settings.trustedRoot)));
+    const root = toTrustMaterial(decodeTrustedRoot(readTrustedRoot(settings)));
     const signer = new Verifier(root).verify(toSignedEntity(bundle, artifact));
     return nameSigner(signer, settings.identities);
   } catch (error) {
@@ -91,7 +93,13 @@ function readArtifact(fd: number, bytes: number): Buffer {
   return artifact;
 }
 
-function readJson(path: string): unknown {
+function readTrustedRoot({ trustedRoot, trustedRootDigest }: SigstoreSettings): unknown {
+  const bytes = readBounded(trustedRoot);
+  if (digestBytes(bytes) !== trustedRootDigest) throw new Error("the trusted root is not the one that policy names");
+  return JSON.parse(bytes.toString("utf8"));
+}
+
+function readBounded(path: string): Buffer {
   if (statSync(path).size > BUNDLE_LIMIT) throw new Error(`${path} is larger than ${BUNDLE_LIMIT} bytes`);
-  return JSON.parse(readFileSync(path, "utf8"));
+  return readFileSync(path);
 }
