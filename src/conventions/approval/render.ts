@@ -1,6 +1,8 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
-import type { JsonValue } from "../../kernel/json.ts";
-import type { Card, CardCall } from "./card.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Card, CardAsks, CardCall } from "./card.ts";
+import { callerLines } from "./render-caller.ts";
+import { entry, group, list, quote } from "./render-line.ts";
 
 /**
  * The card as lines of a terminal or a page. The first line is the authority; every value that an agent or a pack
@@ -8,88 +10,129 @@ import type { Card, CardCall } from "./card.ts";
  */
 export function renderCard(card: Card): readonly string[] {
   return [
-    card.authority,
-    ...callerLines(card),
+    plain(card.authority),
     "",
-    ...(card.call === null ? [] : callLines(card.call)),
-    ...sessionLines(card),
-    ...card.notes.map((note) => `Note: ${note}`),
-    card.mode === "guard-rail"
-      ? "Guard-rail mode: the caller may run as the same user as this gateway. It is stopped from mistakes, not from malware."
-      : "Dedicated mode: the gateway runs as its own user.",
-    `If nobody answers: ${card.if_unanswered}`,
+    ...group("Who is calling", callerLines(card)),
+    ...group("What it asks", askLines(card)),
+    ...(card.call === null ? [] : group("This call", callLines(card.call))),
+    ...group("Budget of the run", budgetLines(card)),
+    ...group("What happens if nobody answers", [`  ${showText(card.if_unanswered)}`]),
+    ...modeLines(card.mode),
   ];
 }
 
-function callerLines(card: Card): readonly string[] {
-  const process = card.caller["process"];
-  const fields = typeof process === "object" && process !== null && !Array.isArray(process) ? process : {};
+function askLines(card: Card): readonly string[] {
+  const { scope, run } = card;
   const lines = [
-    `  file (context only)  ${shown(card.caller["path_observed"])}`,
-    `  process              ${Object.entries(fields)
-      .map(([name, value]) => `${name} ${shown(value)}`)
-      .join(", ")}`,
-    `  image digest         ${shown(card.caller["cdhash"])} (${shown(card.caller["validity"])})`,
-  ];
-  for (const [name, value] of Object.entries(card.context)) {
-    if (name === "authority" || value === null || (Array.isArray(value) && value.length === 0)) continue;
-    lines.push(`  ${name.padEnd(20)} ${shown(value)}`);
-  }
-  return lines;
-}
-
-function callLines(call: CardCall): readonly string[] {
-  return [
-    `This call: ${showIdentifier(call.action)} (${call.effect})`,
-    `  ${showIdentifier(call.method)} ${showIdentifier(call.target)}`,
-    `  credential           ${call.credential === null ? "none" : showIdentifier(call.credential)}`,
-    ...argumentLines(call),
-    `  request digest       ${call.request_digest}`,
-    `  most it can cost     ${call.maximum_cents === null ? "NOT LIMITED by its definition" : cents(call.maximum_cents)}`,
-    ...call.because.map((why) => `  asked because        ${why}`),
-    "",
-  ];
-}
-
-function argumentLines(call: CardCall): readonly string[] {
-  const names = Object.keys(call.arguments);
-  if (names.length === 0) return ["  arguments            none"];
-  return [
-    `  arguments            ${names.length}, each shown whole`,
-    ...names.map((name) => `    ${showIdentifier(name)} = ${shown(call.arguments[name])}`),
-  ];
-}
-
-function sessionLines(card: Card): readonly string[] {
-  const { run, scope } = card;
-  const lines = [
-    `Run ${run.run_id}`,
-    `  the agent says       "${showText(run.purpose_claimed)}" (its own words)`,
-    `  budget               ${run.budget.attempts} attempts, ${run.budget.side_effects} side effects, ${run.budget.duration_seconds} s, ${cents(run.budget.spend_cents)}`,
-    `  ends at              ${run.deadline_at}`,
+    entry("asks for", asksFor(card.asks)),
+    ...list(
+      "note",
+      card.notes.map((note) => showText(note)),
+    ),
+    entry("run", showIdentifier(run.run_id)),
+    entry("the agent says", `${quote(run.purpose_claimed)} (its own words, unchecked)`),
   ];
   if (scope === null) return lines;
   return [
     ...lines,
-    "Session scope",
-    ...listLines("actions", scope.actions),
-    ...listLines("hosts", scope.hosts),
-    ...listLines("ssh destinations", scope.ssh_destinations),
-    ...listLines("credentials", scope.credentials),
-    ...listLines("paths", scope.paths),
-    `  request size         at most ${scope.request_bytes} bytes`,
+    ...list("actions", scope.actions.map(showIdentifier)),
+    ...list("hosts", scope.hosts.map(showIdentifier)),
+    ...list("SSH destinations", scope.ssh_destinations.map(showIdentifier)),
+    ...list("methods", scope.methods.length === 0 ? [] : [scope.methods.map(showIdentifier).join(", ")]),
+    ...list("paths", scope.paths.map(showIdentifier)),
+    ...list("credentials", scope.credentials.length === 0 ? ["none"] : scope.credentials.map(showIdentifier)),
+    entry("request size", `at most ${scope.request_bytes} bytes each`),
   ];
 }
 
-function listLines(label: string, values: readonly string[]): readonly string[] {
-  return values.map((value, index) => `  ${(index === 0 ? label : "").padEnd(20)} ${showIdentifier(value)}`);
+function asksFor(asks: CardAsks): string {
+  switch (asks) {
+    case "session":
+      return "a session: every call below, without another question, within the budget";
+    case "call":
+      return "one call, exactly as it stands below";
+    case "session_and_call":
+      return "a session within the budget, and the first call in it";
+    case "redirect":
+      return "one redirect: the call goes on to the address below";
+  }
 }
 
-function shown(value: JsonValue | undefined): string {
-  if (value === undefined) return "not known";
-  return typeof value === "string" ? `"${showText(value)}"` : showText(JSON.stringify(value));
+function callLines(call: CardCall): readonly string[] {
+  return [
+    entry("action", `${showIdentifier(call.action)}, effect: ${showIdentifier(call.effect)}`),
+    entry(
+      call.channel === "ssh" ? "SSH to" : "request",
+      `${showIdentifier(call.method)} ${showIdentifier(call.target)}`,
+    ),
+    entry("credential", call.credential === null ? "none" : showIdentifier(call.credential)),
+    ...list("asked because", call.because.map(showText)),
+    entry("most it can cost", costOf(call.maximum_cents)),
+    entry("request digest", showIdentifier(call.request_digest)),
+    ...argumentLines(call.arguments),
+  ];
 }
 
-function cents(amount: number): string {
-  return `${amount} cents`;
+function costOf(cents: number | null): string {
+  if (cents === null) return "NOT LIMITED by its definition";
+  return cents === 0 ? "nothing" : `${cents} cents`;
+}
+
+function argumentLines(input: JsonObject): readonly string[] {
+  const leaves = Object.keys(input).flatMap((name) => leavesOf(nameOf(name), input[name] ?? null));
+  if (leaves.length === 0) return [entry("arguments", "none")];
+  return [entry("arguments", "each shown whole, one value a line"), ...leaves.map((leaf) => `    ${leaf}`)];
+}
+
+/** One line a value, its whole path before it; nothing is cut, nothing is left out. */
+function leavesOf(path: string, value: JsonValue): readonly string[] {
+  if (typeof value === "string") return [`${path} = ${quote(value)}`];
+  if (value === null || typeof value !== "object") return [`${path} = ${JSON.stringify(value)}`];
+  if (Array.isArray(value)) {
+    if (value.length === 0) return [`${path} = [] (an empty list)`];
+    return value.flatMap((one: JsonValue, index) => leavesOf(`${path}[${index}]`, one));
+  }
+  const members = Object.entries(value as JsonObject);
+  if (members.length === 0) return [`${path} = {} (an empty object)`];
+  return members.flatMap(([name, one]) => leavesOf(`${path}.${nameOf(name)}`, one));
+}
+
+/** A name that could read as a path or as a value stands in quotes. */
+function nameOf(name: string): string {
+  return /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? name : `"${showIdentifier(name).replaceAll('"', '\\"')}"`;
+}
+
+function budgetLines({ run, asks, call }: Card): readonly string[] {
+  const { attempts, side_effects, duration_seconds, spend_cents } = run.budget;
+  const whole = asks === "call" || asks === "redirect" ? " in the whole run, granted before" : "";
+  return [
+    entry("attempts", `${attempts}${whole} (every send counts, retries and redirects too)`),
+    entry("side effects", `${side_effects}${whole}`),
+    entry("time", `${durationOf(duration_seconds)}, until ${showText(run.deadline_at)}; waiting for you counts`),
+    entry("money", spend_cents === 0 ? "none may be spent" : `${spend_cents} cents${whole}`),
+    ...(call !== null && call.maximum_cents !== null && call.maximum_cents > spend_cents
+      ? [entry("", "this call can cost more than that, and would be refused")]
+      : []),
+  ];
+}
+
+function durationOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} seconds`;
+  const minutes = Math.floor(seconds / 60);
+  const rest = seconds % 60;
+  return rest === 0 ? `${minutes} minutes` : `${minutes} minutes ${rest} seconds`;
+}
+
+function modeLines(mode: Card["mode"]): readonly string[] {
+  return mode === "guard-rail"
+    ? [
+        "Guard-rail mode: the caller may run as the same user as this gateway.",
+        "That stops mistakes and misled agents. It does not stop malware of the same user.",
+      ]
+    : ["Dedicated mode: the gateway runs as its own user."];
+}
+
+/** Our own sentence, already escaped where it quotes; looked at again because it stands where nothing is before it. */
+function plain(line: string): string {
+  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(line) && !line.startsWith(" ") ? line : showText(line);
 }

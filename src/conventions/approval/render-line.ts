@@ -1,0 +1,23 @@
+import { showText } from "../../kernel/display.ts";
+
+const LABEL_COLUMNS = 19;
+
+/** A heading of ours, its lines, and a blank line after them. */
+export function group(heading: string, lines: readonly string[]): readonly string[] {
+  return [heading, ...lines, ""];
+}
+
+/** `value` must be escaped already: this only places it behind its label. */
+export function entry(label: string, value: string): string {
+  return `  ${label.padEnd(LABEL_COLUMNS)} ${value}`;
+}
+
+/** One value a line, the label before the first. Nothing for an empty list. */
+export function list(label: string, values: readonly string[]): readonly string[] {
+  return values.map((value, index) => entry(index === 0 ? label : "", value));
+}
+
+/** Somebody else's words: escaped, and in quotes that they cannot end. */
+export function quote(text: string): string {
+  return `"${showText(text).replaceAll('"', '\\"')}"`;
+}

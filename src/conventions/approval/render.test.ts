@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Card, CardCall } from "./card.ts";
+import { renderCard } from "./render.ts";
+
+const call: CardCall = {
+  call_id: "call_1",
+  action: "acme.a",
+  effect: "write",
+  channel: "http",
+  method: "POST",
+  target: "https://api.acme.example/v1/a",
+  credential: "acme",
+  arguments: {},
+  request_digest: "sha256:11",
+  maximum_cents: 0,
+  because: ["the credential is marked for approval on every use"],
+};
+
+const card: Card = {
+  format: "gw.card/v1",
+  approval_id: "apr_1",
+  asks: "session_and_call",
+  created_at: "2026-01-01T00:00:00.000Z",
+  expires_at: "2026-01-01T00:05:00.000Z",
+  authority: "Unsigned: nobody vouches for this image",
+  mode: "guard-rail",
+  caller: {
+    process: { pid: 7, uid: 1000, start_time: "55", pidfd_inode: "9" },
+    path_observed: "/tmp/agent",
+    signing_identifier: null,
+    designated_requirement: null,
+    cdhash: "sha256:00",
+    validity: "unsigned",
+  },
+  context: {
+    authority: { kind: "unsigned", note: null },
+    interpreter: null,
+    unowned_mappings: [],
+    ancestors: [],
+    namespaces: "own",
+    binding: "process",
+  },
+  run: {
+    run_id: "run_1",
+    purpose_claimed: "tidy up",
+    budget: { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 0 },
+    deadline_at: "2026-01-01T00:10:00.000Z",
+  },
+  scope: {
+    actions: ["acme.a", "acme.b"],
+    hosts: ["https://api.acme.example"],
+    credentials: ["acme"],
+    methods: ["POST"],
+    ssh_destinations: [],
+    paths: ["POST /v1/a"],
+    request_bytes: 1000,
+  },
+  call,
+  notes: [],
+  if_unanswered: "nothing is sent",
+};
+
+function withArguments(input: JsonObject): Card {
+  return { ...card, call: { ...call, arguments: input } };
+}
+
+function argumentsOf(input: JsonObject): readonly string[] {
+  return renderCard(withArguments(input)).filter((line) => line.startsWith("    ") && line.includes(" = "));
+}
+
+test("the card answers its questions in order: who, what, this call, the budget, and what if nobody answers", () => {
+  const lines = renderCard(card);
+  const headings = lines.filter((line) => line !== "" && !line.startsWith(" "));
+  assert.deepEqual(headings.slice(0, 6), [
+    card.authority,
+    "Who is calling",
+    "What it asks",
+    "This call",
+    "Budget of the run",
+    "What happens if nobody answers",
+  ]);
+  assert.match(headings[6] ?? "", /^Guard-rail mode/);
+});
+
+test("parents and loaded files stand one a line, an interpreter as a sentence, nothing as raw JSON", () => {
+  const lines = renderCard({
+    ...card,
+    context: {
+      ...card.context,
+      interpreter: { name: "node", script: "/srv/agent.js" },
+      unowned_mappings: ["/tmp/one.so", "/tmp/two.so"],
+      ancestors: [
+        { pid: 6, start_time: "54", path: "/bin/bash" },
+        { pid: 1, start_time: "1", path: null },
+      ],
+      namespaces: "other",
+      binding: "connection",
+    },
+  });
+  assert.ok(lines.some((line) => line.includes('node runs the script "/srv/agent.js"')));
+  for (const text of ['"/tmp/one.so"', '"/tmp/two.so"', 'pid 6 "/bin/bash"', "pid 1 (file not readable)"]) {
+    assert.equal(lines.filter((line) => line.trim() === text).length, 1, text);
+  }
+  assert.ok(lines.some((line) => line.includes("container")));
+  assert.ok(!lines.some((line) => /[{}[\]]/.test(line)));
+});
+
+test("a nested argument is one line a value with its whole path", () => {
+  assert.deepEqual(
+    argumentsOf({ items: [{ id: 5, tags: [] }, { id: "5" }], deep: { none: null, on: true, left: {} } }).map((line) =>
+      line.trim(),
+    ),
+    [
+      "items[0].id = 5",
+      "items[0].tags = [] (an empty list)",
+      'items[1].id = "5"',
+      "deep.none = null",
+      "deep.on = true",
+      "deep.left = {} (an empty object)",
+    ],
+  );
+});
+
+test("a name cannot pass for a path, and a value cannot end its quotes", () => {
+  assert.notDeepEqual(argumentsOf({ "a.b": 1 }), argumentsOf({ a: { b: 1 } }));
+  assert.notDeepEqual(argumentsOf({ 'a = "x" b': 1 }), argumentsOf({ a: 'x" b = 1' }));
+  assert.ok(argumentsOf({ a: 'x" (approved by ada' })[0]?.includes('"x\\" (approved by ada"'));
+});
+
+test("a call without a ceiling says so, and one beyond the run's money says that it would be refused", () => {
+  const costing = (maximum_cents: number | null) =>
+    renderCard({ ...card, call: { ...call, maximum_cents } }).join("\n");
+  assert.match(costing(null), /NOT LIMITED/);
+  assert.match(costing(0), /most it can cost +nothing/);
+  assert.match(costing(5), /would be refused/);
+});
+
+test("a card for one call shows no scope, and one for a session shows no call", () => {
+  const one = renderCard({ ...card, asks: "call", scope: null });
+  assert.ok(!one.some((line) => line.trim().startsWith("hosts")));
+  const session = renderCard({ ...card, asks: "session", call: null });
+  assert.ok(!session.includes("This call"));
+  assert.match(renderCard({ ...card, asks: "redirect", scope: null }).join("\n"), /one redirect/);
+});
+
+test("evidence of an unexpected shape is shown, not trusted", () => {
+  const lines = renderCard({
+    ...card,
+    caller: { process: "pid 1, user id 0", path_observed: 5, cdhash: null, validity: "valid\u001b[2J" },
+    context: { ancestors: ["x", null], namespaces: "unreadable", binding: "what ever", interpreter: { name: "py" } },
+  });
+  assert.match(lines.join("\n"), /process +not known/);
+  assert.match(lines.join("\n"), /not known \("valid\\u\{1b\}\[2J"\)/);
+  assert.match(lines.join("\n"), /pid not known/);
+});
+
+test("an authority line that holds what it must not is escaped, and still the first", () => {
+  assert.equal(renderCard({ ...card, authority: "x\u001b[2J" })[0], "x\\u{1b}[2J");
+  assert.equal(renderCard({ ...card, authority: "\\u{430}pi" })[0], "\\u{430}pi");
+});
+
+test("whatever the arguments are, every value is whole, visible, indented and told apart from others", () => {
+  const json = fc.jsonValue({ stringUnit: "binary", maxDepth: 3 });
+  const input = fc.dictionary(fc.string({ unit: "binary", maxLength: 8 }), json, { maxKeys: 4 });
+  fc.assert(
+    fc.property(input, (value) => {
+      const lines = renderCard(withArguments(value as JsonObject));
+      for (const line of lines) assert.match(line, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
+      const start = lines.findIndex((line) => line.startsWith("  arguments"));
+      const end = lines.indexOf("Budget of the run");
+      for (const line of lines.slice(start + 1, end - 1)) assert.ok(line.startsWith("    "), line);
+    }),
+    { numRuns: 60 },
+  );
+  fc.assert(
+    fc.property(input, input, (one, other) => {
+      const same = JSON.stringify(sorted(one as JsonObject)) === JSON.stringify(sorted(other as JsonObject));
+      const shown = [one, other].map((value) => [...renderCard(withArguments(value as JsonObject))].sort().join("\n"));
+      if (!same) assert.notEqual(shown[0], shown[1]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return Object.is(value, -0) ? 0 : value;
+  return Object.entries(value)
+    .map(([name, one]) => [name, sorted(one)] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
