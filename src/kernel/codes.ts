@@ -782,6 +782,133 @@ export const codes = {
     means: "The key does not open the audit log, or a part of it.",
     mend: "Use the reading key of an audit recipient; a later recipient needs rewrapped seeds for older segments.",
   },
+  // Providers: the reference provider and what its clients meet
+  token_missing: {
+    status: 401,
+    means: "The request carries no bearer token.",
+    mend: "Send Authorization: Bearer and an access token, once.",
+  },
+  token_invalid: {
+    status: 401,
+    means: "The bearer token is malformed, or nobody known signed it.",
+    mend: "Get a token from the provider's issuer.",
+  },
+  token_issuer_wrong: {
+    status: 401,
+    means: "The token comes from another issuer.",
+    mend: "Get a token from the issuer that this provider trusts.",
+  },
+  token_audience_wrong: {
+    status: 401,
+    means: "The token was issued for another recipient.",
+    mend: "Ask for a token with this provider as its audience.",
+  },
+  token_expired: { status: 401, means: "The token is past its expiry.", mend: "Get a new token." },
+  token_revoked: {
+    status: 401,
+    means: "The token was revoked.",
+    mend: "Get a new token, if whoever revoked it agrees.",
+  },
+  insufficient_scope: {
+    status: 403,
+    means: "The token does not carry the scope that this operation needs.",
+    mend: "Ask for a token with that scope; no other route does the same.",
+  },
+  project_forbidden: {
+    status: 403,
+    means: "The principal has no access to this project.",
+    mend: "Ask somebody who administers the project.",
+  },
+  record_inactive: {
+    status: 409,
+    means: "The record is inactive.",
+    mend: "Choose an active one, or have it activated.",
+  },
+  release_unknown: {
+    status: 422,
+    means: "No release has this digest.",
+    mend: "Record the release first; a tag is not a release.",
+  },
+  capability_missing: {
+    status: 403,
+    means: "Nothing gives this principal authority over this deployment on this route.",
+    mend: "A deployment of another actor needs an authority of its own, issued by a person.",
+  },
+  capability_ended: {
+    status: 403,
+    means: "The authority over this deployment has expired or was revoked.",
+    mend: "Ask for a new decision.",
+  },
+  stale_rollback: {
+    status: 409,
+    means: "The target is no longer what the rollback expects. Nothing changed.",
+    mend: "Stop, attach this answer to the incident, and ask for a new decision.",
+  },
+  precondition_failed: {
+    status: 412,
+    means: "The entity tag in If-Match is not the current one. Nothing changed.",
+    mend: "Read the resource again and decide anew.",
+  },
+  precondition_required: {
+    status: 428,
+    means: "The write must say which state it was decided on.",
+    mend: "Read the resource and send its entity tag in If-Match.",
+  },
+  version_conflict: {
+    status: 409,
+    means: "The revision that was read is not the current one.",
+    mend: "Fetch the current resource and create a new preview.",
+  },
+  legal_hold_active: {
+    status: 409,
+    means: "A legal hold blocks the change.",
+    mend: "None that a program could make: whoever placed the hold decides.",
+  },
+  member_count_change: {
+    status: 200,
+    means: "A warning in a preview: the number of members changes.",
+    mend: "Check that the change of seats is meant.",
+  },
+  plan_stale: {
+    status: 409,
+    means: "The plan cannot be shown to be what was previewed: it expired, or an input changed. Nothing was done.",
+    mend: "Create a new preview.",
+  },
+  plan_used: {
+    status: 409,
+    means: "The plan was executed before. A plan is used once.",
+    mend: "Read the resource; create a new preview for another change.",
+  },
+  idempotency_key_missing: {
+    status: 400,
+    means: "The route needs an Idempotency-Key, and none or a malformed one came.",
+    mend: "Send one Idempotency-Key: a fresh UUID for a new intent, the same one for a repeat.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    means: "The Idempotency-Key was used with another payload.",
+    mend: "Repeat the original payload, or use a fresh key for a new intent.",
+  },
+  idempotency_in_flight: {
+    status: 409,
+    means: "A request with this Idempotency-Key is still being worked on.",
+    mend: "Wait and repeat it, or read the operation's status.",
+  },
+  idempotency_key_retired: {
+    status: 409,
+    means: "The Idempotency-Key is past its retention; its result is gone, and it cannot be used again.",
+    mend: "Read the state of what it made; use a fresh key for a new intent.",
+  },
+  cursor_invalid: {
+    status: 400,
+    means: "The cursor was not issued for this list, principal, filter and order.",
+    mend: "Start again without a cursor, or repeat the query that the cursor came from.",
+  },
+  version_unknown: {
+    status: 400,
+    means: "X-API-Version names no version of this API.",
+    mend: "Send a version that the API's document lists.",
+  },
   // The gateway itself
   internal_fault: {
     status: 500,

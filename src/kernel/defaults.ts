@@ -71,6 +71,21 @@ export const defaults = {
   tokenBytes: 24,
   /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
   expiryLookMs: 1_000,
+  // The operator's terminal
+  cardSteadyMs: 700,
+  /** A page of a card stays at least this long, so that one burst of keys cannot run through it. */
+  cardPageMs: 200,
+  /** A program that did not run for this long takes no key that was typed meanwhile. */
+  watchStallMs: 600,
+  watchTickMs: 100,
+  watchPollMs: 5_000,
+  watchAnswerMs: 15_000,
+  watchRetryFirstMs: 500,
+  watchRetryCapMs: 15_000,
+  watchExtendSeconds: 300,
+  watchReasonCharacters: 400,
+  watchColumns: 60,
+  watchRows: 18,
   // Operations
   leaseMs: 30_000,
   pollFirstMs: 2_000,
@@ -135,4 +150,27 @@ export const defaults = {
   jobCreateDeadlineMs: 30_000,
   jobResultDeadlineMs: 600_000,
   jobChecks: 30,
+  // Plans and tokens of a provider
+  planMs: 900_000,
+  planMaximumMs: 3_600_000,
+  plansPerPrincipal: 64,
+  planSample: 10,
+  idempotencyRetentionMs: 2_592_000_000,
+  webhookToleranceS: 300,
+  // The reference provider
+  referencePageMaximum: 200,
+  referenceEffectsPage: 100,
+  referenceCursorCharacters: 1_024,
+  referenceTokenMs: 3_600_000,
+  referenceTokenCharacters: 4_096,
+  referenceTokensRemembered: 1_000,
+  referenceRolloutMs: 5_000,
+  referenceJobMs: 6_000,
+  referenceDeploymentMs: 4_000,
+  referenceCapabilityMs: 86_400_000,
+  referenceTickMs: 1_000,
+  referenceDeliveryMs: 5_000,
+  referenceDeliveries: 8,
+  referenceDeliveryBackoffMs: 500,
+  referenceFaultsArmed: 32,
 } as const;

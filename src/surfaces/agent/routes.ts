@@ -1,4 +1,5 @@
 import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
+import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -7,7 +8,6 @@ import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { writeOpenApi } from "../plane/openapi.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { AgentContext } from "./context.ts";
 import { actionRecord, pendingCallRecord, runRecord } from "./records.ts";

@@ -1,9 +1,9 @@
 import type { DecisionStatement, LoginStatement, RevocationStatement } from "../../conventions/approval/decision.ts";
+import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
-import { writeOpenApi } from "../plane/openapi.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { Login, Logins } from "./logins.ts";
 import { approvalRecord, sessionRecord } from "./records.ts";

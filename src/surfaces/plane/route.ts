@@ -1,6 +1,6 @@
+import type { About } from "../../conventions/request/openapi.ts";
 import type { Principal } from "../../conventions/request/record.ts";
 import { type CommandOf, defineRoute, type RouteDeclaration } from "../../conventions/request/route.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { type Answer, type BoundRoute, bindRoute } from "../../conventions/request/serve.ts";
 
 /** One route of a plane: what it accepts, what it says, and what it does for whoever is behind the connection. */
@@ -8,12 +8,6 @@ export interface PlaneRoute<Context extends Principal> {
   readonly declaration: RouteDeclaration;
   readonly about: About;
   readonly bound: BoundRoute<Context>;
-}
-
-export interface About {
-  readonly summary: string;
-  /** Answers by status; a problem document is understood everywhere. */
-  readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: JsonSchema }>>;
 }
 
 export function planeRoute<Context extends Principal, const Declaration extends RouteDeclaration>(

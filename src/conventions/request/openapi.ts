@@ -1,9 +1,20 @@
-import type { RouteDeclaration } from "../../conventions/request/route.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { codes } from "../../kernel/codes.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../kernel/problem.ts";
-import type { About } from "./route.ts";
+import type { PartDeclaration } from "./multipart/part.ts";
+import type { RouteDeclaration } from "./route.ts";
+import type { JsonSchema } from "./schema.ts";
+
+/** What the document says of a route beside its declaration. */
+export interface About {
+  readonly summary: string;
+  /** Answers by status; a problem document is understood everywhere. */
+  readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: JsonSchema }>>;
+  /** Header fields with a meaning of their own. */
+  readonly headers?: readonly { readonly name: string; readonly required: boolean; readonly description: string }[];
+  /** The scopes that a bearer token needs; absent where the document has no bearer tokens. */
+  readonly scopes?: readonly string[];
+}
 
 interface Documented {
   readonly declaration: RouteDeclaration;
@@ -18,16 +29,24 @@ export function writeOpenApi(title: string, version: string, routes: readonly Do
     paths[declaration.path] = path;
     path[declaration.method.toLowerCase()] = operation(declaration, about);
   }
+  const bearer = routes.some(({ about }) => about.scopes !== undefined);
   return {
     openapi: "3.1.0",
     info: { title, version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
     paths,
-    components: { schemas: { Problem: problemSchema() } },
+    components: {
+      schemas: { Problem: problemSchema() },
+      ...(bearer ? { securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } } } : {}),
+    },
   };
 }
 
 function operation(declaration: RouteDeclaration, about: About): JsonObject {
-  const parameters = [...parametersOf("path", declaration.params), ...parametersOf("query", declaration.query)];
+  const parameters = [
+    ...parametersOf("path", declaration.params),
+    ...parametersOf("query", declaration.query),
+    ...(about.headers ?? []).map((field) => ({ ...field, in: "header", schema: { type: "string" } })),
+  ];
   const answers = Object.entries(about.answers).map(([status, { description, schema }]): [string, JsonValue] => [
     status,
     schema === undefined
@@ -38,6 +57,7 @@ function operation(declaration: RouteDeclaration, about: About): JsonObject {
     summary: about.summary,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...bodyOf(declaration),
+    ...(about.scopes === undefined ? {} : { security: [{ bearer: about.scopes }] }),
     responses: {
       ...Object.fromEntries(answers),
       default: {
@@ -58,8 +78,29 @@ function parametersOf(place: "path" | "query", schema: JsonSchema | undefined): 
 }
 
 function bodyOf({ body }: RouteDeclaration): JsonObject {
-  if (body.kind !== "json") return {};
-  return { requestBody: { required: true, content: { "application/json": { schema: closed(body.schema) } } } };
+  switch (body.kind) {
+    case "none":
+      return {};
+    case "json":
+      return requestBody(body.mediaType ?? "application/json", closed(body.schema));
+    case "form":
+      return requestBody("application/x-www-form-urlencoded", closed(body.schema));
+    case "multipart":
+      return requestBody("multipart/form-data", {
+        type: "object",
+        properties: Object.fromEntries(Object.entries(body.parts).map(([name, part]) => [name, partSchema(part)])),
+        required: Object.keys(body.parts).filter((name) => body.parts[name]?.optional !== true),
+        additionalProperties: false,
+      });
+  }
+}
+
+function requestBody(mediaType: string, schema: JsonObject): JsonObject {
+  return { requestBody: { required: true, content: { [mediaType]: { schema } } } };
+}
+
+function partSchema(part: PartDeclaration): JsonObject {
+  return part.kind === "file" ? { type: "string", contentMediaType: "application/octet-stream" } : closed(part.schema);
 }
 
 /** Our objects refuse members they do not name; a reader of the document must be told so. */
