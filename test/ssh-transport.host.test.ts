@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
@@ -165,29 +165,13 @@ real("the program gets a fixed environment, a fixed folder and no arguments of t
 
 real("hostile field values reach no program", async () => {
   const signer = stand.allow(ed25519(), stand.receiverCommand);
-  const hostile = [
-    "a\nb",
-    "$(id)",
-    "`id`",
-    "-rf",
-    "--help",
-    "a b",
-    "a;id",
-    "a|b",
-    "../etc",
-    "a\u0000b",
-    "wоrker",
-    "ｗ",
-    "",
-    "A",
-    "a".repeat(33),
-    "x\u202e",
-  ];
-  for (const worker of hostile) {
-    expectRefused(await stand.send(signer, { action: "restart_worker", fields: { worker } }), "field_not_allowed");
+  // The whole list is in the grammar's own tests; these few go all the way.
+  const hostile = ["a\nb", "$(id)", "-rf", "../etc", "wоrker", "x\u202e"];
+  for (const seen of await Promise.all(
+    hostile.map((worker) => stand.send(signer, { action: "restart_worker", fields: { worker } })),
+  )) {
+    expectRefused(seen, "field_not_allowed");
   }
-  expectRefused(await stand.send(signer, { action: "restart_worker", fields: { worker: 7 } }), "field_not_allowed");
-  expectRefused(await stand.send(signer, { action: "restart_worker", fields: {} }), "field_missing");
   expectRefused(
     await stand.send(signer, { action: "restart_worker", fields: { worker: "a", extra: "b" } }),
     "field_unknown",
@@ -493,6 +477,39 @@ real("a helper or a client that cannot be started is never sent", async () => {
   writeFileSync(open, "#!/bin/sh\n", { mode: 0o777 });
   spawnSync("chmod", ["777", open]);
   expectNeverSent(await stand.send(signer, {}, { options: { sshPath: open } }), "helper_failed");
+});
+
+real("the genuine client, started by somebody else of the same user, gets no signature from our socket", async () => {
+  const marker = join(scripts, "socket-is-there");
+  let signatures = 0;
+  const signer = stand.allow(ed25519(), program("mute-5", `touch ${marker}; sleep 5`));
+  const counted = {
+    ...signer,
+    sign(data: Buffer, flags: number) {
+      signatures++;
+      return signer.sign(data, flags);
+    },
+  };
+  const stop = new AbortController();
+  const sent = stand.send(counted, {}, { limits: { signal: stop.signal } });
+  await appears(marker);
+  const [session = ""] = readdirSync(join(stand.folder, "run"));
+  const cwd = join(stand.folder, "run", session);
+  const options = ["-oBatchMode=yes", "-oIdentitiesOnly=yes", "-oIdentityFile=key.pub", "-oIdentityAgent=agent.sock"];
+  const known = ["-oUserKnownHostsFile=known_hosts", "-oHostKeyAlias=gw-pinned", "-oStrictHostKeyChecking=yes"];
+  const words = ["-F", "none", ...options, ...known, "-p", String(stand.port), "-l", stand.user, "127.0.0.1", "id"];
+  const done = await new Promise<string>((resolve) => {
+    const child = spawn("/usr/bin/ssh", words, { cwd, stdio: ["ignore", "ignore", "pipe"] });
+    let text = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    child.on("close", (status) => resolve(`${status} ${text}`));
+  });
+  assert.ok(done.startsWith("255 ") && done.includes("Permission denied"), done);
+  assert.equal(signatures, 1);
+  stop.abort();
+  expectNeverSent(await sent, "aborted");
 });
 
 real("twelve requests at once each get their own answer", async () => {

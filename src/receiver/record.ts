@@ -22,7 +22,7 @@ const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY }
 export function openRecorder(state: string): Recorder | undefined {
   const folder = join(state, "requests");
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeOnce(folder);
     for (const each of [state, folder]) {
       const found = statSync(each);
       if (found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0) return undefined;
@@ -60,6 +60,15 @@ export function openRecorder(state: string): Recorder | undefined {
         .filter(isJsonObject);
     },
   };
+}
+
+/** Only the inner folder is ours to make: the outer one is the administrator's decision. */
+function makeOnce(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 function writeDurably(fd: number, event: JsonObject): void {

@@ -57,7 +57,10 @@ test("a probe is refused only on evidence, and permitted when it was granted", (
   assert.equal(verdict("try_command", { ...seen, firstLine: Buffer.from("uid=0(root)") }), "permitted");
   assert.equal(verdict("try_command", seen), "unclear");
   assert.equal(verdict("try_sftp", { ...seen, firstLine: Buffer.from("0000000502", "hex") }), "permitted");
-  assert.equal(verdict("try_terminal", { ...seen, firstLine: ready }), "refused");
+  assert.equal(
+    verdict("try_terminal", { ...seen, diagnostics: "PTY allocation request failed on channel 0" }),
+    "refused",
+  );
   assert.equal(verdict("try_terminal", { ...seen, firstLine: refusedWith("terminal_not_allowed") }), "permitted");
   assert.equal(verdict("try_agent", { ...seen, firstLine: refusedWith("forwarding_not_allowed") }), "permitted");
   assert.equal(verdict("try_environment", { ...seen, firstLine: refusedWith("environment_not_allowed") }), "permitted");

@@ -50,6 +50,9 @@ export function judgeProbe(probe: ClientMode, seen: ProbeSeen): ProbeResult {
         ? say(probe, "permitted", "something else than the receiver answered")
         : vague(probe, seen);
     case "try_terminal":
+      if (seen.diagnostics.includes("PTY allocation request failed"))
+        return say(probe, "refused", "the server refused");
+      return sayFrame(probe, frame, seen);
     case "try_agent":
     case "try_environment":
       if (frame?.kind === "ready") return say(probe, "refused", "the server did not grant it");
