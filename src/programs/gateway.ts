@@ -143,9 +143,10 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     await http.close();
     process.exit(0);
   };
-  process.once("SIGTERM", (signal) => void stop(signal));
-  process.once("SIGINT", (signal) => void stop(signal));
-  process.once("SIGHUP", (signal) => void stop(signal));
+  // Kept on: the launcher and the terminal may both send one, and a second must not cut the first short.
+  process.on("SIGTERM", (signal) => void stop(signal));
+  process.on("SIGINT", (signal) => void stop(signal));
+  process.on("SIGHUP", (signal) => void stop(signal));
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
 }
