@@ -1,5 +1,5 @@
 import type { AttestationOffer } from "../../audit/attestation.ts";
-import type { Card } from "../../conventions/approval/card.ts";
+import { type Card, digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
   type LoginStatement,
@@ -103,14 +103,19 @@ export async function connectOperator(
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     reload: async () => (await post("/v1/reload")) as JsonObject,
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
-    approval: async (id) => (await get(approvalPath(id))) as unknown as ApprovalView,
+    approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
     async decide(approval, { decision, reason, narrow }) {
+      // Signed is the digest of the card that was shown, never one that the socket claims for it.
+      const shown = digestCard(approval.card);
+      if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
+        throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
+      }
       const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
       const statement: DecisionStatement = {
         format: "gw.decision/v1",
         vault_id: operator.vaultId,
         approval_id: approval.approval_id,
-        card_digest: approval.card_digest,
+        card_digest: shown,
         decision,
         reason,
         narrow,
@@ -156,4 +161,14 @@ export async function connectOperator(
       (await post("/v1/log/attestation", { statement: statement.toString("base64") })) as JsonObject,
     close: () => connection.close(),
   };
+}
+
+/** What waits in line has no card yet, so there is nothing a person could have seen and signed. */
+function requireCard(approval: Omit<ApprovalView, "card"> & { readonly card: Card | null }): ApprovalView {
+  const { card } = approval;
+  if (card !== null) return { ...approval, card };
+  throw new Denied(
+    "approval_not_pending",
+    "This question waits in line and has no card yet. Decide the open card of the same caller first: gw approvals.",
+  );
 }
