@@ -1,0 +1,348 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/**
+ * A home in a folder of its own, the real programs as child processes, and plain HTTP on their sockets. Nothing of the
+ * product is imported here: what these tests prove holds for the programs that a person starts.
+ */
+export const GW = join(dirname(dirname(import.meta.dirname)), "bin", "gw");
+/** The one secret of every home, with characters that percent-encoding changes. */
+export const SECRET = "s3cr3t/Token+of~the=Provider-0123456789";
+const PASSPHRASE = "correct horse battery staple in a test";
+
+/** Root reads every file and every process, so that a test of a wall would prove nothing. */
+export const asUser =
+  process.platform !== "linux"
+    ? { skip: "the real programs are tested on Linux" }
+    : process.getuid?.() === 0
+      ? { skip: "root passes every wall and would prove nothing; run as an unprivileged user" }
+      : {};
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+export type Members = { readonly [name: string]: Json };
+
+export interface Exited {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly exited: Promise<Exited>;
+  out(): string;
+  err(): string;
+  /** Kills what this started and all that it started; resolves when it is gone. */
+  end(signal?: NodeJS.Signals): Promise<Exited>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly text: string;
+  /** The body as an object; empty when there was none. */
+  readonly body: Members;
+}
+
+/** HTTP over one local socket, from this very process: to the gateway this test is the caller. */
+export interface Plane {
+  ask(method: string, path: string, body?: Json, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  close(): void;
+}
+
+export interface Gateway extends Started {
+  readonly pid: number;
+}
+
+const started = new Set<ChildProcess>();
+const folders = new Set<string>();
+process.once("exit", () => {
+  for (const child of started) killGroup(child, "SIGKILL");
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "gw-"));
+  folders.add(folder);
+  return folder;
+}
+
+export interface StartOptions {
+  readonly input?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+export function start(command: readonly string[], options: StartOptions = {}): Started {
+  const child = spawn(command[0] ?? "", command.slice(1), {
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+    env: options.env ?? process.env,
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  started.add(child);
+  let out = "";
+  let err = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+  });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(options.input ?? "");
+  const exited = new Promise<Exited>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      started.delete(child);
+      resolve({ code, out, err });
+    });
+  });
+  exited.catch(() => undefined);
+  return {
+    child,
+    exited,
+    out: () => out,
+    err: () => err,
+    end(signal = "SIGKILL") {
+      killGroup(child, signal);
+      return within(exited, 15_000, `${command.join(" ")} does not end`);
+    },
+  };
+}
+
+/** Polls until `look` gives something other than undefined or false. */
+export async function until<Found>(
+  what: string,
+  look: () => Found | undefined | false | Promise<Found | undefined | false>,
+  limitMs = 30_000,
+): Promise<Found> {
+  const stopAt = performance.now() + limitMs;
+  for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 100)) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > stopAt) return assert.fail(`waited ${limitMs} ms: ${what}`);
+    await pause(waitMs);
+  }
+}
+
+export async function within<Value>(work: Promise<Value>, limitMs: number, what: string): Promise<Value> {
+  const stop = new AbortController();
+  const late = pause(limitMs, undefined, { signal: stop.signal }).then(() => {
+    throw new assert.AssertionError({ message: `waited ${limitMs} ms: ${what}` });
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    stop.abort();
+    late.catch(() => undefined);
+  }
+}
+
+export function openPlane(socketPath: string, connections = 64): Plane {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  return {
+    ask(method, path, body, headers = {}) {
+      const text = body === undefined ? null : JSON.stringify(body);
+      const fields = {
+        ...(text === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+        ...headers,
+      };
+      const work = new Promise<Reply>((resolve, reject) => {
+        const sent = request({ socketPath, agent, method, path, headers: fields }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () => resolve(replyOf(response, Buffer.concat(chunks).toString("utf8"))));
+        });
+        sent.on("error", reject);
+        sent.end(text ?? undefined);
+      });
+      return within(work, 60_000, `${method} ${path}`);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function replyOf(response: IncomingMessage, text: string): Reply {
+  const isJson = (response.headers["content-type"] ?? "").includes("json") && text !== "";
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text,
+    body: isJson ? (JSON.parse(text) as Members) : {},
+  };
+}
+
+export class Home {
+  readonly folder: string;
+  readonly passphraseFile: string;
+
+  constructor(folder: string) {
+    this.folder = join(folder, "home");
+    this.passphraseFile = join(folder, "passphrase");
+    writeFileSync(this.passphraseFile, `${PASSPHRASE}\n`, { mode: 0o600 });
+  }
+
+  get agentSocket(): string {
+    return join(this.folder, "agent.sock");
+  }
+
+  get operatorSocket(): string {
+    return join(this.folder, "operator.sock");
+  }
+
+  /** Runs `gw` to its end, with no more environment than a person's shell has. */
+  run(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
+    return within(this.start(args, options).exited, 60_000, `gw ${args.join(" ")}`);
+  }
+
+  start(args: readonly string[], options: StartOptions = {}): Started {
+    return start([GW, ...args, "--home", this.folder], { env: this.environment(), ...options });
+  }
+
+  /** Without a passphrase, and with a state folder of this home's own. */
+  environment(): NodeJS.ProcessEnv {
+    const { PATH, HOME, TMPDIR } = process.env;
+    return { PATH, HOME, XDG_STATE_HOME: `${this.folder}-state`, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
+  }
+
+  /** A command of the operator, who has the passphrase. */
+  operator(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
+    return this.run([...args, "--passphrase-file", this.passphraseFile], options);
+  }
+
+  /** Runs an operator's command that has to succeed. */
+  async must(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
+    const done = await this.operator(args, options);
+    assert.equal(done.code, 0, `gw ${args.join(" ")}: ${done.err}${done.out}`);
+    return done;
+  }
+
+  async init(): Promise<this> {
+    await this.must(["init", "--operator", "ada"]);
+    return this;
+  }
+
+  async addCredential(label: string, origin: string, extra: readonly string[] = []): Promise<void> {
+    const where = ["credential", "add", label, "--kind", "bearer", "--origin", origin];
+    await this.must([...where, ...extra], { input: SECRET });
+  }
+
+  async trustPack(name: string, text: string): Promise<void> {
+    const file = join(dirname(this.folder), `${name}.yaml`);
+    writeFileSync(file, text);
+    const added = await this.run(["pack", "add", file]);
+    assert.equal(added.code, 0, added.err);
+    await this.must(["pack", "trust", name]);
+  }
+
+  /** Starts the gateway and waits until it has said that it is up. */
+  async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
+    const command = [...prefix, GW, "up", "--home", this.folder, "--passphrase-file", this.passphraseFile, ...extra];
+    const running = start(command, { env: this.environment() });
+    await until("the gateway is up", async () => {
+      if (running.out().includes("Approve with")) return true;
+      if (running.child.exitCode !== null) assert.fail(`gw up ended: ${running.err()}${running.out()}`);
+      return false;
+    });
+    return { ...running, pid: Number((await this.status())["pid"]) };
+  }
+
+  async status(): Promise<Members> {
+    const plane = openPlane(this.operatorSocket);
+    try {
+      return (await plane.ask("GET", "/v1/status")).body;
+    } finally {
+      plane.close();
+    }
+  }
+
+  /** The questions that wait, as the operator's command prints them; waits until there are `count`. */
+  async approvals(count = 1): Promise<readonly Members[]> {
+    await until(`${count} questions wait`, async () => Number((await this.status())["approvals_pending"]) >= count);
+    return JSON.parse((await this.must(["approvals", "--json"])).out) as readonly Members[];
+  }
+
+  async approve(id: string, extra: readonly string[] = []): Promise<void> {
+    await this.must(["approve", id, ...extra]);
+  }
+
+  verify(extra: readonly string[] = []): Promise<Exited> {
+    return this.run(["audit", "verify", "--log", join(this.folder, "audit"), "--json", ...extra]);
+  }
+
+  /** A copy to do harm to. Sockets are left out; the log, the vault and the state come along. */
+  copy(): Home {
+    const twin = new Home(makeFolder());
+    cpSync(this.folder, twin.folder, { recursive: true, filter: (from) => !from.endsWith(".sock") });
+    return twin;
+  }
+}
+
+/** A pack with one action of each kind that these tests need. */
+export function demoPack(origin: string, more = ""): string {
+  return `format: gw.pack/v1
+pack: demo
+provider:
+  origin: ${origin}
+  credential: demo-token
+  auth: { scheme: bearer }
+  network: private
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/v1/things/{id}" }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
+  thing.make:
+    effect: write
+    request: { method: POST, path: /v1/things, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 64 }
+  thing.burn:
+    effect: write
+    needs: { approval: each_use }
+    request: { method: POST, path: /v1/burnt, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 64 }
+${more}`;
+}
+
+/** An agent's part: opens a run, has it approved by the operator's command, and calls within it. */
+export async function openRun(
+  home: Home,
+  plane: Plane,
+  actions: readonly string[] = ["demo.thing.get", "demo.thing.make"],
+  budget: Members = {},
+  approveWith: readonly string[] = [],
+): Promise<string> {
+  const asked = await plane.ask("POST", "/v1/runs", { purpose: "to prove it", actions, budget });
+  assert.equal(asked.status, 202, asked.text);
+  await home.approve(String(asked.body["approval_id"]), approveWith);
+  return String(asked.body["run_id"]);
+}
+
+export function call(plane: Plane, run: string, action: string, input: Members, wait = 30): Promise<Reply> {
+  return plane.ask("POST", `/v1/runs/${run}/calls`, { action, input }, { prefer: `wait=${wait}` });
+}
+
+/** The code that a command printed: the last line of the shape `code: what happened`. */
+export function codeOf(done: Exited): string {
+  const codes = [...done.err.matchAll(/^(?!warning)([a-z_]+): /gm)].map(([, code = ""]) => code);
+  return codes.at(-1) ?? `no code in ${JSON.stringify(done)}`;
+}
+
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // Already gone.
+  }
+}
