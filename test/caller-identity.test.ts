@@ -161,11 +161,26 @@ for (const { way, askKernelForExec } of ways) {
       });
     });
 
-    test("exec from another thread: the caller is replaced", async () => {
+    test("exec of the very same file behind a helper, with the old memory layout forged: the caller is replaced", async () => {
+      await withCaller({ askKernelForExec }, async (caller, attacker, stage) => {
+        const layout = layoutOf(caller.pid);
+        await attacker.say("share-memory");
+        const ended = endOf(caller);
+        attacker.tell(`exec ${stage.attackerPath}`);
+        await attacker.say(`forge ${layout}`);
+        assert.equal(layoutOf(caller.pid), layout);
+        assert.equal((await ended).kind, "replaced");
+      });
+    });
+
+    test("exec from another thread: the caller ends, and who connects next is a new one", async () => {
       await withCaller({ askKernelForExec }, async (caller, attacker, stage) => {
         const ended = endOf(caller);
         attacker.tell(`thread-exec ${stage.attackerPath}`);
-        assert.equal((await ended).kind, "replaced");
+        // The first thread dies for it, so that for a moment it looks like an exit.
+        assert.ok(["replaced", "gone"].includes((await ended).kind));
+        await attacker.say(`connect ${stage.socket}`);
+        assert.notEqual((await (await stage.next()).caller).key, caller.key);
       });
     });
 
@@ -287,8 +302,16 @@ function isDenied(code: string): (error: unknown) => boolean {
 }
 
 function startTimeOf(pid: number): string {
+  return fieldsOf(pid)[19] ?? "";
+}
+
+function layoutOf(pid: number): string {
+  return [...fieldsOf(pid).slice(23, 26), ...fieldsOf(pid).slice(42, 45)].join(" ");
+}
+
+function fieldsOf(pid: number): readonly string[] {
   const text = readFileSync(`/proc/${pid}/stat`, "latin1");
-  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  return text.slice(text.lastIndexOf(")") + 2).split(" ");
 }
 
 function digestOf(path: string): string {

@@ -50,7 +50,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
         entry.holders++;
         try {
           const evidence = await entry.evidence;
-          requireSame(entry.end ?? entry.hold.check());
+          requireSame(entry.end ?? entry.hold.examine());
           return lend(entry, evidence);
         } catch (error) {
           release(entry);
@@ -71,7 +71,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
   function findOrMake(peer: Peer): Entry {
     const known = entries.get(nameOf(peer));
     if (known !== undefined && known.hold.namespaces === "own" && known.end === undefined) {
-      const check = known.hold.check();
+      const check = known.hold.examine();
       if (check.kind === "same" || check.kind === "traced") {
         closeSync(peer.pidfd);
         return known;
@@ -109,7 +109,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
 
   /** The kernel says that something ended; the check says what. */
   function look(entry: Entry): void {
-    const check = entry.hold.check();
+    const check = entry.hold.examine();
     if (check.kind === "gone" || check.kind === "replaced") finish(entry, check);
   }
 

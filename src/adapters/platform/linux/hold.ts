@@ -29,7 +29,10 @@ export interface Hold {
   readonly mappings: readonly Mapping[];
   readonly execWatch: ExecWatch | undefined;
   readonly namespaces: "own" | "other" | "unreadable";
+  /** Short enough for every operation. */
   check(): CallerCheck;
+  /** The same, and the whole address space as well where the kernel does not report exec. */
+  examine(): CallerCheck;
   close(): void;
 }
 
@@ -70,7 +73,7 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
     }
     const mappings = parseMaps(mapsText);
     const landmarks = landmarksOf(mappings);
-    const check = createCheck({ peer, execWatch, directory, maps, stat, status, first, imageInode, landmarks });
+    const check = createCheck({ peer, execWatch, directory, maps, stat, status, first, imageInode });
     return {
       peer,
       directory,
@@ -80,6 +83,12 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
       execWatch,
       namespaces: compareNamespaces(directory),
       check,
+      examine() {
+        const found = check();
+        // A helper made with CLONE_VM keeps the old address space alive: a fresh look at the present one tells.
+        const moved = execWatch === undefined && found.kind === "same" && readLandmarks(directory) !== landmarks;
+        return moved ? replaced("its address space is another one") : found;
+      },
       close,
     };
   } catch (error) {
@@ -97,12 +106,11 @@ interface Baseline {
   readonly status: number;
   readonly first: { readonly startTime: string; readonly layout: string };
   readonly imageInode: string;
-  readonly landmarks: string;
 }
 
 /**
  * Runs before every operation. Where the kernel itself reports exec, the two descriptors and the held address space say
- * all there is to say; otherwise everything that exec changes is compared by hand.
+ * all there is to say; otherwise start time, layout and image are compared by hand.
  */
 function createCheck(base: Baseline): () => CallerCheck {
   const libc = loadLibc();
@@ -136,8 +144,6 @@ function compare(base: Baseline, ended: boolean): CallerCheck {
   if (ended) return replaced("exec");
   if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
   if (inodeIn(base.directory, "exe") !== base.imageInode) return replaced("its executable is another file");
-  // A helper made with CLONE_VM keeps the old address space alive: only a fresh look at the present one tells.
-  if (readLandmarks(base.directory) !== base.landmarks) return replaced("its address space is another one");
   return { kind: "same" };
 }
 

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { defaults } from "../../../../kernel/defaults.ts";
+import { Denied } from "../../../../kernel/failure.ts";
+import { createImageInspector, type ImageSettings } from "./inspect.ts";
+
+const skip = process.platform === "linux" ? false : "images are looked at on Linux";
+const folder = mkdtempSync(join(tmpdir(), "gw-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const nothing: ImageSettings = { sigstore: null, imaKeys: [] };
+
+test("an image that is too large is refused before it is read", { skip }, () => {
+  const fd = openSync(join(folder, "huge"), "w+");
+  ftruncateSync(fd, defaults.callerImageBytes + 1);
+  const inspector = createImageInspector(() => nothing);
+  assert.throws(
+    () => inspector.inspect({ fd, path: "/huge", mappings: [] }),
+    (error) => error instanceof Denied && error.code === "caller_unreadable",
+  );
+  closeSync(fd);
+});
+
+test("an image that changes while it is read is refused, and not remembered", { skip }, async () => {
+  const path = join(folder, "changing");
+  writeFileSync(path, Buffer.alloc(5_000_000));
+  const fd = openSync(path, "r");
+  const inspector = createImageInspector(() => nothing);
+  const looking = inspector.inspect({ fd, path, mappings: [] });
+  writeFileSync(path, "more", { flag: "a" });
+  await assert.rejects(looking, (error) => error instanceof Denied && error.code === "caller_replaced");
+  assert.equal((await inspector.inspect({ fd, path, mappings: [] })).digests.bytes, 5_000_004);
+  closeSync(fd);
+});
+
+test("a change of policy asks again and keeps the digest", { skip }, async () => {
+  const path = join(folder, "asked-again");
+  writeFileSync(path, "image");
+  const fd = openSync(path, "r");
+  let settings = nothing;
+  const inspector = createImageInspector(() => settings);
+  const first = inspector.inspect({ fd, path, mappings: [] });
+  assert.equal(inspector.inspect({ fd, path, mappings: [] }), first);
+  settings = { ...nothing, imaKeys: [{ name: "x", pem: "not read without a signature" }] };
+  const second = inspector.inspect({ fd, path, mappings: [] });
+  assert.notEqual(second, first);
+  assert.deepEqual((await second).digests, (await first).digests);
+  closeSync(fd);
+});
+
+test("files that no package owns are named, and a package's are not", { skip }, async () => {
+  const path = join(folder, "mine");
+  writeFileSync(path, "image");
+  const fd = openSync(path, "r");
+  const inspector = createImageInspector(() => nothing);
+  const answer = await inspector.inspect({ fd, path, mappings: [path, "/nowhere/x.so"] });
+  assert.deepEqual(answer.unowned, [path, "/nowhere/x.so"]);
+  assert.equal(answer.package, null);
+  closeSync(fd);
+});
