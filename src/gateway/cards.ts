@@ -28,9 +28,12 @@ export function writeQuestion(
     readonly caller: LiveCaller;
     readonly scope: Scope | null;
     readonly call: CallAsked | null;
+    /** The agent's own words for this very question; those of the run where there are none. */
+    readonly says?: string;
+    readonly notes?: readonly string[];
   },
 ): Question {
-  const { mode, run, caller, scope, call } = asked;
+  const { mode, run, caller, scope, call, says = run.purpose, notes = [] } = asked;
   const shownCall = call === null ? null : cardCall(call);
   const budget = limitsRecord(run.budget.limits);
   return {
@@ -46,6 +49,7 @@ export function writeQuestion(
       scope: scope === null ? null : scopeRecord(scope),
       budget: scope === null ? null : budget,
       request: call === null ? null : { digest: call.outbound.requestDigest, target: call.target },
+      notes,
     }),
     writeCard: (approval_id, created_at, expires_at): Card => ({
       format: "gw.card/v1",
@@ -57,17 +61,17 @@ export function writeQuestion(
       mode: core.posture().mode,
       caller: encodeCaller(caller.evidence),
       context: encodeCallerContext(caller.evidence),
-      run: { run_id: run.id, purpose_claimed: run.purpose, budget, deadline_at: run.budget.deadlineAt },
+      run: { run_id: run.id, purpose_claimed: says, budget, deadline_at: run.budget.deadlineAt },
       scope: scope === null ? null : scopeRecord(scope),
       call: shownCall,
-      notes: notesOf(mode, caller),
+      notes: [...(caller.key === run.ownerKey ? run.notes : []), ...notes, ...notesOf(mode, caller)],
       if_unanswered: "the question expires, nothing is sent, and the agent is told so",
     }),
   };
 }
 
 function asksOf(mode: Question["mode"], scope: Scope | null, call: CallAsked | null): CardAsks {
-  if (mode === "redirect") return "redirect";
+  if (mode === "redirect" || mode === "access") return mode;
   if (scope === null) return "call";
   return call === null ? "session" : "session_and_call";
 }

@@ -46,7 +46,7 @@ export interface Desk {
 export interface Question extends CardPlace {
   readonly runId: string;
   readonly callId: string | null;
-  readonly mode: "session" | "each_use" | "join" | "redirect";
+  readonly mode: "session" | "each_use" | "join" | "redirect" | "access";
   readonly action: string | null;
   /** What is asked, without identifiers: the same question again has the same digest. */
   readonly askDigest: string;

@@ -37,6 +37,8 @@ export function startCall(
     createdAt: isoTime(core.ports.clock.wallMs()),
     state: "pending",
     approvalId: null,
+    wanted: true,
+    onTakenBack: null,
     done: Promise.resolve() as never,
   };
   call.done = dispatch(core, caller, run, request, call).then(
@@ -70,9 +72,11 @@ async function dispatch(
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
-  const { session, authorization } = await authorize(core, caller, run, outbound, credential.eachUse, call);
+  const asking = authorize(core, caller, run, outbound, credential.eachUse, call);
+  const { session, authorization } = await unlessTakenBack(call, asking);
   requireStanding(core, run, session);
   requireScope(session.scope, outbound);
+  if (!call.wanted) throw callCancelled();
   call.state = "sending";
   return followThrough(core, {
     run,
@@ -83,6 +87,30 @@ async function dispatch(
     request: httpRequestOf(core, outbound, call.id),
     credential: outbound.credential,
   });
+}
+
+/**
+ * Whoever asked for the call no longer wants it. Before it is sent nothing is sent, and a question about it is taken
+ * back; afterwards it is too late, and the outcome is recorded as it would have been.
+ */
+export async function takeBackCall(core: Core, call: Call): Promise<boolean> {
+  if (call.state !== "pending") return false;
+  call.wanted = false;
+  call.onTakenBack?.();
+  await core.desk.withdraw("call_cancelled", ({ callId }) => callId === call.id);
+  return true;
+}
+
+/** What `asking` gives, or the refusal at once when the call is taken back first. */
+function unlessTakenBack<Value>(call: Call, asking: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    call.onTakenBack = () => reject(callCancelled());
+    asking.then(resolve, reject);
+  });
+}
+
+function callCancelled(): Denied {
+  return new Denied("call_cancelled", "Whoever asked for this call took it back before it was sent. Nothing was sent.");
 }
 
 /** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */

@@ -5,16 +5,18 @@ import {
   verifyStatement,
 } from "../conventions/approval/decision.ts";
 import { openBudget, type RunLimits, timeLeftMs } from "../conventions/budget/budget.ts";
+import type { SessionEnding } from "../conventions/caller/session.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId, RunId, SessionId } from "../kernel/ids.ts";
+import { type Access, type AccessRequest, requestAccess } from "./access.ts";
 import { notPermitted, requireLiveCaller } from "./admit.ts";
 import { createBook } from "./book.ts";
 import { type Core, now, type Posture, requireUnlocked } from "./core.ts";
 import { createDenialRecorder } from "./denials.ts";
 import { createDesk, type Desk } from "./desk.ts";
-import { type CallRequest, startCall } from "./dispatch.ts";
+import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Definition, type PackBook, reachOf } from "./outbound.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
@@ -29,6 +31,8 @@ export interface RunRequest {
   /** PACK.ACTION, or PACK.* for all of a pack. */
   readonly actions: readonly string[];
   readonly limits: RunLimits;
+  /** What the surface itself knows of the caller and a person should read first. */
+  readonly notes?: readonly string[];
 }
 
 /** What the service key opened. */
@@ -57,6 +61,14 @@ export interface Gateway {
   run(caller: LiveCaller, id: RunId | undefined): Run;
   startCall(caller: LiveCaller, runId: RunId | undefined, request: CallRequest): Call;
   call(caller: LiveCaller, id: CallId | undefined): Call;
+  /** Whoever asked for a call no longer wants it; false when it has already been sent. */
+  takeBack(caller: LiveCaller, id: CallId): Promise<boolean>;
+  /** Asks a person for more than the caller's session has. */
+  requestAccess(caller: LiveCaller, runId: RunId | undefined, request: AccessRequest): Promise<Access>;
+  /** The surface knows that the caller's part in the run is over. */
+  leaveRun(caller: LiveCaller, runId: RunId, reason: SessionEnding): Promise<void>;
+  /** A surface refuses something on its own; it is recorded like any other refusal. */
+  refuse(caller: LiveCaller, action: string, denied: Denied): Promise<void>;
   sessions(): readonly Session[];
   runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
@@ -128,6 +140,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
           id,
           ownerKey: caller.key,
           purpose: request.purpose,
+          notes: request.notes ?? [],
           asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
           createdAt: isoTime(moment.wallMs),
           sessions: new Map(),
@@ -184,6 +197,18 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     run: (caller, id) => book.findRun(caller.key, id),
     startCall: (caller, runId, request) => startCall(core, denials, caller, book.findRun(caller.key, runId), request),
     call: (caller, id) => book.findCall(caller.key, id),
+    takeBack: (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
+    requestAccess: (caller, runId, request) =>
+      guarded(caller, request.actions.join(" ").slice(0, 200), async () =>
+        requestAccess(core, book.findRun(caller.key, runId), caller, request),
+      ),
+    async leaveRun(caller, runId, reason) {
+      const run = book.findRun(caller.key, runId);
+      const session = run.sessions.get(caller.key);
+      if (session !== undefined) await closeSession(core, run, session, reason, null);
+      else if (run.state === "pending" && run.ownerKey === caller.key) await endRun(core, run, reason);
+    },
+    refuse: (caller, action, denied) => denials.record(denied, { caller, runId: null, callId: null, action }),
     sessions: () => book.sessions(),
     runOf: (session) => book.run(session.runId),
 

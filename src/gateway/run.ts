@@ -10,6 +10,8 @@ export interface Run {
   readonly id: RunId;
   readonly ownerKey: string;
   readonly purpose: string;
+  /** What the surface that opened it wants a person to know about its caller. Our words, never the agent's. */
+  readonly notes: readonly string[];
   /** What was asked for. What was granted stands in the session. */
   readonly asked: Scope;
   readonly createdAt: string;
@@ -36,7 +38,8 @@ export interface Session {
   readonly id: SessionId;
   readonly runId: RunId;
   readonly caller: LiveCaller;
-  readonly scope: Scope;
+  /** Wider than what was granted at first only by another card. */
+  scope: Scope;
   readonly approvalId: ApprovalId | null;
   readonly approvedBy: string;
   readonly approvedAt: string;
@@ -52,6 +55,10 @@ export interface Call {
   readonly action: string;
   readonly createdAt: string;
   readonly done: Promise<CallResult>;
+  /** False once whoever asked took the call back. It counts until `sending` and changes nothing after that. */
+  wanted: boolean;
+  /** Set while the call waits for a person: ends that wait at once. */
+  onTakenBack: (() => void) | null;
   state: "pending" | "sending" | "done" | "denied";
   approvalId: ApprovalId | null;
 }

@@ -453,6 +453,11 @@ export const codes = {
     means: "A statement does not carry the signature of an operator of this gateway.",
     mend: "Sign with an enrolled operator's key.",
   },
+  call_cancelled: {
+    status: 409,
+    means: "Whoever asked for the call took it back before it was sent. Nothing was sent.",
+    mend: "Ask again if it is wanted after all.",
+  },
   run_ended: {
     status: 403,
     means: "The run is over: it was revoked, its caller is gone, or its time passed.",
@@ -903,6 +908,11 @@ export const codes = {
     status: 400,
     means: "The cursor was not issued for this list, principal, filter and order.",
     mend: "Start again without a cursor, or repeat the query that the cursor came from.",
+  },
+  rate_limited: {
+    status: 429,
+    means: "The provider asks for fewer requests.",
+    mend: "Wait as long as Retry-After says, and longer where it is absent.",
   },
   version_unknown: {
     status: 400,

@@ -87,6 +87,14 @@ export const sessionEvents = {
     approved_by: person.text,
     approved_at: open.text,
   },
+  session_widened: {
+    run_id: open.text,
+    session_id: open.text,
+    approval_id: open.text,
+    scope: open.texts,
+    approved_by: person.text,
+    approved_at: open.text,
+  },
   session_ended: {
     run_id: open.text,
     session_id: open.text,
@@ -96,7 +104,7 @@ export const sessionEvents = {
   },
   approval_requested: {
     ...approval,
-    mode: oneOf("session", "each_use", "join", "redirect"),
+    mode: oneOf("session", "each_use", "join", "redirect", "access"),
     card_digest: open.text,
     caller: claim.text,
     action: optional(open.text),

@@ -28,7 +28,7 @@ export type Card = {
 };
 
 /** One card serves both modes when both apply: `session_and_call`. */
-export type CardAsks = "session" | "call" | "session_and_call" | "redirect";
+export type CardAsks = "session" | "call" | "session_and_call" | "redirect" | "access";
 
 export type CardRun = {
   readonly run_id: string;

@@ -55,6 +55,8 @@ function asksFor(asks: CardAsks): string {
       return "a session within the budget, and the first call in it";
     case "redirect":
       return "one redirect: the call goes on to the address below";
+    case "access":
+      return "more for a session that stands: every action below too, without another question, within its budget";
   }
 }
 
@@ -104,7 +106,7 @@ function nameOf(name: string): string {
 
 function budgetLines({ run, asks, call }: Card): readonly string[] {
   const { attempts, side_effects, duration_seconds, spend_cents } = run.budget;
-  const whole = asks === "call" || asks === "redirect" ? " in the whole run, granted before" : "";
+  const whole = asks === "call" || asks === "redirect" || asks === "access" ? " in the whole run, granted before" : "";
   return [
     entry("attempts", `${attempts}${whole} (every send counts, retries and redirects too)`),
     entry("side effects", `${side_effects}${whole}`),

@@ -15,6 +15,8 @@ export type SessionTrigger =
   /** The same process continues, and a fresh check of its credential says so. */
   | "same_process_continues"
   | "process_exited"
+  /** The program that a bridge speaks for. */
+  | "parent_exited"
   | "image_replaced"
   | "connection_closed"
   | "operator_revoked"
@@ -29,6 +31,7 @@ interface Row {
 
 const endings = [
   "process_exited",
+  "parent_exited",
   "image_replaced",
   "connection_closed",
   "operator_revoked",
