@@ -75,7 +75,6 @@ export function openStage(options: { askKernelForExec?: boolean; policy?: () => 
     mode: 0o600,
     callers,
     accept(connection, caller) {
-      connection.on("error", () => undefined);
       const arrival = { connection, caller };
       const taker = waiting.shift();
       if (taker === undefined) arrived.push(arrival);

@@ -89,6 +89,8 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       throw error;
     }
     connections.add(connection);
+    // A peer's misdeed ends its connection and nothing else; `errored` keeps the reason for whoever records it.
+    connection.on("error", () => undefined);
     connection.once("close", () => {
       connections.delete(connection);
       releaseReactor();
