@@ -125,7 +125,7 @@ export function openTestLog(folder: string, options: TestLogOptions): Promise<Au
     clock: options.clock ?? handClock(),
     random: seededRandom(options.seed ?? folder),
     scheduler: options.scheduler ?? handScheduler(),
-    limits: { spaceBytes: 4_096, ...options.limits },
+    limits: { spaceBytes: 65_536, ...options.limits },
     ...(options.files === undefined ? {} : { files: options.files }),
   });
 }

@@ -37,10 +37,8 @@ export function decodeRecord(text: string): Decoded {
     const wrong = firstMisfit(envelopeShape, value);
     return wrong === undefined ? { kind: "newer", event: value } : { kind: "malformed", detail: wrong };
   }
-  const wrong = firstMisfit(kind.shape, value);
-  return wrong === undefined
-    ? { kind: "event", event: value as unknown as AuditEvent }
-    : { kind: "malformed", detail: wrong };
+  if (conforms(kind.shape, value)) return { kind: "event", event: value as unknown as AuditEvent };
+  return { kind: "malformed", detail: firstMisfit(kind.shape, value) ?? "not as declared" };
 }
 
 /** What may leave the operator's hands: undeclared and secret fields never, other classes as asked. */
@@ -69,14 +67,9 @@ function redactGroup(shape: Shape, member: JsonValue, reveal: ReadonlySet<FieldC
   return isJsonObject(member) ? redactFields(shape, member, reveal) : WITHHELD;
 }
 
-/** The quick look of the hot path: true when every member is declared and has its type. */
+/** The quick look of the writer: true when every member is declared and has its type. */
 function fits(shape: Shape, value: object): boolean {
-  let lately = latelySeen.get(shape);
-  if (lately === undefined) {
-    lately = { names: [], fields: [] };
-    latelySeen.set(shape, lately);
-  }
-  const { names, fields } = lately;
+  const { names, fields } = latelyIn(seenByWriter, shape);
   let index = 0;
   for (const name in value) {
     const member = (value as Readonly<Record<string, unknown>>)[name];
@@ -88,16 +81,54 @@ function fits(shape: Shape, value: object): boolean {
       names[index] = name;
       fields[index] = field;
     }
-    if (!hasType(field, member)) return false;
+    if (!hasType(field, member, fits)) return false;
     index++;
   }
   return true;
 }
 
-/** Events of one kind come with the same members in the same order: remembering it saves most look-ups. */
-const latelySeen = new Map<Shape, { readonly names: string[]; readonly fields: Shape[string][] }>();
+/** The quick look of the reader: every required field is there, every declared one has its type; others may be. */
+function conforms(shape: Shape, value: object): boolean {
+  const lately = latelyIn(seenByReader, shape);
+  const { names, fields } = lately;
+  let index = 0;
+  let required = 0;
+  for (const name in value) {
+    let field = names[index] === name ? fields[index] : undefined;
+    if (field === undefined) {
+      field = shape[name];
+      if (field === undefined) continue;
+      names[index] = name;
+      fields[index] = field;
+    }
+    if (!hasType(field, (value as Readonly<Record<string, unknown>>)[name], conforms)) return false;
+    if (!field.optional) required++;
+    index++;
+  }
+  return required === lately.required;
+}
 
-function hasType(field: Shape[string], member: unknown): boolean {
+interface Lately {
+  readonly names: string[];
+  readonly fields: Shape[string][];
+  readonly required: number;
+}
+
+/** Events of one kind come with the same members in the same order: remembering it saves most look-ups. */
+const seenByWriter = new Map<Shape, Lately>();
+const seenByReader = new Map<Shape, Lately>();
+
+function latelyIn(seen: Map<Shape, Lately>, shape: Shape): Lately {
+  let lately = seen.get(shape);
+  if (lately === undefined) {
+    const required = Object.values(shape).filter((field) => !field.optional).length;
+    lately = { names: [], fields: [], required };
+    seen.set(shape, lately);
+  }
+  return lately;
+}
+
+function hasType(field: Shape[string], member: unknown, inner: (shape: Shape, value: object) => boolean): boolean {
   if (member === null) return field.nullable;
   switch (field.kind) {
     case "text":
@@ -110,12 +141,12 @@ function hasType(field: Shape[string], member: unknown): boolean {
       return Array.isArray(member) && member.every((item) => typeof item === "string");
     case "group":
       return (
-        typeof member === "object" && !Array.isArray(member) && field.fields !== null && fits(field.fields, member)
+        typeof member === "object" && !Array.isArray(member) && field.fields !== null && inner(field.fields, member)
       );
     case "groups":
       return (
         Array.isArray(member) &&
-        member.every((item) => isObject(item) && field.fields !== null && fits(field.fields, item))
+        member.every((item) => isObject(item) && field.fields !== null && inner(field.fields, item))
       );
   }
 }
@@ -135,7 +166,7 @@ function firstMisfit(shape: Shape, value: JsonObject): string | undefined {
     } else if (member !== null && field.fields !== null) {
       const inner = misfitOfGroup(field.fields, member, field.kind === "groups");
       if (inner !== undefined) return `${name}: ${inner}`;
-    } else if (!hasType(field, member)) return `${name} has another type`;
+    } else if (!hasType(field, member, conforms)) return `${name} has another type`;
   }
   return undefined;
 }
@@ -163,7 +194,7 @@ function withholdUndeclared(shape: Shape, value: object, path: string): Record<s
       kept[name] = member.map((item: unknown) =>
         isObject(item) ? withholdUndeclared(inner, item, `${path}.${name}`) : WITHHELD,
       );
-    } else if (hasType(field, member)) kept[name] = member;
+    } else if (hasType(field, member, fits)) kept[name] = member;
     else throw new Fault(`${path}.${name} has another type than the event table says`);
   }
   return kept;

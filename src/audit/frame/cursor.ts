@@ -43,6 +43,7 @@ export function openCursor(file: ReadFile): Cursor | undefined {
   let bufferOffset = 0;
   let at = 0;
   let nextAt = SEGMENT_HEADER_BYTES;
+  let stale = false;
   let header: FrameHeader = { bodyLength: 0, type: 1, flags: 0, frame: 0 };
 
   /** Makes `needed` bytes from the frame's header available, keeping the link before it. */
@@ -81,11 +82,13 @@ export function openCursor(file: ReadFile): Cursor | undefined {
     },
     again() {
       nextAt = at;
-      size = file.size();
       filled = Math.min(filled, at);
+      stale = true;
     },
     next() {
       at = nextAt;
+      if (stale) size = file.size();
+      stale = false;
       if (!have(HEADER_BYTES)) return lastNonZero(file, bufferOffset + at, size) < 0 ? "end" : "torn";
       const found = readHeader(buffer, at);
       if (found === undefined) return lastNonZero(file, bufferOffset + at, size) < 0 ? "end" : "torn";

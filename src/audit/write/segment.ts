@@ -38,6 +38,8 @@ export interface SegmentStart {
 }
 
 const TAG_BYTES = 16;
+/** A frame below this part of the space set aside at a time counts as small. */
+const SMALL_PART = 32;
 const ZERO_NONCE = Buffer.alloc(12);
 
 /** The segment being written: builds one frame at a time and puts it on disk, unsynced. */
@@ -106,14 +108,18 @@ function startSegment(
   let unsealed = 1;
   let sealKey: SealKey | null = start.sealKey;
 
-  /** Zeros written ahead: a flush that does not also have to grow the file is a quarter faster. */
+  /**
+   * Zeros written ahead: a flush that does not also have to grow the file is a quarter faster. A large frame gains
+   * nothing by it and would be written twice.
+   */
   const put = (bytes: Buffer): void => {
-    while (position + bytes.length > allocated && space.length > 0) {
+    if (position + bytes.length > allocated && bytes.length < space.length / SMALL_PART) {
       file.write(space, allocated);
       allocated += space.length;
     }
     file.write(bytes, position);
     position += bytes.length;
+    allocated = Math.max(allocated, position);
   };
 
   return {
