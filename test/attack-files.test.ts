@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { appendFileSync, chmodSync, cpSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, test } from "node:test";
+import { asUser, call, codeOf, demoPack, Home, type Members, makeFolder, openPlane, openRun } from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+describe("a file that was edited behind our back grants nothing", { ...asUser, concurrency: 2 }, () => {
+  let home: Home;
+  let provider: TestProvider;
+  /** Vault and policy as they were before the last change an operator signed. */
+  const old: Record<string, Buffer> = {};
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    for (const name of ["vault.json", "policy.json"]) old[name] = readFileSync(join(home.folder, name));
+    await home.addCredential("other-token", "https://other.example");
+    await home.trustPack("demo", demoPack(provider.origin));
+    // One whole day, so that there is a state, a log and a remembered vault to be at odds with.
+    const gateway = await home.up();
+    const agent = openPlane(home.agentSocket);
+    const run = await openRun(home, agent, ["demo.thing.make"]);
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "first" })).body["outcome"], "success");
+    agent.close();
+    // Killed, so that the run is still open in the state.
+    await gateway.end("SIGKILL");
+  });
+
+  after(async () => {
+    await provider?.close();
+  });
+
+  test("an untouched copy of the home starts: what follows fails by the edit alone", async () => {
+    const gateway = await home.copy().up();
+    assert.equal((await gateway.end("SIGTERM")).code, 0);
+  });
+
+  test("an edited policy fails its signature: the gateway stays locked and says so", async () => {
+    const twin = home.copy();
+    edit(twin, "policy.json", (text) => text.replace(/("session_?[aA]pproval":\s*)true/, "$1false"));
+    await staysLocked(twin, "policy_tampered");
+  });
+
+  test("an old policy, although an operator signed it, is refused", async () => {
+    const twin = home.copy();
+    writeFileSync(join(twin.folder, "policy.json"), old["policy.json"] ?? "");
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "policy_rolled_back"]);
+  });
+
+  test("a policy that is edited while the gateway runs ends its sessions and locks it", async () => {
+    const twin = home.copy();
+    const gateway = await twin.up();
+    const agent = openPlane(twin.agentSocket);
+    try {
+      const run = await openRun(twin, agent, ["demo.thing.get"]);
+      edit(twin, "policy.json", (text) => text.replace('"demo"', '"dem0"'));
+      const operator = openPlane(twin.operatorSocket);
+      await operator.ask("POST", "/v1/reload");
+      operator.close();
+      assert.equal((await twin.status())["locked"], true);
+      const tried = await call(agent, run, "demo.thing.get", { id: "1" });
+      assert.ok(tried.status >= 400, tried.text);
+      assert.ok(
+        ["gateway_locked", "action_not_permitted", "run_ended"].includes(String(tried.body["code"])),
+        tried.text,
+      );
+    } finally {
+      agent.close();
+      await gateway.end();
+    }
+    assert.ok(!provider.received.some(({ url }) => url === "/v1/things/1"), "nothing was sent");
+  });
+
+  test("configuration cannot lower a protection", async () => {
+    const twin = home.copy();
+    writeFileSync(join(twin.folder, "config.yaml"), "format: gw.config/v1\nsession_approval: false\n", { mode: 0o600 });
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code === 0, /config_invalid/.test(refused.err)], [false, true], refused.err);
+  });
+
+  test("an edited pack is not in force, and its actions are denied like any unknown one", async () => {
+    const twin = home.copy();
+    appendFileSync(join(twin.folder, "packs", "demo.yaml"), "# one more line\n");
+    const gateway = await twin.up();
+    const agent = openPlane(twin.agentSocket);
+    try {
+      assert.equal((await agent.ask("GET", "/v1/actions")).text, "[]");
+      const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
+      const unknown = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["no.such"] });
+      assert.deepEqual([asked.status, asked.body["code"]], [403, "action_not_permitted"]);
+      assert.equal(asked.body["message"], unknown.body["message"], "nobody learns which it was");
+      const troubles = (await twin.status())["pack_troubles"] as readonly Members[];
+      assert.deepEqual(
+        troubles.map(({ file }) => file),
+        ["demo.yaml"],
+      );
+    } finally {
+      agent.close();
+      await gateway.end();
+    }
+  });
+
+  test("an old vault is refused, and so is one with entries swapped", async () => {
+    const rolled = home.copy();
+    writeFileSync(join(rolled.folder, "vault.json"), old["vault.json"] ?? "");
+    const refused = await rolled.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "vault_rolled_back"]);
+
+    const swapped = home.copy();
+    const sealed = /"sealed": "([^"]+)"/g;
+    edit(swapped, "vault.json", (text) => {
+      const [first = "", second = ""] = [...text.matchAll(sealed)].map(([, box = ""]) => box);
+      return text.replace(first, "\0").replace(second, first).replace("\0", second);
+    });
+    assert.match((await swapped.operator(["up"])).err, /vault_tampered/);
+  });
+
+  test("a credential cannot be bound to another origin by editing the vault", async () => {
+    const twin = home.copy();
+    edit(twin, "vault.json", (text) => text.replace(provider.origin, "http://127.0.0.1:1"));
+    const refused = await twin.operator(["up"]);
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.err, /vault_tampered/);
+  });
+
+  test("another vault with its own operator is not this home's", async () => {
+    const foreign = await new Home(makeFolder()).init();
+    const twin = home.copy();
+    for (const name of ["vault.json", "policy.json"]) cpSync(join(foreign.folder, name), join(twin.folder, name));
+    const refused = await twin.operator(["up"]);
+    assert.equal(refused.code, 1);
+    assert.ok(["vault_forked", "state_tampered", "store_foreign"].includes(codeOf(refused)), refused.err);
+  });
+
+  test("an edited row of the state is reported, is never used, and never gives budget back", async () => {
+    const twin = home.copy();
+    const database = new DatabaseSync(join(twin.folder, "state.db"));
+    const tables = database
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name));
+    assert.ok(tables.includes("runs"), tables.join());
+    const changed = database.prepare("UPDATE runs SET state = 'pending' WHERE state = 'open'").run();
+    assert.equal(changed.changes, 1);
+    database.close();
+    const gateway = await twin.up();
+    await gateway.end("SIGTERM");
+    const events = await eventsOf(twin);
+    if (events === null) return;
+    assert.ok(
+      events.some(({ event_type, table }) => event_type === "state_tampered" && table === "runs"),
+      "it is in the log",
+    );
+  });
+
+  test("an edited note about the last vault keeps the gateway locked", async () => {
+    const twin = home.copy();
+    const database = new DatabaseSync(join(twin.folder, "state.db"));
+    assert.equal(database.prepare("UPDATE notes SET state = state, id = 'trusd'").run().changes, 1);
+    database.close();
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "state_tampered"]);
+  });
+
+  test("a home or a file that others may read is refused", async () => {
+    const twin = home.copy();
+    chmodSync(join(twin.folder, "vault.json"), 0o644);
+    const refused = await twin.operator(["up"]);
+    assert.equal(refused.code === 0, false);
+    assert.match(refused.err, /file_permissions_open/);
+    chmodSync(join(twin.folder, "vault.json"), 0o600);
+    chmodSync(twin.folder, 0o755);
+    assert.match((await twin.operator(["up"])).err, /file_permissions_open/);
+  });
+});
+
+/** Started without unlocking it says what is wrong, denies, and cannot be unlocked. */
+async function staysLocked(twin: Home, code: string): Promise<void> {
+  const gateway = await twin.up(["--locked"]);
+  const agent = openPlane(twin.agentSocket);
+  try {
+    const status = await twin.run(["status", "--json"]);
+    assert.equal(status.code, 4);
+    assert.equal((JSON.parse(status.out) as { trouble: { code: string } }).trouble.code, code);
+    const unlocked = await twin.operator(["unlock"]);
+    assert.deepEqual([unlocked.code, codeOf(unlocked)], [1, code]);
+    const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
+    assert.deepEqual([asked.status, asked.body["code"]], [503, "gateway_locked"]);
+  } finally {
+    agent.close();
+    await gateway.end("SIGTERM");
+  }
+}
+
+async function eventsOf(home: Home): Promise<readonly Members[] | null> {
+  const exported = await home.operator(["audit", "export", "--log", join(home.folder, "audit")]);
+  if (exported.code !== 0) return null;
+  return exported.out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Members);
+}
+
+function edit(home: Home, name: string, change: (text: string) => string): void {
+  const path = join(home.folder, name);
+  const text = readFileSync(path, "utf8");
+  const changed = change(text);
+  assert.notEqual(changed, text, `${name} was really edited`);
+  writeFileSync(path, changed);
+}
