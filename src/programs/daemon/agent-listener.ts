@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { listenVerified } from "../../adapters/platform/linux/listener.ts";
@@ -65,6 +66,8 @@ export function listenForAgents(options: AgentListenerOptions): { close(): void 
     return caller;
   }
 
+  // Left behind by a gateway that was killed: the log's lock says that no other one is at work in this home.
+  rmSync(options.path, { force: true });
   const listener = listenVerified({
     path: options.path,
     mode: options.mode,
