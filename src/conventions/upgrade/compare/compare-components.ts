@@ -1,6 +1,6 @@
 import { type EffectVerdict, harmless } from "../meaning/effect.ts";
 import type { Api, Operation } from "../model/api.ts";
-import { type Reach, visitSchemas } from "../model/visit.ts";
+import { type Direction, indexUsage } from "../model/visit.ts";
 import { compareSchemas } from "./compare-shape.ts";
 import type { Draft } from "./difference.ts";
 import type { Match } from "./match-operations.ts";
@@ -14,38 +14,52 @@ export function compareComponents(
   effects: ReadonlyMap<Operation, EffectVerdict>,
   add: (draft: Draft) => void,
 ): void {
-  const oldReach = visitSchemas(before);
-  const newReach = visitSchemas(after);
-  const uses = new Map<string, { request: Match[]; answer: Match[] }>();
-  for (const match of pairs) {
-    for (const direction of ["request", "answer"] as const) {
-      for (const name of reached(direction, oldReach.get(match.before), newReach.get(match.after))) {
-        const use = uses.get(name) ?? { request: [], answer: [] };
-        use[direction].push(match);
-        uses.set(name, use);
-      }
-    }
-  }
-  for (const [name, use] of [...uses].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const old = before.schemas.named(name);
-    const next = after.schemas.named(name);
-    if (old === undefined || next === undefined) continue;
-    const operations = [...new Set([...use.request, ...use.answer].map((match) => match.after.key))].sort();
-    const acting = use.request.some((match) => !harmless(effects.get(match.after)?.effect ?? "write"));
-    const context: ShapeContext = {
-      ...createContext(before, after, `schema ${name}`, acting ? "write" : "read", (draft) =>
-        add({ ...draft, operations }),
+  const [old, next] = [indexUsage(before), indexUsage(after)];
+  const reached = (matches: readonly Match[], direction: Direction): ReadonlySet<string> =>
+    new Set([
+      ...old.reachable(
+        matches.map((match) => match.before),
+        direction,
       ),
+      ...next.reachable(
+        matches.map((match) => match.after),
+        direction,
+      ),
+    ]);
+  const sent = reached(pairs, "request");
+  const answered = reached(pairs, "answer");
+  const acting = reached(
+    pairs.filter((match) => !harmless(effects.get(match.after)?.effect ?? "write")),
+    "request",
+  );
+  const keyOf = new Map(
+    pairs.flatMap(
+      (match) =>
+        [
+          [match.before, match.after.key],
+          [match.after, match.after.key],
+        ] as const,
+    ),
+  );
+  const usersOf = (name: string): readonly string[] => {
+    const keys = [...old.users(name), ...next.users(name)].flatMap((operation) => keyOf.get(operation) ?? []);
+    return [...new Set(keys)].sort();
+  };
+  for (const name of [...new Set([...sent, ...answered])].sort()) {
+    if (before.schemas.named(name) === undefined || after.schemas.named(name) === undefined) continue;
+    // Most components did not change: who uses one is asked only when it did.
+    let operations: readonly string[] | undefined;
+    const context: ShapeContext = {
+      ...createContext(before, after, `schema ${name}`, acting.has(name) ? "write" : "read", (draft) => {
+        operations ??= usersOf(name);
+        add({ ...draft, operations });
+      }),
       component: name,
-      inRequest: use.request.length > 0,
-      inAnswer: use.answer.length > 0,
+      inRequest: sent.has(name),
+      inAnswer: answered.has(name),
     };
     compareSchemas(context, { $ref: refTo(before, name) }, { $ref: refTo(after, name) }, { at: "", name: "" });
   }
-}
-
-function reached(direction: keyof Reach, old: Reach | undefined, next: Reach | undefined): ReadonlySet<string> {
-  return new Set([...(old?.[direction] ?? []), ...(next?.[direction] ?? [])]);
 }
 
 function refTo(api: Api, name: string): string {

@@ -78,8 +78,8 @@ type Say = (effect: Effect, weight: number, says: string) => void;
 
 function readName(operation: Operation, say: Say): void {
   const words = splitWords(operation.operationId ?? "");
-  // Generated ids repeat method and path (`post-terminals-terminalId-reassign`): the path speaks for itself below.
-  const generated = words.join() === splitWords(`${operation.method} ${operation.path}`).join();
+  // A generated id repeats method and path (`post-terminals-reassign`): its `post` is the method and posts nothing.
+  const generated = words[0] === "post" && words.join() === splitWords(`post ${operation.path}`).join();
   if (generated) return;
   const effect = effectOfWord(words[0] ?? "");
   if (effect !== undefined) say(effect, 3, `its name ${operation.operationId} begins with a word for ${effect}`);

@@ -11,6 +11,7 @@ export function splitWords(name: string): readonly string[] {
 
 /** Good enough for collection names in paths: `sites` is `site`, `policies` is `policy`, `status` stays. */
 export function singular(word: string): string {
+  if (word === "ids") return "id";
   if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
   if (/(?:ss|us|is)$/.test(word) || !word.endsWith("s") || word.length < 4) return word;
   return /(?:x|ch|sh|ss|z)es$/.test(word) ? word.slice(0, -2) : word.slice(0, -1);
@@ -23,5 +24,5 @@ export function staticSegments(path: string): readonly string[] {
 
 /** A leading `/v3` or `/api/v1` or a date says which version, not which resource. */
 export function withoutVersion(path: string): string {
-  return path.replace(/^(?:\/api)?\/v[0-9]{1,4}(?:[._-][0-9a-z]{1,12})?(?=\/|$)/i, "") || "/";
+  return path.replace(/^(?:\/api)?\/v[0-9]{1,4}(?:[._-][0-9a-z]{1,12}){0,3}(?=\/|$)/i, "") || "/";
 }

@@ -4,7 +4,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { readDocument } from "../document/read-document.ts";
 import type { Api } from "./api.ts";
 import { buildApi } from "./build-api.ts";
-import { visitSchemas } from "./visit.ts";
+import { indexUsage } from "./visit.ts";
 
 function build(document: unknown, name = "a.json"): Api {
   return buildApi(
@@ -197,7 +197,7 @@ test("a schema that holds itself is an ordinary schema", () => {
   });
   const [operation] = api.operations;
   assert.ok(operation !== undefined);
-  assert.deepEqual([...(visitSchemas(api).get(operation)?.request ?? [])], ["Thing"]);
+  assert.deepEqual([...indexUsage(api).reachable([operation], "request")], ["Thing"]);
 });
 
 test("duplicate operation ids are refused with both places", () => {

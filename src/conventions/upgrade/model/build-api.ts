@@ -11,12 +11,15 @@ import { readServers } from "./read-servers.ts";
 import { createReferences, encodePointer, type References } from "./resolve.ts";
 import { createSchemas } from "./shape.ts";
 import { createTroubles, type Troubles } from "./trouble.ts";
-import { visitSchemas } from "./visit.ts";
+import { indexUsage } from "./visit.ts";
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /** A document in any of the three dialects becomes one model, or a denial that lists everything wrong with it. */
-export function buildApi(source: Source, limits = { operations: defaults.upgradeOperations }): Api {
+export function buildApi(
+  source: Source,
+  limits: { readonly operations: number } = { operations: defaults.upgradeOperations },
+): Api {
   const root = source.root;
   if (!isJsonObject(root)) {
     throw new Denied("document_invalid", `${source.name} is not an API document: its root is not an object.`);
@@ -67,7 +70,7 @@ export function buildApi(source: Source, limits = { operations: defaults.upgrade
     schemas,
   };
   // Every schema is looked at once, so that a broken or remote reference is told now and not in the middle of a review.
-  visitSchemas(api);
+  indexUsage(api);
   troubles.settle();
   return api;
 }

@@ -1,5 +1,6 @@
 import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { printClosures } from "./closure-print.ts";
 import { sortText } from "./order.ts";
 import { createPrints, PROSE } from "./print.ts";
 import type { References } from "./resolve.ts";
@@ -122,19 +123,17 @@ export function createSchemas(components: JsonObject, references: References, tr
   };
 
   const prints = createPrints();
-  const closures = new WeakMap<object, string>();
+  let closures: ReadonlyMap<string, string> | undefined;
   const contentPrint = (schema: JsonValue): string => {
-    if (typeof schema !== "object" || schema === null) return prints.schema(schema);
-    const known = closures.get(schema);
-    if (known !== undefined) return known;
-    const reached = new Set(prints.references(schema));
-    for (const name of reached) {
-      for (const next of prints.references(components[name] ?? true)) reached.add(next);
-    }
-    const parts = sortText(reached).map((name) => `${JSON.stringify(name)}:${prints.schema(components[name] ?? true)}`);
-    const print = digestText(`${prints.schema(schema)} ${parts.join()}`);
-    closures.set(schema, print);
-    return print;
+    const component = (name: string): JsonValue =>
+      Object.hasOwn(components, name) ? (components[name] ?? true) : true;
+    closures ??= printClosures(
+      Object.keys(components),
+      (name) => prints.references(component(name)),
+      (name) => prints.schema(component(name)),
+    );
+    const reached = prints.references(schema).map((name) => closures?.get(name) ?? name);
+    return digestText(`${prints.schema(schema)} ${reached.join()}`);
   };
 
   return {

@@ -4,43 +4,52 @@ import type { Schemas, Shape } from "./shape.ts";
 
 export type Direction = "request" | "answer";
 
-/** Component schemas that an operation can reach, by the direction in which their values travel. */
-export interface Reach {
-  readonly request: ReadonlySet<string>;
-  readonly answer: ReadonlySet<string>;
+/** Which operations use which component schemas, and in which direction their values travel. */
+export interface Usage {
+  /** Every component that these operations can reach, each visited once whatever the cycles. */
+  reachable(operations: Iterable<Operation>, direction: Direction): ReadonlySet<string>;
+  /** Every operation from which a component can be reached. */
+  users(name: string): ReadonlySet<Operation>;
 }
 
-/** Walks every schema that an operation uses, and answers which components each operation reaches. */
-export function visitSchemas(api: Api): ReadonlyMap<Operation, Reach> {
-  const direct = new Map<string, ReadonlySet<string>>();
-  const closures = new Map<string, ReadonlySet<string>>();
-  const directOf = (name: string): ReadonlySet<string> => {
-    let found = direct.get(name);
-    if (found === undefined) {
-      found = namesUnder(api.schemas, api.schemas.named(name) ?? true);
-      direct.set(name, found);
-    }
-    return found;
-  };
-  const closureOf = (names: ReadonlySet<string>): ReadonlySet<string> => {
-    const reached = new Set(names);
-    for (const name of reached) {
-      const known = closures.get(name);
-      for (const next of known ?? directOf(name)) reached.add(next);
-    }
-    return reached;
-  };
-  for (const name of api.schemas.names) closures.set(name, closureOf(new Set([name])));
-
-  const reach = new Map<Operation, Reach>();
-  for (const operation of api.operations) {
-    const request = new Set<string>();
-    const answer = new Set<string>();
-    for (const schema of requestSchemas(operation)) collect(api.schemas, schema, request);
-    for (const schema of answerSchemas(operation)) collect(api.schemas, schema, answer);
-    reach.set(operation, { request: closureOf(request), answer: closureOf(answer) });
+/** Looks at every schema of a document once. Nothing here grows with the square of the document. */
+export function indexUsage(api: Api): Usage {
+  const edges = new Map<string, ReadonlySet<string>>();
+  const holders = new Map<string, string[]>();
+  for (const name of api.schemas.names) {
+    const below = namesUnder(api.schemas, api.schemas.named(name) ?? true);
+    edges.set(name, below);
+    for (const inner of below) push(holders, inner, name);
   }
-  return reach;
+  const direct = new Map<Operation, Readonly<Record<Direction, ReadonlySet<string>>>>();
+  const takers = new Map<string, Operation[]>();
+  for (const operation of api.operations) {
+    const found = { request: new Set<string>(), answer: new Set<string>() };
+    for (const schema of requestSchemas(operation)) collect(api.schemas, schema, found.request);
+    for (const schema of answerSchemas(operation)) collect(api.schemas, schema, found.answer);
+    direct.set(operation, found);
+    for (const name of new Set([...found.request, ...found.answer])) push(takers, name, operation);
+  }
+  return {
+    reachable(operations, direction) {
+      const reached = new Set<string>();
+      for (const operation of operations)
+        for (const name of direct.get(operation)?.[direction] ?? []) reached.add(name);
+      for (const name of reached) for (const inner of edges.get(name) ?? []) reached.add(inner);
+      return reached;
+    },
+    users(name) {
+      const above = new Set([name]);
+      for (const inner of above) for (const holder of holders.get(inner) ?? []) above.add(holder);
+      return new Set([...above].flatMap((holder) => takers.get(holder) ?? []));
+    },
+  };
+}
+
+function push<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
+  const known = map.get(key);
+  if (known === undefined) map.set(key, [value]);
+  else known.push(value);
 }
 
 export function requestSchemas(operation: Operation): readonly JsonValue[] {

@@ -122,8 +122,12 @@ function compareFacts(
   increase: boolean,
   drafts: Draft[],
 ): void {
-  if (old.outcome !== next.outcome && !increase && next.status !== null)
+  // A route that the old version did not have and the new one denies is what everybody hopes for.
+  const expected =
+    one.purpose === "new_route" && old.status === 404 && next.status !== null && DENIED.includes(next.status);
+  if (old.outcome !== next.outcome && !increase && !expected && next.status !== null) {
     drafts.push(compareStatus(one, prefix, old, next));
+  }
   const exposed = next.named.filter(
     (name) => FORBIDDEN_NAMES.includes(name) && !old.named.includes(name) && !namesItself(one, name),
   );
@@ -140,8 +144,10 @@ function compareFacts(
       }),
     );
   }
-  // Two answers of different kinds differ in everything; the status says it already.
-  if (classOf(old) !== classOf(next)) return;
+  // Two refusals of different status, or a refusal and an answer, differ in everything; the status says it already.
+  // What a refreshed token may do is compared as a grant.
+  const alike = old.status === next.status || (classOf(old) === "answered" && classOf(next) === "answered");
+  if (!alike || one.grant !== null) return;
   for (const name of factNames) {
     const gone = old.lists[name].filter((text) => !next.lists[name].includes(text));
     const come = next.lists[name].filter((text) => !old.lists[name].includes(text));
@@ -183,7 +189,7 @@ function compareStatus(one: ProbeCase, prefix: string, old: Facts, next: Facts):
 }
 
 function comparePages(one: ProbeCase, old: Facts | null, next: Facts | null, drafts: Draft[]): void {
-  if (old !== null && next !== null) {
+  if (old !== null && next !== null && (old.status === null) === (next.status === null)) {
     compareFacts(one, "page 2 ", old, next, false, drafts);
     return;
   }
@@ -191,9 +197,14 @@ function comparePages(one: ProbeCase, old: Facts | null, next: Facts | null, dra
     draft(one, {
       surface: "resource_reach",
       kind: "pagination_changed",
-      change: next === null ? "narrows" : "widens",
+      change: next === null ? "narrows" : old === null ? "widens" : "shifts",
       at: "page 2",
-      says: next === null ? "There is no second page any more." : "There is a second page now.",
+      says:
+        next === null
+          ? "There is no second page any more."
+          : old === null
+            ? "There is a second page now."
+            : "The second page is somewhere else.",
       before: old?.outcome ?? "no second page",
       after: next?.outcome ?? "no second page",
     }),

@@ -24,7 +24,7 @@ const REQUEST_WORDS = new Set(["request_id", "correlation_id", "trace_id", "x_re
 const TIME_ENDS = new Set(["at", "time", "date", "timestamp", "ts", "expires", "expiry", "since", "until"]);
 const NO_SHAPE: Pick<Shape, "types" | "format"> = { types: [], format: null };
 
-/** Gives identifiers names by first appearance, so that two runs that created different records still compare. */
+/** Gives identifiers names by first appearance in an answer, so that two runs that made different records still compare. */
 export interface Names {
   nameOf(value: string): string;
 }

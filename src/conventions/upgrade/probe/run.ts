@@ -34,7 +34,6 @@ export async function runCorpus(
   options: RunOptions,
 ): Promise<ReadonlyMap<string, Observed>> {
   const account = accountValues(corpus);
-  const names = createNames(account);
   const traces = new Map<string, Map<string, string>>();
   const observed = new Map<string, Observed>();
   for (const one of cases) {
@@ -43,6 +42,7 @@ export async function runCorpus(
     const request = buildRequest(one, version, values);
     const exchange = await sendOne(one, request, send, options);
     takeValues(one, exchange, values);
+    const names = createNames(values);
     observed.set(one.id, {
       case: one,
       facts: normalizeExchange(exchange, version, account, names),

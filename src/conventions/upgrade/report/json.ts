@@ -3,6 +3,9 @@ import type { ApiFacts } from "../compare/review.ts";
 import type { DecisionState } from "../decision/settle.ts";
 import type { Report } from "./report.ts";
 
+/** A component can stand under every operation of an API; naming the first of them a thousand times helps nobody. */
+const OPERATIONS = 200;
+
 /** The report for programs. Names are stable; new members may come with a minor release. */
 export function reportJson(report: Report): object {
   const { review, settlement } = report;
@@ -39,7 +42,8 @@ function differenceRecord(one: Difference, state: DecisionState | undefined): ob
     after: one.after,
     binding: one.binding,
     notes: one.notes,
-    operations: one.operations,
+    operations: one.operations.slice(0, OPERATIONS),
+    operations_total: one.operations.length,
     agent_scopes: one.scopes,
     line_before: one.lines.before,
     line_after: one.lines.after,

@@ -13,6 +13,7 @@ const PURPOSE = {
   credential_acceptance: "Which credentials open what, where they are sent, and what a refusal looks like.",
   request_compatibility: "What stops working or means something else for requests that are sent today.",
 } as const;
+const OPERATIONS = 60;
 const STATE_WORDS: Readonly<Record<GroupState, string>> = {
   open: "undecided",
   unverified: "signature does not hold",
@@ -201,7 +202,10 @@ function decision(state: DecisionState | undefined): Markup | null {
 function manyOperations(one: Difference): Markup | null {
   const others = one.operations.filter((key) => key !== one.subject);
   if (others.length === 0) return null;
-  return html`<details><summary>${others.length === 1 ? "1 operation uses it" : `${others.length} operations use it`}</summary><ul class="mono">${others.map((key) => html`<li>${key}</li>`)}</ul></details>`;
+  const rest = others.length > OPERATIONS ? html`<li>and ${others.length - OPERATIONS} more</li>` : null;
+  const list = others.slice(0, OPERATIONS).map((key) => html`<li>${key}</li>`);
+  const title = others.length === 1 ? "1 operation uses it" : `${others.length} operations use it`;
+  return html`<details><summary>${title}</summary><ul class="mono">${list}${rest}</ul></details>`;
 }
 
 function memberTable(members: readonly Difference[], report: Report): Markup {
