@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   accessSync,
   appendFileSync,
@@ -269,10 +269,6 @@ export function writeProgram(stand: Pick<Stand, "folder">, name: string, script:
   writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o700 });
   accessSync(path, constants.X_OK);
   return path;
-}
-
-export function loadKey(path: string): KeyObject {
-  return createPrivateKey(readFileSync(path));
 }
 
 function freePort(): Promise<number> {

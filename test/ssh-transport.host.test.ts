@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import type { TransportObservation } from "../src/conventions/outcome/observation.ts";
 import type { SshRecording } from "../src/conventions/ssh/recording.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
@@ -402,7 +402,7 @@ real("stopping an attempt before the payload is never sent, after it unknown", a
 const forgeries: readonly (readonly [string, string, "never_sent" | "silent"])[] = [
   ["a banner before ready", `echo hello`, "never_sent"],
   ["finished before ready", `printf '{"frame":"finished"}\\n'`, "never_sent"],
-  ["ready twice", `${READY}\n${READY}\n${READ_ID}`, "silent"],
+  ["ready again after the payload", `${READY}\n${READ_ID}\n${READY}`, "silent"],
   ["garbage after the payload", `${READY}\n${READ_ID}\necho garbage`, "silent"],
   [
     "a start of another request",
@@ -427,13 +427,15 @@ const forgeries: readonly (readonly [string, string, "never_sent" | "silent"])[]
   ["half an end", `${READY}\n${READ_ID}\n${STARTED}\nprintf '{"frame":"finished","request_id":"%s"' "$id"`, "silent"],
   ["a line without end", `${READY}\n${READ_ID}\nhead -c 100000 /dev/zero | tr '\\0' x`, "silent"],
 ];
-for (const [name, script, kind] of forgeries) {
-  real(`forged frames: ${name}`, async () => {
-    const seen = await stand.send(forced(`forged-${name.replaceAll(" ", "-")}`, script));
-    if (kind === "silent") expectSilent(seen, "response_malformed");
-    else expectNeverSent(seen, "receiver_not_ready");
-  });
-}
+describe("forged frames", { concurrency: 4 }, () => {
+  for (const [name, script, kind] of forgeries) {
+    real(name, async () => {
+      const seen = await stand.send(forced(`forged-${name.replaceAll(" ", "-")}`, script));
+      if (kind === "silent") expectSilent(seen, "response_malformed");
+      else expectNeverSent(seen, "receiver_not_ready");
+    });
+  }
+});
 
 real("a flood of well-formed output ends in unknown and does not fill the gateway", async () => {
   const line = `{"frame":"output","stream":"stdout","data":"${"QUFB".repeat(5_000)}"}`;
@@ -468,8 +470,36 @@ real("a killed helper before ready is never sent, after the payload unknown, and
   assert.deepEqual(clientPids(), []);
 });
 
+real("a helper whose gateway is killed ends its client and itself", async () => {
+  const held: Socket[] = [];
+  const server = createServer((socket) => held.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const shape = { host: "127.0.0.1", port, user: "gw", hostKeyType: "ssh-ed25519", userKeyType: "ssh-ed25519" };
+  const plan = JSON.stringify({ ...shape, connectTimeoutS: 60, mode: "run" });
+  const words = JSON.stringify([join(stand.folder, "gw-ssh.mjs"), "/usr/bin/ssh", plan]);
+  const gateway = spawn(
+    process.execPath,
+    [
+      "-e",
+      `require("node:child_process").spawn(process.execPath, ${words}, { stdio: ["pipe", "pipe", "pipe", "pipe"], env: {}, detached: true })`,
+    ],
+    { stdio: "ignore" },
+  );
+  const find = () => childrenWhere(() => true, port);
+  for (let turn = 0; turn < 500 && held.length === 0; turn++) await realSleep.sleep(20);
+  assert.ok(find().length >= 2, "helper and client are there");
+  gateway.kill("SIGKILL");
+  for (let turn = 0; turn < 500 && find().length > 0; turn++) await realSleep.sleep(20);
+  assert.deepEqual(find(), []);
+  for (const socket of held) socket.destroy();
+  server.close();
+});
+
 real("a helper or a client that cannot be started is never sent", async () => {
   const signer = keySigner(ed25519());
+  expectNeverSent(await stand.send(signer, {}, { options: { folder: "/nonexistent" } }), "helper_failed");
   const nowhere = { command: "/nonexistent/node", arguments: [] };
   expectNeverSent(await stand.send(signer, {}, { options: { helper: nowhere } }), "helper_failed");
   expectNeverSent(await stand.send(signer, {}, { options: { sshPath: "/nonexistent/ssh" } }), "helper_failed");
@@ -596,12 +626,13 @@ function helperPids(): string[] {
 }
 
 /** Processes of this test's own stand: their arguments name its port. */
-function childrenWhere(test_: (words: readonly string[]) => boolean): string[] {
+function childrenWhere(test_: (words: readonly string[]) => boolean, port = stand.port): string[] {
   return readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {
       const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
-      const ours = words.includes(String(stand.port)) || words.some((word) => word.includes(`"port":${stand.port},`));
+      const ours =
+        words.includes(String(port)) || words.some((word) => word.startsWith("{") && word.includes(`"port":${port},`));
       return ours && test_(words);
     } catch {
       return false;

@@ -173,4 +173,8 @@ export const defaults = {
   referenceDeliveries: 8,
   referenceDeliveryBackoffMs: 500,
   referenceFaultsArmed: 32,
+  // SSH
+  sshConnectTimeoutMs: 10_000,
+  sshRecordingBytes: 1_048_576,
+  sshProbeWaitMs: 10_000,
 } as const;

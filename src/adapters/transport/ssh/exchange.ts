@@ -16,9 +16,9 @@ import type { HelperReport } from "./start-helper.ts";
 /** After the last frame the connection should end by itself; a host that holds it open gets this long. */
 const LAST_FRAME_GRACE_MS = 500;
 const DIAGNOSTICS_BYTES_MAX = 4_096;
-/** Base64, JSON and the output that is dropped take room too; beyond this a host only wants to fill us. */
+/** All that a manifest may let through, as frames, and what is dropped here; beyond this a host only wants to fill us. */
 const FLOOD_FACTOR = 4;
-const FLOOD_FLOOR_BYTES = 1_048_576;
+const FLOOD_FLOOR_BYTES = 8_388_608;
 const SHA2_512 = 4;
 
 /** Waits for `ready`, releases the request, reads frames to the end. Returns what was seen; never throws. */

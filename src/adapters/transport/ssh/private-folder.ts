@@ -17,12 +17,14 @@ const SOCKET_PATH_BYTES_MAX = 107;
 export function makePrivateFolder(base: string, hostKey: SshPublicKey, userKey: SshPublicKey): PrivateFolder {
   const room = Buffer.byteLength(join(base, "ssh-XXXXXX", privateFiles.agent));
   const path = mkdtempSync(join(room <= SOCKET_PATH_BYTES_MAX ? base : tmpdir(), "ssh-"));
+  const remove = () => rmSync(path, { recursive: true, force: true });
   const options = { mode: 0o600, flag: "wx" } as const;
-  writeFileSync(join(path, privateFiles.knownHosts), writeKnownHosts(writeSshPublicLine(hostKey)), options);
-  writeFileSync(join(path, privateFiles.publicKey), `${writeSshPublicLine(userKey)}\n`, options);
-  return {
-    path,
-    agentSocket: join(path, privateFiles.agent),
-    remove: () => rmSync(path, { recursive: true, force: true }),
-  };
+  try {
+    writeFileSync(join(path, privateFiles.knownHosts), writeKnownHosts(writeSshPublicLine(hostKey)), options);
+    writeFileSync(join(path, privateFiles.publicKey), `${writeSshPublicLine(userKey)}\n`, options);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { path, agentSocket: join(path, privateFiles.agent), remove };
 }

@@ -11,15 +11,13 @@ const DIAGNOSTICS_BYTES_MAX = 4_096;
 const SFTP_HELLO = Buffer.from("000000050100000003", "hex");
 
 /** Tries, with the real key, everything that the host must refuse. One connection and one signature each. */
-export async function probeHost(
+export function probeHost(
   options: SshTransportOptions,
   target: SshTarget,
   signer: SshSigner,
   waitMs: number,
 ): Promise<ProbeResult[]> {
-  const results: ProbeResult[] = [];
-  for (const probe of probes) results.push(await tryOne(options, target, signer, probe, waitMs));
-  return results;
+  return Promise.all(probes.map((probe) => tryOne(options, target, signer, probe, waitMs)));
 }
 
 async function tryOne(

@@ -4,7 +4,7 @@ import { decodeSshPublicKey, readSshPublicLine, type SshPublicKey } from "../../
 import { type AgentServer, serveAgent } from "./agent-server.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { pinProgram } from "./peer.ts";
-import { makePrivateFolder } from "./private-folder.ts";
+import { makePrivateFolder, type PrivateFolder } from "./private-folder.ts";
 import { type RunningHelper, startHelper } from "./start-helper.ts";
 
 export type SshTarget = Pick<OutboundSsh, "host" | "port" | "user" | "hostKey">;
@@ -32,6 +32,8 @@ export function planSession(
   signer: SshSigner,
   mode: ClientMode,
 ): SessionPlan | string {
+  if (process.platform !== "linux")
+    return "SSH actions need Linux: elsewhere the client cannot be told from a stranger";
   const hostKey = readSshPublicLine(target.hostKey);
   if (hostKey === undefined) return "the pinned host key is not a key that we can check";
   const userKey = decodeSshPublicKey(signer.publicKeyBlob);
@@ -54,27 +56,28 @@ export function planSession(
 
 /** A text says why nothing was started. */
 export async function openSession(options: SshTransportOptions, plan: SessionPlan): Promise<Session | string> {
-  const folder = makePrivateFolder(options.folder, plan.hostKey, plan.userKey);
+  let folder: PrivateFolder | undefined;
   let agent: AgentServer | undefined;
   try {
+    folder = makePrivateFolder(options.folder, plan.hostKey, plan.userKey);
     const expect = { hostKey: plan.hostKey, user: plan.client.user, key: plan.userKey };
     agent = await serveAgent(folder.agentSocket, expect, plan.signer);
     const helper = startHelper(options.helper, options.sshPath, plan.client, folder.path);
     if (typeof helper === "string") throw new Error(helper);
     agent.expect({ helperPid: helper.pid, helperLives: helper.lives, program: plan.program });
-    const serving = agent;
+    const [serving, place] = [agent, folder];
     return {
       helper,
       agent,
       close() {
         serving.close();
         helper.kill();
-        folder.remove();
+        place.remove();
       },
     };
   } catch (error) {
     agent?.close();
-    folder.remove();
+    folder?.remove();
     return error instanceof Error ? error.message : String(error);
   }
 }
