@@ -12,7 +12,8 @@ import type { SegmentName } from "../keys/seed.ts";
 
 /** A segment's seed, wrapped again for a reader who came later. It stands beside the segment, which never changes. */
 const MAGIC = Buffer.from("GWSEED01", "latin1");
-const SIDE_FILE_BYTES = MAGIC.length + LOG_ID_BYTES + 8 + HASH_BYTES + KEY_ID_BYTES + KEY_BYTES + WRAPPED_SEED_BYTES;
+export const MAX_SIDE_FILE_BYTES =
+  MAGIC.length + LOG_ID_BYTES + 8 + HASH_BYTES + KEY_ID_BYTES + KEY_BYTES + WRAPPED_SEED_BYTES;
 
 export function sideFileName(segment: number, keyId: Buffer): string {
   return `${segmentName(segment)}.${keyId.toString("hex")}.seed`;
@@ -33,7 +34,7 @@ export function encodeSideFile({ logId, segment, commitment }: SegmentName, wrap
 export function decodeSideFile(
   bytes: Buffer,
 ): { readonly name: SegmentName; readonly wrapped: WrappedSeed } | undefined {
-  if (bytes.length !== SIDE_FILE_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  if (bytes.length !== MAX_SIDE_FILE_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   const cut = cutter(bytes.subarray(MAGIC.length));
   const logId = cut(LOG_ID_BYTES);
   const segment = readUint64(cut(8), 0);

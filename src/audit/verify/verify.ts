@@ -10,6 +10,7 @@ import { isWriterLive } from "../lock.ts";
 import { openReadFile } from "../node-files.ts";
 import type { Breach, BreachCode } from "./findings.ts";
 import type { VerifyReport } from "./report.ts";
+import { strangeSideFiles } from "./side-files.ts";
 import { visitFrame, type Walk } from "./walk.ts";
 
 /**
@@ -85,6 +86,7 @@ function startCheck(options: VerifyOptions) {
     sealed: null,
     open: null,
     attestable: new Map(),
+    commitments: new Map(),
     eras: [],
     uncleanEnds: [],
     attestations: [],
@@ -217,6 +219,9 @@ function startCheck(options: VerifyOptions) {
         walk.notices.push({ ...place, code: "unclean_end", detail: "no writer is live" });
       }
       found.push(...checkKnown());
+      for (const [name, segment] of strangeSideFiles(options.folder, walk)) {
+        walk.notices.push({ segment, file: name, offset: 0, frame: 0, code: "side_file_mismatch", detail: name });
+      }
     }
     for (const era of walk.eras) {
       if (era.attestedBy.length > 0 || (stopped !== null && era === walk.eras.at(-1))) continue;

@@ -48,6 +48,8 @@ export interface Walk {
   /** The OPEN that began the present era, and the link before it. */
   open: { frame: number; link: Buffer; before: Buffer; unclean: boolean } | null;
   attestable: Map<number, Buffer>;
+  /** What each segment committed to, for the side files that claim to hold its seed. */
+  readonly commitments: Map<number, Buffer>;
   eras: Era[];
   uncleanEnds: UncleanEnd[];
   attestations: SeenAttestation[];
@@ -92,6 +94,7 @@ function visitOpen(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): Brea
   const wrong = walk.previous === null ? checkGenesis(open, cursor) : checkPredecessor(walk, walk.previous, open);
   if (wrong !== null) return wrong;
   walk.logId = Buffer.from(open.logId);
+  walk.commitments.set(open.segment, Buffer.from(open.commitment));
   if (open.reason !== "rotate") beginEra(walk, cursor, open, link);
   walk.endedBy = "none";
   walk.sealKey = Buffer.from(open.firstSealKey);
