@@ -393,6 +393,11 @@ test("a log cannot be opened without a reader, or with a key of another kind", a
   for (const recipients of [[], [wrong], [keys.readingKey], Array.from({ length: 17 }, () => keys.recipient)]) {
     await assert.rejects(openTestLog(freshFolder(), { keys, recipients }), { code: "log_recipients_invalid" });
   }
+  const log = await openTestLog(freshFolder(), { keys });
+  await assert.rejects(log.rotate({ recipients: [] }), { code: "log_recipients_invalid" });
+  assert.equal(log.failure(), null);
+  await log.append([intentEvent("still open")]);
+  await log.close();
 });
 
 test("a log whose last segment was planted, emptied or renamed is not continued", async () => {

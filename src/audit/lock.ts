@@ -24,7 +24,11 @@ export function takeWriterLock(folder: string): WriterLock {
     database.close();
     throw isBusy(error) ? new Denied("log_in_use", `another process is writing the log in ${folder}`) : error;
   }
-  return { release: () => database.close() };
+  return {
+    release() {
+      if (database.isOpen) database.close();
+    },
+  };
 }
 
 /** True while a process holds the lock of this folder. Needs to read the folder, never to write it. */

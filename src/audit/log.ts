@@ -3,7 +3,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { AuditLog, LogLimits, SegmentSettings } from "./audit-log.ts";
 import type { LogFiles } from "./files.ts";
-import { HASH_BYTES, LOG_ID_BYTES, MAX_RECIPIENTS } from "./frame/bodies.ts";
+import { HASH_BYTES, LOG_ID_BYTES } from "./frame/bodies.ts";
 import { GENESIS_LINK } from "./frame/layout.ts";
 import { makeSealKey } from "./keys/seal-key.ts";
 import { takeWriterLock } from "./lock.ts";
@@ -11,6 +11,7 @@ import { nodeLogFiles } from "./node-files.ts";
 import { nodeScheduler, type Scheduler } from "./scheduler.ts";
 import { findEnd, type LogEnd } from "./write/recover.ts";
 import { createSegment, type SegmentStart } from "./write/segment.ts";
+import { checkSettings } from "./write/settings.ts";
 import { startWriter } from "./write/writer.ts";
 
 export interface LogOptions extends SegmentSettings {
@@ -52,7 +53,12 @@ export async function openLog(options: LogOptions): Promise<AuditLog> {
         start,
         segment,
       );
-      await log.seal();
+      try {
+        await log.seal();
+      } catch (error) {
+        await log.close().catch(() => undefined);
+        throw error;
+      }
       return log;
     } catch (error) {
       lock.release();
@@ -95,19 +101,6 @@ function startAfter(end: LogEnd | undefined, options: LogOptions): SegmentStart 
     tornLength: end.tornLength,
     tornHash: end.tornHash,
   };
-}
-
-function checkSettings({ recipients, vaultHash, vaultGeneration }: SegmentSettings): void {
-  const known = recipients.every((key) => key.type === "public" && key.asymmetricKeyType === "x25519");
-  if (recipients.length === 0 || recipients.length > MAX_RECIPIENTS || !known) {
-    throw new Denied(
-      "log_recipients_invalid",
-      `one to ${MAX_RECIPIENTS} X25519 public keys must be able to read the log`,
-    );
-  }
-  if (vaultHash.length !== HASH_BYTES || !Number.isSafeInteger(vaultGeneration) || vaultGeneration < 0) {
-    throw new Denied("log_recipients_invalid", "the vault's generation and SHA-256 must be given");
-  }
 }
 
 function failedToOpen(error: unknown): Denied {

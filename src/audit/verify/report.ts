@@ -57,6 +57,8 @@ export interface VerifyReport {
   readonly eras: readonly Era[];
   readonly uncleanEnds: readonly UncleanEnd[];
   readonly attestations: readonly SeenAttestation[];
+  /** Whether the caller said whose attestations count. */
+  readonly operatorsPinned: boolean;
   /** Most frames between two seals. */
   readonly largestUnsealed: number;
   readonly checkpoint: { readonly seals: number; readonly signed: boolean; readonly held: boolean } | null;

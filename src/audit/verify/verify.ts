@@ -274,6 +274,7 @@ function startCheck(options: VerifyOptions) {
       eras: walk.eras,
       uncleanEnds: walk.uncleanEnds,
       attestations: walk.attestations,
+      operatorsPinned: pins !== null,
       largestUnsealed: walk.largestUnsealed,
       checkpoint:
         checkpoint === null || checkpoint === undefined

@@ -67,11 +67,10 @@ function openWords(report: VerifyReport): string[] {
 }
 
 function limitWords(report: VerifyReport): string[] {
-  const pinned = report.attestations.some(({ pinned }) => pinned !== null);
   const lines = [
     "No log can prove that an event which never reached it did not happen, nor that the writer recorded the truth.",
   ];
-  if (!pinned)
+  if (!report.operatorsPinned)
     lines.push(
       "No operator was pinned with --operator: whoever can write the folder could have made this log from nothing.",
     );

@@ -59,6 +59,8 @@ export interface Segment {
   writeAttest(flags: number, body: Buffer): number;
   /** The key for the first seal of the segment after a rotation. */
   takeSealKey(): SealKey;
+  /** Forgets all keys. What is on the disk stays as it is. */
+  abandon(): void;
   /** Gives back the space set aside and forgets all keys. */
   finish(): void;
 }
@@ -122,6 +124,11 @@ function startSegment(
     allocated = Math.max(allocated, position);
   };
 
+  const abandon = (): void => {
+    frameKeys.wipe();
+    sealKey = null;
+  };
+
   return {
     number: start.segment,
     openFrame: start.frame,
@@ -169,9 +176,9 @@ function startSegment(
       sealKey = null;
       return key;
     },
+    abandon,
     finish() {
-      frameKeys.wipe();
-      sealKey = null;
+      abandon();
       if (allocated > position) file.truncate(position);
     },
   };

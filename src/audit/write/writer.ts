@@ -12,6 +12,7 @@ import type { Head, IntentReceipt } from "../receipt.ts";
 import type { Scheduler } from "../scheduler.ts";
 import { addToBatch, type Batch, clearBatch, makeBatch, type Sequences, wipeBatch } from "./batch.ts";
 import { createSegment, type Segment, type SegmentStart } from "./segment.ts";
+import { checkSettings } from "./settings.ts";
 
 interface WriterOptions extends SegmentSettings {
   readonly clock: Pick<Clock, "wallMs">;
@@ -299,7 +300,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
         }, true);
       }
     } finally {
-      if (failure !== null) quietly(() => segment.finish());
+      segment.abandon();
       quietly(() => segment.file.close());
       options.lock.release();
     }
@@ -345,7 +346,9 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
       }),
     rotate(change = {}) {
       return errand(() => {
-        settings = { ...settings, ...change };
+        const next = { ...settings, ...change };
+        checkSettings(next);
+        settings = next;
         turnSegment();
       });
     },
