@@ -2,7 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import type { CallerCheck } from "../../../conventions/caller/port.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type ExecWatch, watchExec } from "./exec-watch.ts";
-import { loadLibc } from "./libc.ts";
+import { errnos, lastErrno, loadLibc } from "./libc.ts";
 import { isAlive, type Peer } from "./peer.ts";
 import {
   inodeIn,
@@ -122,10 +122,10 @@ function createCheck(base: Baseline): () => CallerCheck {
   }
   const probe = Buffer.alloc(16);
   return () => {
-    const ended = libc.poll(entries, polled.length, 0) !== 0;
+    const ended = uninterrupted(() => libc.poll(entries, polled.length, 0)) > 0;
     if (ended && entries.readInt16LE(POLLFD_REVENTS_AT) !== 0) return { kind: "gone" };
     // The address space that was opened then: nothing is left of it once the last user has let go.
-    const lost = libc.pread(base.maps, probe, probe.length, 0) <= 0;
+    const lost = uninterrupted(() => libc.pread(base.maps, probe, probe.length, 0)) <= 0;
     if (ended || lost || base.execWatch === undefined) {
       const found = compare(base, ended || lost);
       if (found.kind !== "same") return found;
@@ -156,11 +156,19 @@ function readLandmarks(directory: number): string | undefined {
   return text === undefined ? undefined : landmarksOf(parseMaps(text));
 }
 
+/** A signal to this program (a child that ended, a profiler) says nothing about the caller: the call is made again. */
+function uninterrupted(call: () => number): number {
+  for (;;) {
+    const result = call();
+    if (result >= 0 || lastErrno() !== errnos["EINTR"]) return result;
+  }
+}
+
 const small = Buffer.alloc(4_096);
 
 /** `stat` and `status` are made anew by each read of an open descriptor; empty once the process is gone. */
 function readSmall(fd: number): Buffer {
-  const count = loadLibc().pread(fd, small, small.length, 0);
+  const count = uninterrupted(() => loadLibc().pread(fd, small, small.length, 0));
   return small.subarray(0, Math.max(count, 0));
 }
 
