@@ -153,6 +153,4 @@ export const corpusSchema = {
 export type Corpus = FromSchema<typeof corpusSchema>;
 export type CorpusProbe = FromSchema<typeof probe>;
 export type CorpusTrace = FromSchema<typeof trace>;
-export type CorpusRefresh = FromSchema<typeof refresh>;
 export type CorpusRequest = FromSchema<typeof request>;
-export type CorpusCredential = FromSchema<typeof credential>;
