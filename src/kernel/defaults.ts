@@ -86,6 +86,16 @@ export const defaults = {
   watchReasonCharacters: 400,
   watchColumns: 60,
   watchRows: 18,
+  // MCP: clients give up after 60 s by default, and read lines of up to 10 MB
+  mcpWaitMs: 45_000,
+  mcpProgressMs: 5_000,
+  mcpLookMs: 1_000,
+  mcpLineBytes: 1_048_576,
+  mcpBadLines: 32,
+  mcpRequestsOpen: 64,
+  mcpSubscriptions: 8,
+  mcpResultBytes: 2_097_152,
+  mcpAccessRemembered: 64,
   // Operations
   leaseMs: 30_000,
   pollFirstMs: 2_000,

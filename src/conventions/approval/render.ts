@@ -48,7 +48,7 @@ function askLines(card: Card): readonly string[] {
 function asksFor(asks: CardAsks): string {
   switch (asks) {
     case "session":
-      return "a session: every call below, without another question, within the budget";
+      return "a session: the actions below, again and again, within the budget";
     case "call":
       return "one call, exactly as it stands below";
     case "session_and_call":

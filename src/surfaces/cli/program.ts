@@ -7,6 +7,7 @@ import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
 import { addVaultCommands } from "./commands/vault.ts";
+import { addWatchCommand } from "./commands/watch.ts";
 import { addCompletionCommand } from "./completion.ts";
 
 /** The whole of `gw`, without anything of the machine: what it does is handed in. */
@@ -23,6 +24,7 @@ export function createProgram(deps: CliDeps): Command {
   addPackCommands(program, deps);
   addCallerCommands(program, deps);
   addApprovalCommands(program, deps);
+  addWatchCommand(program, deps);
   addCallCommand(program, deps);
   addCompletionCommand(program, deps);
   return program;

@@ -1,0 +1,151 @@
+import { digestCard } from "../../../conventions/approval/card.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
+import type { ApprovalView } from "../../client/operator.ts";
+import { rowsFor } from "./reading.ts";
+import { type Effect, type Item, markGone, note, replaceItem, type Step, stay, type WatchState } from "./state.ts";
+
+/** News of one question, from the stream, from the list, or as the answer to a decision of ours. */
+export function arrive(state: WatchState, view: ApprovalView): Step {
+  const id = view.approval_id;
+  if (state.gone.includes(id)) return stay(state);
+  if (view.state !== "pending") return leave(markGone(state, id), id, endingOf(view));
+  // Still in line behind others of the same caller: nobody may see it yet.
+  if (view.card === null) return stay(state);
+  const known = state.queue.find((item) => item.view.approval_id === id);
+  const expiresMs = state.nowMs + view.expires_in_ms;
+  if (known === undefined) return open(state, makeItem(state, view, expiresMs));
+  if (known.view.card_digest === view.card_digest) return stay(replaceItem(state, { ...known, view, expiresMs }));
+  return change(state, { ...makeItem(state, view, expiresMs), firstSeenMs: known.firstSeenMs });
+}
+
+/** The whole list. What we show and it lacks has ended while no news reached us, unless it came in after the list was asked for. */
+export function reconcile(state: WatchState, views: readonly ApprovalView[], askedMs: number): Step {
+  const listed = new Set(views.map(({ approval_id }) => approval_id));
+  let next = state;
+  const effects: Effect[] = [];
+  const add = (step: Step): void => {
+    next = step.state;
+    effects.push(...step.effects);
+  };
+  for (const { view, firstSeenMs } of state.queue) {
+    const id = view.approval_id;
+    if (listed.has(id) || firstSeenMs >= askedMs) continue;
+    add(leave(markGone(next, id), id, "was decided, expired or withdrawn while no news came through"));
+  }
+  for (const view of views) add(arrive(next, view));
+  return { state: next, effects };
+}
+
+function makeItem(state: WatchState, view: ApprovalView, expiresMs: number): Item {
+  return {
+    view,
+    digest: digestCard(view.card),
+    expiresMs,
+    firstSeenMs: state.nowMs,
+    rows: rowsFor(view, state.size),
+    top: 0,
+    seen: 0,
+    pagedMs: state.nowMs,
+    narrow: null,
+  };
+}
+
+function open(state: WatchState, item: Item): Step {
+  const next = { ...state, queue: [...state.queue, item] };
+  if (state.selected !== null) return stay(next, { kind: "bell" });
+  return stay(showAnew({ ...next, selected: item.view.approval_id }), { kind: "bell" });
+}
+
+function change(state: WatchState, item: Item): Step {
+  const id = item.view.approval_id;
+  const next = note(replaceItem(state, item), `${nameOf(item)} has changed: read it again`, "warning");
+  const told = interrupt(next, id, `${nameOf(item)} has changed. Nothing was signed. Read it again.`);
+  return { state: state.selected === id ? showAnew(told.state) : told.state, effects: told.effects };
+}
+
+function leave(state: WatchState, id: string, how: string): Step {
+  const index = state.queue.findIndex(({ view }) => view.approval_id === id);
+  const item = state.queue[index];
+  if (item === undefined) return stay(state);
+  const queue = state.queue.filter((one) => one !== item);
+  const noted = note({ ...state, queue }, `${nameOf(item)} ${how}`);
+  const told = interrupt(noted, id, `${nameOf(item)} ${how}. What you were typing went nowhere.`);
+  if (state.selected !== id) return told;
+  const next = queue[Math.min(index, queue.length - 1)]?.view.approval_id ?? null;
+  return { state: showAnew({ ...told.state, selected: next }), effects: told.effects };
+}
+
+/** Another card stands where the last one stood: no key for a while. */
+function showAnew(state: WatchState): WatchState {
+  if (state.screen.kind !== "queue") return { ...state, shownMs: state.nowMs };
+  return { ...state, shownMs: state.nowMs, frozenMs: state.nowMs + defaults.cardSteadyMs };
+}
+
+/** Takes away what a person had open about this question, and says so before any further key counts. */
+function interrupt(state: WatchState, id: string, text: string): Step {
+  const asked = state.prompt !== null && promptedFor(state) === id;
+  const narrowing = state.screen.kind === "narrow" && state.screen.approvalId === id;
+  if (!asked && !narrowing) return stay(state);
+  return stay(
+    {
+      ...state,
+      screen: narrowing ? { kind: "queue" } : state.screen,
+      prompt: { kind: "told", text },
+      frozenMs: state.nowMs + defaults.cardSteadyMs,
+    },
+    { kind: "clearSecret" },
+  );
+}
+
+function promptedFor({ prompt }: WatchState): string | null {
+  switch (prompt?.kind) {
+    case "secret":
+    case "confirm":
+      return prompt.approvalId;
+    case "reason":
+      return prompt.to.kind === "deny" ? prompt.to.approvalId : null;
+    case "told":
+    case undefined:
+      return null;
+  }
+}
+
+function endingOf({ state, decided_by, reason }: ApprovalView): string {
+  const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
+  const why = reason === null || reason === "" ? "" : `: ${showText(reason)}`;
+  switch (state) {
+    case "approved":
+    case "denied":
+      return `was ${state}${by}${why}`;
+    case "expired":
+      return "expired: nobody decided in time, nothing was sent";
+    case "withdrawn":
+      return reason === "superseded" ? "was replaced by a card that says more" : `was withdrawn${why}`;
+    case "pending":
+      return "is open";
+  }
+}
+
+/** How a card is called in a sentence: what it wants, and its id. */
+export function nameOf({ view }: Pick<Item, "view">): string {
+  return `${wants(view)} (${showIdentifier(view.approval_id)})`;
+}
+
+export function wants({ card: { asks, call, scope } }: ApprovalView): string {
+  const actions = scope?.actions ?? [];
+  const one = actions.length === 1 ? showIdentifier(actions[0] ?? "") : `${actions.length} actions`;
+  const action = showIdentifier(call?.action ?? "");
+  switch (asks) {
+    case "session":
+      return `session for ${one}`;
+    case "session_and_call":
+      return `session for ${one} and call ${action}`;
+    case "call":
+      return `call ${action}`;
+    case "redirect":
+      return `redirect of ${action}`;
+    case "access":
+      return `wider session: ${one}`;
+  }
+}

@@ -1,0 +1,117 @@
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { Unreachable } from "../../client/connection.ts";
+import type { ApprovalView, OperatorClient } from "../../client/operator.ts";
+
+export type FeedEvent =
+  | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
+  | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
+  | { readonly kind: "approval"; readonly view: ApprovalView }
+  | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number };
+
+export interface FeedPorts {
+  readonly clock: Pick<Clock, "bootMs">;
+  readonly sleep: Sleep;
+  connect(): Promise<OperatorClient>;
+  tell(event: FeedEvent): void;
+}
+
+export interface Feed {
+  /** The client to ask now. Unreachable while there is none. */
+  client(): OperatorClient;
+  /** Resolves when the signal has ended it. */
+  readonly done: Promise<void>;
+}
+
+/**
+ * Keeps a connection to the gateway: a stream of news, and now and then the whole list beside it, so that neither a lost
+ * event nor a gateway that went silent leaves an old screen standing. Comes back by itself, ever more slowly, to a cap.
+ */
+export function startFeed(first: OperatorClient, ports: FeedPorts, signal: AbortSignal): Feed {
+  let client: OperatorClient | null = first;
+  const done = keepUp();
+
+  async function keepUp(): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        client ??= await inTime(ports.connect(), ports.sleep, signal);
+        await follow(client, () => {
+          failures = 0;
+        });
+      } catch (error) {
+        client?.close();
+        client = null;
+        if (signal.aborted) return;
+        const retryInMs = Math.min(defaults.watchRetryCapMs, defaults.watchRetryFirstMs * 2 ** Math.min(failures, 10));
+        failures++;
+        ports.tell({ kind: "lost", why: reasonOf(error), retryInMs });
+        await ports.sleep.sleep(retryInMs, signal);
+      }
+    }
+    client?.close();
+  }
+
+  /** Returns only when stopped; every other end is an error. */
+  async function follow(live: OperatorClient, works: () => void): Promise<void> {
+    const stop = new AbortController();
+    const both = AbortSignal.any([signal, stop.signal]);
+    const stream = async (): Promise<void> => {
+      for await (const view of live.watch(both)) {
+        if (!both.aborted) ports.tell({ kind: "approval", view });
+      }
+      if (!both.aborted) throw new Unreachable("The gateway ended the stream of news.");
+    };
+    const poll = async (): Promise<void> => {
+      while (!both.aborted) {
+        const askedMs = ports.clock.bootMs();
+        const [status, views] = await inTime(Promise.all([live.status(), live.approvals()]), ports.sleep, both);
+        if (both.aborted) return;
+        works();
+        ports.tell({ kind: "live", guardRail: status["mode"] !== "dedicated", locked: status["locked"] === true });
+        ports.tell({ kind: "list", views, askedMs });
+        await ports.sleep.sleep(defaults.watchPollMs, both);
+      }
+    };
+    try {
+      await Promise.race([stream(), poll()].map(quiet));
+    } finally {
+      stop.abort();
+    }
+  }
+
+  return {
+    client() {
+      if (client === null) throw new Unreachable("There is no connection to the gateway now.");
+      return client;
+    },
+    done,
+  };
+}
+
+/** The loser of a race may fail later; nobody waits for it then. */
+function quiet(work: Promise<void>): Promise<void> {
+  work.catch(() => undefined);
+  return work;
+}
+
+/** A gateway that is stopped does not close its socket; silence has to end somewhere. */
+export async function inTime<Result>(work: Promise<Result>, sleep: Sleep, signal: AbortSignal): Promise<Result> {
+  const stop = new AbortController();
+  const late = sleep.sleep(defaults.watchAnswerMs, AbortSignal.any([signal, stop.signal])).then(() => {
+    throw new Unreachable(`The gateway did not answer for ${defaults.watchAnswerMs / 1000} s.`);
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    stop.abort();
+    work.catch(() => undefined);
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  if (error instanceof Denied) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,24 @@
+import type { Card } from "../../../conventions/approval/card.ts";
+import { renderCard } from "../../../conventions/approval/render.ts";
+import { printable, runsRightToLeft, wrapText } from "./measure.ts";
+
+/** One row of the screen. Each starts with a mark of ours, so that no text of a card ever stands at the left edge. */
+export interface CardRow {
+  readonly text: string;
+  /** Which line of the card it belongs to: reading goes by lines, which stay when the window changes. */
+  readonly line: number;
+}
+
+const START = "| ";
+const GOES_ON = "|+   ";
+const WARNS = "|! ";
+
+export function layoutCard(card: Card, columns: number): readonly CardRow[] {
+  return renderCard(card).flatMap((text, line) => {
+    const rows = wrapText(printable(text), columns - START.length, columns - GOES_ON.length);
+    const shown = rows.map((row, index) => ({ text: `${index === 0 ? START : GOES_ON}${row}`, line }));
+    return runsRightToLeft(text) ? [...shown, { text: `${WARNS}${MIXED}`.slice(0, columns), line }] : shown;
+  });
+}
+
+const MIXED = "right-to-left letters above: read the order with care";

@@ -1,0 +1,170 @@
+import { defaults } from "../../../kernel/defaults.ts";
+import { nameOf } from "./arrive.ts";
+import type { WatchKey } from "./keys.ts";
+import { moveIn, startNarrowing, toggleIn, typeIn } from "./narrow.ts";
+import { askBeforeApproval, NOT_CONNECTED, pressPrompt } from "./prompt.ts";
+import { areasOf, isReadToEnd, isTooSmall, pageBack, pageForward } from "./reading.ts";
+import { pressSessions } from "./sessions.ts";
+import {
+  dropHint,
+  type Item,
+  note,
+  replaceItem,
+  type Screen,
+  type Step,
+  selectedItem,
+  stay,
+  type WatchState,
+} from "./state.ts";
+
+/** One key. Where it may not count, it is dropped: nothing is kept for later. */
+export function press(before: WatchState, key: WatchKey): Step {
+  if (key.kind === "interrupt") return stay(before, { kind: "quit" });
+  if (before.nowMs < before.frozenMs) return stay(before);
+  const state = dropHint(before);
+  if (key.kind === "redraw") return stay(state, { kind: "redraw" });
+  if (isTooSmall(state.size)) return letterOf(key) === "q" ? stay(state, { kind: "quit" }) : stay(state);
+  if (state.prompt !== null) return pressPrompt(state, state.prompt, key);
+  if (key.kind === "paste") return stay(note(state, "pasted text was dropped: keys have to be typed here", "hint"));
+  switch (state.screen.kind) {
+    case "queue":
+      return pressQueue(state, key);
+    case "help":
+      return stay(backToQueue(state));
+    case "narrow":
+      return pressNarrow(state, state.screen, key);
+    case "sessions":
+      return pressSessions(state, state.screen, key);
+  }
+}
+
+export function letterOf(key: WatchKey): string {
+  return key.kind === "text" ? key.point : key.kind;
+}
+
+function pressQueue(state: WatchState, key: WatchKey): Step {
+  const item = selectedItem(state);
+  switch (letterOf(key)) {
+    case "q":
+      return stay(state, { kind: "quit" });
+    case "?":
+      return stay({ ...state, screen: { kind: "help" } });
+    case "s":
+      return stay({ ...state, screen: { kind: "sessions", sessions: null, selected: null } }, { kind: "loadSessions" });
+    case "down":
+    case "j":
+      return stay(select(state, 1));
+    case "up":
+    case "k":
+      return stay(select(state, -1));
+  }
+  if (item === undefined) return stay(state);
+  const page = areasOf(state.size).card;
+  switch (letterOf(key)) {
+    case "enter":
+    case " ":
+    case "pageDown":
+      return stay(replaceItem(state, pageForward(item, page, state.nowMs)));
+    case "b":
+    case "pageUp":
+      return stay(replaceItem(state, pageBack(item, page)));
+  }
+  // What follows decides something: the card must have stood still, also after the person's own move.
+  if (state.nowMs - state.shownMs < defaults.cardSteadyMs) return stay(state);
+  switch (letterOf(key)) {
+    case "a":
+      return stay(startApproval(state, item));
+    case "d":
+      return stay(startDenial(state, item));
+    case "e":
+      return extend(state, item);
+    case "n":
+      return stay(openNarrowing(state, item));
+  }
+  return stay(state);
+}
+
+function select(state: WatchState, by: number): WatchState {
+  const at = state.queue.findIndex(({ view }) => view.approval_id === state.selected);
+  const next = state.queue[Math.max(0, Math.min(state.queue.length - 1, at + by))];
+  if (next === undefined || next.view.approval_id === state.selected) return state;
+  return { ...state, selected: next.view.approval_id, shownMs: state.nowMs };
+}
+
+/** What stands in the way of any decision, in words; null when nothing does. */
+function obstacle(state: WatchState, item: Item): string | null {
+  if (state.link.kind !== "live") return NOT_CONNECTED;
+  if (state.busy !== null) return "wait: the last decision is still under way";
+  return item.expiresMs <= state.nowMs ? `${nameOf(item)} has run out of time` : null;
+}
+
+function startApproval(state: WatchState, item: Item): WatchState {
+  const stops = obstacle(state, item);
+  if (stops !== null) return note(state, stops, "warning");
+  if (item.digest !== item.view.card_digest) return note(state, MISMATCH, "warning");
+  if (!isReadToEnd(item))
+    return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
+  const live = state.link.kind === "live" && state.link.guardRail;
+  return askBeforeApproval(state, item, live || item.view.card.mode !== "dedicated");
+}
+
+const MISMATCH = "the gateway names another digest than this card has: do not trust it, and do not approve";
+
+function startDenial(state: WatchState, item: Item): WatchState {
+  const stops = obstacle(state, item);
+  if (stops !== null) return note(state, stops, "warning");
+  const to = { kind: "deny", approvalId: item.view.approval_id, digest: item.digest } as const;
+  return { ...state, prompt: { kind: "reason", to, text: "" } };
+}
+
+function extend(state: WatchState, item: Item): Step {
+  const stops = obstacle(state, item);
+  if (stops !== null) return stay(note(state, stops, "warning"));
+  const id = item.view.approval_id;
+  return stay(
+    { ...state, busy: { kind: "extend", id } },
+    { kind: "extend", approvalId: id, seconds: defaults.watchExtendSeconds },
+  );
+}
+
+function openNarrowing(state: WatchState, item: Item): WatchState {
+  const draft = item.narrow ?? startNarrowing(item.view);
+  if (draft === null)
+    return note(state, "nothing to narrow: this card asks for one call; approve or deny it as it stands", "hint");
+  return { ...state, screen: { kind: "narrow", approvalId: item.view.approval_id, draft } };
+}
+
+function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narrow" }, key: WatchKey): Step {
+  const { draft } = screen;
+  const show = (next: typeof draft): Step => stay({ ...state, screen: { ...screen, draft: next } });
+  const letter = letterOf(key);
+  switch (letter) {
+    case "down":
+    case "j":
+      return show(moveIn(draft, 1));
+    case "up":
+    case "k":
+      return show(moveIn(draft, -1));
+    case "escape":
+      return stay(backToQueue(state));
+    case "enter":
+      return stay(backToQueue(keepDraft(state, screen)));
+    case " ": {
+      const next = toggleIn(draft);
+      if (next === "needed")
+        return stay(note(state, "the call on this card needs that action: deny the card instead", "hint"));
+      if (next === "last") return stay(note(state, "at least one action stays: deny the card instead", "hint"));
+      return show(next);
+    }
+  }
+  return show(typeIn(draft, letter));
+}
+
+function keepDraft(state: WatchState, { approvalId, draft }: Screen & { readonly kind: "narrow" }): WatchState {
+  const item = state.queue.find(({ view }) => view.approval_id === approvalId);
+  return item === undefined ? state : replaceItem(state, { ...item, narrow: { ...draft, at: 0 } });
+}
+
+export function backToQueue(state: WatchState): WatchState {
+  return { ...state, screen: { kind: "queue" }, shownMs: state.nowMs };
+}

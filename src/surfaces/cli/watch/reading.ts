@@ -1,0 +1,72 @@
+import { defaults } from "../../../kernel/defaults.ts";
+import type { ApprovalView } from "../../client/operator.ts";
+import { type CardRow, layoutCard } from "./layout.ts";
+import type { Item, Size } from "./state.ts";
+
+/** How the screen is divided. It depends on the size alone: nothing moves under a finger because a card came in. */
+export interface Areas {
+  readonly list: number;
+  readonly card: number;
+  readonly foot: number;
+}
+
+const FRAME_ROWS = 4;
+const FOOT_ROWS = 3;
+
+export function areasOf({ rows }: Size): Areas {
+  const list = Math.max(2, Math.min(6, Math.floor((rows - 8) / 4)));
+  return { list, card: Math.max(1, rows - FRAME_ROWS - FOOT_ROWS - list), foot: FOOT_ROWS };
+}
+
+export function isTooSmall({ columns, rows }: Size): boolean {
+  return columns < defaults.watchColumns || rows < defaults.watchRows;
+}
+
+export function rowsFor(view: ApprovalView, { columns }: Size): readonly CardRow[] {
+  return layoutCard(view.card, Math.max(defaults.watchColumns, columns));
+}
+
+export function isReadToEnd(item: Item): boolean {
+  return item.seen >= item.rows.length;
+}
+
+/** What is on screen now has been seen, if everything before it was. */
+export function markSeen(item: Item, page: number): Item {
+  if (item.top > item.seen || item.top + page <= item.seen) return item;
+  return { ...item, seen: Math.min(item.rows.length, item.top + page) };
+}
+
+/** One row of each page stays, so that the eye finds its place again. */
+export function pageForward(item: Item, page: number, nowMs: number): Item {
+  if (nowMs - item.pagedMs < defaults.cardPageMs) return item;
+  const last = Math.max(0, item.rows.length - page);
+  const top = Math.min(last, item.top + Math.max(1, page - 1));
+  return top === item.top ? item : { ...item, top, pagedMs: nowMs };
+}
+
+export function pageBack(item: Item, page: number): Item {
+  return { ...item, top: Math.max(0, item.top - Math.max(1, page - 1)) };
+}
+
+/** The same place in rows of another width. A line that was seen in part has to be seen again. */
+export function relayout(item: Item, size: Size): Item {
+  const rows = rowsFor(item.view, size);
+  const lineAt = (row: number): number => item.rows[row]?.line ?? Number.POSITIVE_INFINITY;
+  const rowOf = (line: number): number => {
+    const found = rows.findIndex((row) => row.line >= line);
+    return found < 0 ? rows.length : found;
+  };
+  return {
+    ...item,
+    rows,
+    seen: isReadToEnd(item) ? rows.length : rowOf(lineAt(item.seen)),
+    top: rowOf(lineAt(item.top)),
+  };
+}
+
+/** Which page of how many, for the line above the card. */
+export function pageOf(item: Item, page: number): { readonly at: number; readonly of: number } {
+  const step = Math.max(1, page - 1);
+  const of = 1 + Math.ceil(Math.max(0, item.rows.length - page) / step);
+  return { at: Math.min(of, 1 + Math.ceil(item.top / step)), of };
+}

@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { Denied } from "../../../kernel/failure.ts";
+import { connectOperator } from "../../client/operator.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import { withGateway } from "../operator/session.ts";
+import { checkSecret } from "./check-secret.ts";
+import { type FeedPorts, startFeed } from "./feed.ts";
+import { startSitting } from "./sitting.ts";
+import { openWatchTerminal, type WatchTerminal } from "./terminal-screen.ts";
+
+/** `gw watch`: the operator's live terminal, or with --json the news as lines for programs. */
+export function runWatch(
+  options: OperatorOptions,
+  deps: CliDeps,
+  terminal: WatchTerminal = openWatchTerminal(),
+): Promise<Exit> {
+  return answering(deps.io, async () => {
+    if (!options.json && (!deps.io.isTty || process.stdin.isTTY !== true)) {
+      throw new Denied(
+        "terminal_needed",
+        "gw watch draws on a terminal, and this is none. Run it in a terminal, or use: gw watch --json --passphrase-file FILE",
+      );
+    }
+    return await withGateway(options, deps, async (session) => {
+      // The open keys are enough from here on; the passphrase would only be something to lose.
+      session.passphrase.wipe();
+      const { operator, home, client } = session;
+      const ports = {
+        clock: deps.clock,
+        sleep: deps.sleep,
+        connect: () => connectOperator(join(options.home, "operator.sock"), operator, deps.clock),
+      };
+      if (options.json) return await printNews(ports, client, deps);
+      const sitting = startSitting({
+        ...ports,
+        terminal,
+        color: deps.io.color,
+        operator: operator.name,
+        hasPin: operator.pin !== null,
+        client,
+        check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
+      });
+      const { waiting, underWay } = await sitting.ended;
+      if (underWay !== null) {
+        deps.io.err(`The answer for ${underWay} was still under way: look with gw approvals whether it took effect.`);
+      }
+      if (waiting > 0) deps.io.err(`${waiting} still open; without an answer they expire and nothing is sent.`);
+      return exits.done;
+    });
+  });
+}
+
+/** Every change of a question as one JSON record a line; open ones come again after a reconnection. */
+async function printNews(
+  ports: Omit<FeedPorts, "tell">,
+  client: Parameters<typeof startFeed>[0],
+  { io }: CliDeps,
+): Promise<Exit> {
+  const stop = new AbortController();
+  const end = (): void => stop.abort();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
+  process.stdout.on("error", end);
+  let lost = false;
+  const feed = startFeed(
+    client,
+    {
+      ...ports,
+      tell(event) {
+        if (event.kind === "approval") io.out(asciiJson(event.view));
+        if (event.kind === "lost" && !lost) io.err(`connection lost: ${event.why} Trying again.`);
+        if (event.kind === "live" && lost) io.err("connected again");
+        lost = event.kind === "lost" || (lost && event.kind !== "live");
+      },
+    },
+    stop.signal,
+  );
+  await feed.done;
+  return exits.done;
+}
+
+/** JSON in ASCII: the same records to a program, and nothing that acts when a terminal shows them. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,78 @@
+import { defaults } from "../../../kernel/defaults.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import type { Line } from "./line.ts";
+import { wrapText } from "./measure.ts";
+import { grantedOf, labelOf, type NarrowDraft } from "./narrow.ts";
+import type { Screen, Size } from "./state.ts";
+
+export function tooSmallLines({ columns, rows }: Size): readonly Line[] {
+  const text = `This window is too small for a card: ${columns}x${rows}, and it takes ${defaults.watchColumns}x${defaults.watchRows}. Make it larger. Nothing can be decided until then. q quits.`;
+  return wrapText(text, Math.max(2, columns), Math.max(2, columns)).map((row) => ({ text: row, style: "warning" }));
+}
+
+export function helpLines(): readonly Line[] {
+  const rows = [
+    "Keys",
+    "  up down j k     choose a card",
+    "  Enter space     next page of the card;  b  the page before",
+    "  a               approve: only when the card was read to its end",
+    "  d               deny, with a reason that the agent reads; never asks a PIN",
+    "  e               five more minutes for the card, as far as its run has time",
+    "  n               narrow: take actions off, lower limits, then approve",
+    "  s               sessions; there r revokes one",
+    "  Ctrl-L          draw the screen again;  q  quit (open cards run out by themselves)",
+    "What to know",
+    "  A card that just appeared or changed takes no key for a moment.",
+    "  Pasted text is never keys. Lines that start with | are the card; + goes on.",
+    "  What could act or hide is written out as \\u{...}; a \\ in a text is doubled.",
+  ];
+  return rows.map((text) => ({ text, style: text.startsWith(" ") ? "plain" : "strong" }));
+}
+
+export function narrowLines({ actions, limits, at }: NarrowDraft, rows: number): readonly Line[] {
+  const lines: Line[] = [
+    ...actions.map(({ name, kept, needed }, index) => ({
+      text: `${index === at ? ">" : " "} [${kept ? "x" : " "}] ${showIdentifier(name)}${needed ? "  (this call needs it)" : ""}`,
+      style: index === at ? ("chosen" as const) : ("plain" as const),
+    })),
+    ...limits.map((limit, index) => {
+      const chosen = actions.length + index === at;
+      const granted = grantedOf(limit);
+      const says = granted < limit.asked ? `${granted} instead of ${limit.asked}` : `${limit.asked}, as asked`;
+      const typed = chosen ? `  ${limit.typed === "" ? "type a lower number" : `typed ${limit.typed}`}` : "";
+      return {
+        text: `${chosen ? ">" : " "}  at most ${labelOf(limit)}: ${says}${typed}`,
+        style: chosen ? ("chosen" as const) : ("plain" as const),
+      };
+    }),
+  ];
+  const room = rows - 2;
+  const first = Math.max(0, Math.min(lines.length - room, at - Math.floor(room / 2)));
+  const of = lines.length > room ? ` (${first + 1} to ${Math.min(lines.length, first + room)} of ${lines.length})` : "";
+  return [
+    { text: `Narrow what this card grants${of}`, style: "strong" },
+    { text: "Only less than asked is possible. Approve with a afterwards; nothing is signed here.", style: "quiet" },
+    ...lines.slice(first, first + room),
+  ];
+}
+
+export function sessionLines(
+  { sessions, selected }: Screen & { readonly kind: "sessions" },
+  rows: number,
+): readonly Line[] {
+  if (sessions === null) return [{ text: "Sessions: asking the gateway ..", style: "strong" }];
+  const live = sessions.filter((one) => one.live).length;
+  const at = Math.max(
+    0,
+    sessions.findIndex(({ id }) => id === selected),
+  );
+  const room = rows - 1;
+  const first = Math.max(0, Math.min(sessions.length - room, at - Math.floor(room / 2)));
+  return [
+    { text: `Sessions of this gateway process: ${live} live, ${sessions.length - live} ended`, style: "strong" },
+    ...sessions.slice(first, first + room).map(({ id, text }) => ({
+      text: `${id === selected ? ">" : " "} ${text}`,
+      style: id === selected ? ("chosen" as const) : ("plain" as const),
+    })),
+  ];
+}

@@ -1,0 +1,222 @@
+import { showText } from "../../../kernel/display.ts";
+import { wants } from "./arrive.ts";
+import type { Line, Style } from "./line.ts";
+import { clipText, printable, widthOf, wrapText } from "./measure.ts";
+import { sayNarrowing } from "./narrow.ts";
+import { areasOf, isReadToEnd, isTooSmall, pageOf } from "./reading.ts";
+import { helpLines, narrowLines, sessionLines, tooSmallLines } from "./screens.ts";
+import { type Item, type Notice, type Prompt, selectedItem, type WatchState } from "./state.ts";
+
+/** The whole screen: as many lines as it has rows, none wider than its columns. */
+export function viewWatch(state: WatchState): readonly Line[] {
+  const { size } = state;
+  if (isTooSmall(size)) return fit(tooSmallLines(size), size.rows, size.columns);
+  const { list, card, foot } = areasOf(size);
+  const body =
+    state.screen.kind === "queue"
+      ? [...listLines(state, list), ...cardLines(state, card)]
+      : fit(otherLines(state), list + card + 2, size.columns);
+  return fit([headLine(state), ...body, ...footLines(state, foot), keyLine(state)], size.rows, size.columns);
+}
+
+function otherLines(state: WatchState): readonly Line[] {
+  const { screen, size } = state;
+  const rows = areasOf(size).list + areasOf(size).card + 2;
+  switch (screen.kind) {
+    case "queue":
+      return [];
+    case "help":
+      return helpLines();
+    case "narrow":
+      return narrowLines(screen.draft, rows);
+    case "sessions":
+      return sessionLines(screen, rows);
+  }
+}
+
+function headLine(state: WatchState): Line {
+  const { link, queue } = state;
+  const open =
+    queue.length === 0 ? "nothing waits" : queue.length === 1 ? "1 card waits" : `${queue.length} cards wait`;
+  switch (link.kind) {
+    case "connecting":
+      return line(`gw watch  ${state.operator}  connecting ..`, "bar");
+    case "live": {
+      const mode = link.guardRail ? "guard-rail mode" : "dedicated mode";
+      return line(`gw watch  ${state.operator}  ${mode}  connected${link.locked ? "  LOCKED" : ""}  ${open}`, "bar");
+    }
+    case "lost": {
+      const wait = Math.max(0, Math.ceil((link.retryMs - state.nowMs) / 1000));
+      const since = Math.floor((state.nowMs - link.sinceMs) / 1000);
+      const next = wait === 0 ? "trying now" : `trying again in ${wait} s`;
+      return line(`gw watch  ${state.operator}  NOT CONNECTED for ${since} s, ${next}  ${open} (may be old)`, "bar");
+    }
+  }
+}
+
+function listLines(state: WatchState, rows: number): readonly Line[] {
+  const { queue, selected } = state;
+  if (queue.length === 0) {
+    const says = state.link.kind === "live" ? "No card waits. New ones appear here." : "No card is known.";
+    return fit([line(`  ${says}`, "quiet")], rows, state.size.columns);
+  }
+  const at = Math.max(
+    0,
+    queue.findIndex(({ view }) => view.approval_id === selected),
+  );
+  const first = Math.max(0, Math.min(queue.length - rows, at - Math.floor(rows / 2)));
+  const shown = queue.slice(first, first + rows).map((item, index) => {
+    const chosen = item.view.approval_id === selected;
+    return line(`${chosen ? ">" : " "} ${listText(state, item, first + index + 1)}`, chosen ? "chosen" : "plain");
+  });
+  return fit(shown, rows, state.size.columns);
+}
+
+function listText(state: WatchState, item: Item, number: number): string {
+  const { card } = item.view;
+  const process = card.caller["process"];
+  const pid = typeof process === "object" && process !== null && "pid" in process ? Number(process.pid) : "?";
+  const read = isReadToEnd(item) ? "read    " : "not read";
+  return `${String(number).padStart(2)}  ${clockOf(item.expiresMs - state.nowMs)} left  ${read}  ${wants(item.view)}  from pid ${pid}: ${card.authority}`;
+}
+
+/** Minutes and seconds, never negative. */
+export function clockOf(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+function cardLines(state: WatchState, rows: number): readonly Line[] {
+  const { columns } = state.size;
+  const item = selectedItem(state);
+  if (item === undefined) return fit([rule("", columns), ...latelyLines(state)], rows + 2, columns);
+  const { at, of } = pageOf(item, rows);
+  const body = item.rows.slice(item.top, item.top + rows).map(({ text, line: number }) => {
+    const heading = number === 0 || (text.startsWith("| ") && text.charAt(2) !== " " && text.length > 2);
+    return line(text, heading ? "strong" : "plain");
+  });
+  return [
+    rule(`card ${item.view.approval_id}, page ${at} of ${of}`, columns),
+    ...fit(body, rows, columns),
+    rule(endOf(item, at < of), columns),
+  ];
+}
+
+/** With no card to read there is room for what happened before. */
+function latelyLines(state: WatchState): readonly Line[] {
+  const told = state.notices.filter(({ weight }) => weight !== "hint").reverse();
+  if (told.length === 0) return [];
+  return [line("Lately", "strong"), ...told.map((one) => line(`  ${noticeText(state, one)}`, noticeStyle(one.weight)))];
+}
+
+function noticeText(state: WatchState, { atMs, text }: Notice): string {
+  const age = Math.floor((state.nowMs - atMs) / 1000);
+  return `${age < 1 ? "now" : `${ageOf(age)} ago`}: ${text}`;
+}
+
+function endOf(item: Item, more: boolean): string {
+  if (more) return "MORE BELOW: Enter or space shows the next page";
+  const narrowed = sayNarrowing(item.narrow);
+  if (!isReadToEnd(item)) return "end of the card; pages before it were not shown";
+  return narrowed === "" ? "end of the card" : `end of the card; ${narrowed}`;
+}
+
+function rule(text: string, columns: number): Line {
+  const clipped = clipText(text, columns - 6);
+  const used = clipped === "" ? "--" : `-- ${clipped} `;
+  return line(used + "-".repeat(Math.max(0, columns - widthOf(used))), "quiet");
+}
+
+function footLines(state: WatchState, rows: number): readonly Line[] {
+  const { columns } = state.size;
+  if (state.prompt !== null) return fit(promptLines(state, state.prompt, columns, rows), rows, columns);
+  const lines: Line[] = [];
+  if (state.busy !== null) lines.push(line(`${state.busy.kind}: under way, waiting for the gateway ..`, "strong"));
+  const latest = selectedItem(state) === undefined && state.screen.kind === "queue" ? undefined : state.notices.at(-1);
+  if (latest !== undefined) {
+    const wrapped = wrapText(noticeText(state, latest), columns - 2, columns - 4);
+    lines.push(
+      ...wrapped.map((text, index) => line(index === 0 ? `* ${text}` : `*   ${text}`, noticeStyle(latest.weight))),
+    );
+  }
+  return fit(lines, rows, columns);
+}
+
+function noticeStyle(weight: Notice["weight"]): Style {
+  return weight === "warning" ? "warning" : "plain";
+}
+
+function ageOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7_200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3_600)} h`;
+}
+
+function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: number): readonly Line[] {
+  switch (prompt.kind) {
+    case "told":
+      return [
+        ...wrapText(prompt.text, columns - 2, columns - 4)
+          .slice(0, rows - 1)
+          .map((text, index) => line(index === 0 ? `! ${text}` : `!   ${text}`, "warning")),
+        line("! Enter goes on.", "strong"),
+      ];
+    case "reason": {
+      const asks =
+        prompt.to.kind === "deny"
+          ? "Deny. Why? The agent reads this. Enter signs the no, Esc goes back."
+          : `Revoke ${prompt.to.sessionId}. Why? For the log. Enter ends it now, Esc goes back.`;
+      return [line(`? ${asks}`, "strong"), line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain")];
+    }
+    case "confirm":
+      return [line(`? Approve ${what(state, prompt.approvalId)}? y signs it, any other letter goes back.`, "strong")];
+    case "secret": {
+      const asks = prompt.which === "pin" ? "PIN" : "Passphrase";
+      const typed = prompt.checking ? "checking .." : `${"*".repeat(Math.min(prompt.length, columns - 20))}_`;
+      return [
+        line(`? Approve ${what(state, prompt.approvalId)}. Enter signs it, Esc goes back.`, "strong"),
+        line(`  ${asks}: ${typed}`, "plain"),
+        line(prompt.note === null ? "" : `! ${prompt.note}`, "warning"),
+      ];
+    }
+  }
+}
+
+function what(state: WatchState, id: string): string {
+  const item = state.queue.find(({ view }) => view.approval_id === id);
+  if (item === undefined) return id;
+  const narrowed = sayNarrowing(item.narrow);
+  return `${wants(item.view)}${narrowed === "" ? "" : `, ${narrowed}`}`;
+}
+
+/** The end of what is typed is where the cursor is. */
+function tailOf(text: string, columns: number): string {
+  const points = [...text];
+  while (widthOf(points.join("")) > columns) points.shift();
+  return points.join("");
+}
+
+function keyLine(state: WatchState): Line {
+  return line(keysOf(state), "bar");
+}
+
+function keysOf(state: WatchState): string {
+  if (state.prompt !== null) return "Ctrl-C quits";
+  if (state.screen.kind === "help") return "any key goes back";
+  if (state.screen.kind === "narrow") return "up/down choose  space on/off  0-9 lower a limit  Enter keep  Esc drop";
+  if (state.screen.kind === "sessions") return "up/down choose  r revoke  Esc back  ? help  q quit";
+  const item = selectedItem(state);
+  if (item === undefined) return "s sessions  ? help  q quit";
+  const first = isReadToEnd(item) ? "a approve" : "Enter read on";
+  return `${first}  d deny  e +5 min  n narrow  b back  s sessions  ? help  q quit`;
+}
+
+function line(text: string, style: Style): Line {
+  return { text, style };
+}
+
+/** Exactly `rows` lines, each clean and no wider than the screen. */
+function fit(lines: readonly Line[], rows: number, columns: number): readonly Line[] {
+  const kept = lines.slice(0, rows).map(({ text, style }) => ({ text: clipText(printable(text), columns), style }));
+  while (kept.length < rows) kept.push({ text: "", style: "plain" });
+  return kept;
+}
