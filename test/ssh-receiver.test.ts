@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { bundle } from "../scripts/bundle.ts";
 import { type Frame, readFrame } from "../src/conventions/ssh/frames.ts";
+import { readManifest } from "../src/conventions/ssh/manifest.ts";
 import { refusals } from "../src/conventions/ssh/refusal.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { ed25519, keySigner, publicLine, writeProgram } from "./ssh-stand.ts";
@@ -196,6 +197,13 @@ test("a pinned gateway key is asked for before the action is even looked at", as
 test("docs/ssh.md lists the refusals as the code has them", () => {
   const text = readFileSync(join(root, "docs/ssh.md"), "utf8");
   for (const [code, means] of Object.entries(refusals)) assert.ok(text.includes(`| \`${code}\` | ${means} |`), code);
+});
+
+test("the manifest in docs/ssh.md is one that the receiver takes", () => {
+  const text = readFileSync(join(root, "docs/ssh.md"), "utf8");
+  const block = /```json\n([\s\S]*?)```/.exec(text)?.[1] ?? assert.fail("no manifest in the text");
+  const { gateway_key: _key, ...sample } = JSON.parse(block) as JsonObject;
+  assert.equal(readManifest(Buffer.from(JSON.stringify(sample))).kind, "manifest");
 });
 
 async function statusOf(id: string): Promise<JsonObject> {

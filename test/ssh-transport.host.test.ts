@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -540,6 +549,32 @@ real("the genuine client, started by somebody else of the same user, gets no sig
   assert.equal(signatures, 1);
   stop.abort();
   expectNeverSent(await sent, "aborted");
+});
+
+real("a session opened with another key, by somebody who bent the client's own files, gets no request", async () => {
+  const theirs = join(scripts, "their-key");
+  spawnSync("ssh-keygen", ["-q", "-N", "", "-t", "ed25519", "-f", theirs]);
+  const got = join(scripts, "their-request");
+  const line = readFileSync(`${theirs}.pub`, "utf8").split(" ").slice(0, 2).join(" ");
+  const command = program("their-receiver", `${READY}\ncat > ${got}`);
+  appendFileSync(join(stand.folder, "authorized_keys"), `restrict,command="${command}" ${line}\n`);
+  const socket = join(scripts, "their-agent.sock");
+  const agent = spawn("ssh-agent", ["-D", "-a", socket], { stdio: "ignore" });
+  try {
+    await appears(socket);
+    spawnSync("ssh-add", ["-q", theirs], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
+    const sent = stand.send(stand.allow(ed25519(), stand.receiverCommand));
+    const [session = ""] = readdirSync(join(stand.folder, "run"));
+    const at = (name: string) => join(stand.folder, "run", session, name);
+    await appears(at("agent.sock"));
+    rmSync(at("agent.sock"));
+    symlinkSync(socket, at("agent.sock"));
+    writeFileSync(at("key.pub"), `${line}\n`);
+    expectNeverSent(await sent, "credential_refused");
+    assert.ok(!existsSync(got) || readFileSync(got, "utf8") === "");
+  } finally {
+    agent.kill("SIGKILL");
+  }
 });
 
 real("twelve requests at once each get their own answer", async () => {

@@ -112,6 +112,8 @@ const reasons: readonly (readonly [Partial<SshEvidence>, string])[] = [
   [{ bound: true, signed: true }, "receiver_not_ready"],
   [{ bound: true, signed: true, violation: "frame_malformed" }, "receiver_not_ready"],
   [{ bound: true, signed: true, last: refused, progress: "refused" }, "receiver_not_ready"],
+  [{ bound: true, signed: true, progress: "started", ended: { kind: "cut" } }, "receiver_not_ready"],
+  [{ progress: "ready", ended: { kind: "cut" } }, "credential_refused"],
   [{ ended: { kind: "deadline" } }, "deadline"],
   [{ ended: { kind: "aborted" } }, "aborted"],
   [{ ended: { kind: "helper_lost" } }, "helper_failed"],

@@ -101,7 +101,9 @@ function neverSentReason(evidence: SshEvidence): [NeverSent["reason"], string] {
     case "flooded":
       return ["receiver_not_ready", "the host sent more than may be read before it was ready"];
     case "cut":
-      return ["receiver_not_ready", "the host claimed a start before the request left"];
+      return evidence.signed
+        ? ["receiver_not_ready", "the host claimed a start before the request left"]
+        : ["credential_refused", "the session was not opened with our signature, so the request was withheld"];
     case "helper_failed":
       return ["helper_failed", ended.detail];
     case "helper_lost":

@@ -1,3 +1,4 @@
+import type { AgentState } from "../../../conventions/ssh/agent.ts";
 import { type SshEnding, type SshEvidence, tameDiagnostics } from "../../../conventions/ssh/evidence.ts";
 import {
   createFrameReader,
@@ -57,7 +58,10 @@ export async function exchange(
     const take = (frame: Frame): void => {
       switch (frame.kind) {
         case "ready":
-          release(frame.nonce).catch(() => end({ kind: "helper_failed", detail: "the request could not be signed" }));
+          // Whoever bent the client's files or accepted it without a key is not the session that was approved.
+          if (!isOpenedByUs(agent.state)) end({ kind: "cut" });
+          else
+            release(frame.nonce).catch(() => end({ kind: "helper_failed", detail: "the request could not be signed" }));
           break;
         case "started":
           // Nobody can have started what has not left: this host does not speak the truth.
@@ -79,7 +83,8 @@ export async function exchange(
     helper.output.on("data", (chunk: Buffer) => {
       if (over) return;
       received += chunk.length;
-      if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) return end({ kind: "flooded" });
+      if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) end({ kind: "flooded" });
+      if (over) return;
       for (const frame of frames.push(chunk)) take(frame);
       if (frames.violation !== null) end({ kind: "cut" });
     });
@@ -96,7 +101,7 @@ export async function exchange(
   return {
     ended,
     bound: state.sessionId !== null,
-    signed: state.signed && state.offence === null,
+    signed: isOpenedByUs(state),
     offence: state.offence,
     payloadLeft,
     progress: frames.progress,
@@ -107,6 +112,11 @@ export async function exchange(
     truncated: keeper.truncated,
     diagnostics: tameDiagnostics(diagnostics.subarray(0, DIAGNOSTICS_BYTES_MAX)),
   };
+}
+
+/** The pinned host proved its key to our agent, and our agent signed for this session, and for nothing else. */
+function isOpenedByUs(state: AgentState): boolean {
+  return state.sessionId !== null && state.signed && state.offence === null;
 }
 
 function requestSign(options: SshTransportOptions): ((data: Buffer) => Promise<Buffer> | Buffer) | null {
