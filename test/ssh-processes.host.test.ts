@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { appears, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
+import {
+  ed25519,
+  keySigner,
+  missingForSsh,
+  realSleep,
+  type Stand,
+  standInAccount,
+  startStand,
+  writeProgram,
+} from "./ssh-stand.ts";
+
+standInAccount(import.meta.filename);
+const missing = missingForSsh();
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
+
+const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
+const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
+let stand: Stand;
+
+before(async () => {
+  if (missing !== null) return;
+  stand = await startStand({ operations: { release_status: { executable: "/bin/true" } } });
+});
+
+after(async () => {
+  if (missing === null) await stand.stop();
+  rmSync(scripts, { recursive: true, force: true });
+});
+
+/** A key whose forced command is one of ours instead of the receiver. */
+function forced(name: string, script: string) {
+  return stand.allow(ed25519(), program(name, script));
+}
+
+real("a killed client before ready is never sent, after the payload unknown", async () => {
+  const early = stand.send(forced("mute-3", "sleep 5"));
+  await killNamed(SSH_NAME, () => clientPids());
+  const seen = await early;
+  assert.equal(seen.kind, "never_sent", JSON.stringify(seen));
+  const marker = join(scripts, "client-running");
+  const sent = stand.send(forced("long-2", `${READY}\n${READ_ID}\n${STARTED}\ntouch ${marker}; sleep 5`));
+  await appears(marker);
+  await killNamed(SSH_NAME, () => clientPids());
+  expectSilent(await sent, "connection_lost");
+});
+
+real("a killed helper before ready is never sent, after the payload unknown, and its client ends with it", async () => {
+  const early = stand.send(forced("mute-4", "sleep 5"));
+  await killNamed("helper", () => helperPids());
+  expectNeverSent(await early, "helper_failed");
+  const marker = join(scripts, "helper-running");
+  const sent = stand.send(forced("long-3", `${READY}\n${READ_ID}\n${STARTED}\ntouch ${marker}; sleep 5`));
+  await appears(marker);
+  await killNamed("helper", () => helperPids());
+  expectSilent(await sent, "helper_lost");
+  for (let turn = 0; turn < 40 && clientPids().length > 0; turn++)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(clientPids(), []);
+});
+
+real("a helper whose gateway is killed ends its client and itself", async () => {
+  const held: Socket[] = [];
+  const server = createServer((socket) => held.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const shape = { host: "127.0.0.1", port, user: "gw", hostKeyType: "ssh-ed25519", userKeyType: "ssh-ed25519" };
+  const plan = JSON.stringify({ ...shape, connectTimeoutS: 60, mode: "run" });
+  const words = JSON.stringify([join(stand.folder, "gw-ssh.mjs"), "/usr/bin/ssh", plan]);
+  const gateway = spawn(
+    process.execPath,
+    [
+      "-e",
+      `require("node:child_process").spawn(process.execPath, ${words}, { stdio: ["pipe", "pipe", "pipe", "pipe"], env: {}, detached: true })`,
+    ],
+    { stdio: "ignore" },
+  );
+  const find = () => childrenWhere(() => true, port);
+  for (let turn = 0; turn < 500 && held.length === 0; turn++) await realSleep.sleep(20);
+  assert.ok(find().length >= 2, "helper and client are there");
+  gateway.kill("SIGKILL");
+  for (let turn = 0; turn < 500 && find().length > 0; turn++) await realSleep.sleep(20);
+  assert.deepEqual(find(), []);
+  for (const socket of held) socket.destroy();
+  server.close();
+});
+
+real("a helper or a client that cannot be started is never sent", async () => {
+  const signer = keySigner(ed25519());
+  expectNeverSent(await stand.send(signer, {}, { options: { folder: "/nonexistent" } }), "helper_failed");
+  const nowhere = { command: "/nonexistent/node", arguments: [] };
+  expectNeverSent(await stand.send(signer, {}, { options: { helper: nowhere } }), "helper_failed");
+  expectNeverSent(await stand.send(signer, {}, { options: { sshPath: "/nonexistent/ssh" } }), "helper_failed");
+  const open = join(scripts, "open-ssh");
+  writeFileSync(open, "#!/bin/sh\n", { mode: 0o777 });
+  spawnSync("chmod", ["777", open]);
+  expectNeverSent(await stand.send(signer, {}, { options: { sshPath: open } }), "helper_failed");
+});
+
+real("the genuine client, started by somebody else of the same user, gets no signature from our socket", async () => {
+  const marker = join(scripts, "socket-is-there");
+  let signatures = 0;
+  const signer = stand.allow(ed25519(), program("mute-5", `touch ${marker}; sleep 5`));
+  const counted = {
+    ...signer,
+    sign(data: Buffer, flags: number) {
+      signatures++;
+      return signer.sign(data, flags);
+    },
+  };
+  const stop = new AbortController();
+  const sent = stand.send(counted, {}, { limits: { signal: stop.signal } });
+  await appears(marker);
+  const [session = ""] = readdirSync(join(stand.folder, "run"));
+  const cwd = join(stand.folder, "run", session);
+  const options = ["-oBatchMode=yes", "-oIdentitiesOnly=yes", "-oIdentityFile=key.pub", "-oIdentityAgent=agent.sock"];
+  const known = ["-oUserKnownHostsFile=known_hosts", "-oHostKeyAlias=gw-pinned", "-oStrictHostKeyChecking=yes"];
+  const words = ["-F", "none", ...options, ...known, "-p", String(stand.port), "-l", stand.user, "127.0.0.1", "id"];
+  const done = await new Promise<string>((resolve) => {
+    const child = spawn("/usr/bin/ssh", words, { cwd, stdio: ["ignore", "ignore", "pipe"] });
+    let text = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    child.on("close", (status) => resolve(`${status} ${text}`));
+  });
+  assert.ok(done.startsWith("255 ") && done.includes("Permission denied"), done);
+  assert.equal(signatures, 1);
+  stop.abort();
+  expectNeverSent(await sent, "aborted");
+});
+
+real("a session opened with another key, by somebody who bent the client's own files, gets no request", async () => {
+  const theirs = join(scripts, "their-key");
+  spawnSync("ssh-keygen", ["-q", "-N", "", "-t", "ed25519", "-f", theirs]);
+  const got = join(scripts, "their-request");
+  const line = readFileSync(`${theirs}.pub`, "utf8").split(" ").slice(0, 2).join(" ");
+  const command = program("their-receiver", `${READY}\ncat > ${got}`);
+  appendFileSync(join(stand.folder, "authorized_keys"), `restrict,command="${command}" ${line}\n`);
+  const socket = join(scripts, "their-agent.sock");
+  const agent = spawn("ssh-agent", ["-D", "-a", socket], { stdio: "ignore" });
+  try {
+    await appears(socket);
+    spawnSync("ssh-add", ["-q", theirs], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
+    const sent = stand.send(stand.allow(ed25519(), stand.receiverCommand));
+    const [session = ""] = readdirSync(join(stand.folder, "run"));
+    const at = (name: string) => join(stand.folder, "run", session, name);
+    await appears(at("agent.sock"));
+    rmSync(at("agent.sock"));
+    symlinkSync(socket, at("agent.sock"));
+    writeFileSync(at("key.pub"), `${line}\n`);
+    expectNeverSent(await sent, "credential_refused");
+    assert.ok(!existsSync(got) || readFileSync(got, "utf8") === "");
+  } finally {
+    agent.kill("SIGKILL");
+  }
+});
+
+real("the helper's and the client's environment and arguments hold nothing of ours", async () => {
+  const marker = join(scripts, "inspect");
+  const sent = stand.send(forced("long-4", `${READY}\n${READ_ID}\n${STARTED}\ntouch ${marker}; sleep 5`));
+  await appears(marker);
+  const [helper] = helperPids();
+  const [client] = clientPids();
+  for (const pid of [helper, client]) assert.equal(readFileSync(`/proc/${pid}/environ`, "latin1"), "");
+  const files = readdirSync(`/proc/${client}/fd`).length;
+  assert.ok(files < 16, `${files} descriptors`);
+  process.kill(Number(client), "SIGKILL");
+  expectSilent(await sent, "connection_lost");
+});
+
+const SSH_NAME = "ssh";
+
+function clientPids(): string[] {
+  return childrenWhere((words) => words[0] === "/usr/bin/ssh");
+}
+
+function helperPids(): string[] {
+  return childrenWhere((words) => words.some((word) => word.endsWith("gw-ssh.mjs")));
+}
+
+/** Processes of this test's own stand: their arguments name its port. */
+function childrenWhere(test_: (words: readonly string[]) => boolean, port = stand.port): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+      const ours =
+        words.includes(String(port)) || words.some((word) => word.startsWith("{") && word.includes(`"port":${port},`));
+      return ours && test_(words);
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function killNamed(name: string, find: () => string[]): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) {
+    const [pid] = find();
+    if (pid !== undefined) return void process.kill(Number(pid), "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.fail(`no ${name} was seen`);
+}
