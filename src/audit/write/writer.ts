@@ -11,6 +11,7 @@ import type { WriterLock } from "../lock.ts";
 import type { Head, IntentReceipt } from "../receipt.ts";
 import type { Scheduler } from "../scheduler.ts";
 import { addToBatch, type Batch, clearBatch, makeBatch, type Sequences, wipeBatch } from "./batch.ts";
+import { startSealTimer } from "./seal-timer.ts";
 import { createSegment, type Segment, type SegmentStart } from "./segment.ts";
 import { checkSettings } from "./settings.ts";
 
@@ -150,7 +151,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     batch.waiting.resolve({ frame, at: clock.wallMs(), eventIds: batch.eventIds } as unknown as IntentReceipt);
     clearBatch(batch);
     if (spare.length < 2) spare.push(batch);
-    startTicking();
+    timer.noteFrame();
   }
 
   /** Inline while flushes are short, since the thread pool costs more than it saves; there when the disk is slow. */
@@ -188,6 +189,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     durable = headNow();
     seals.set(durable.frame, segment.head().link);
     if (seals.size > ATTESTABLE_HEADS) for (const [oldest] of seals) if (seals.delete(oldest)) break;
+    timer.noteSeal();
   }
 
   function turnSegment(): void {
@@ -221,53 +223,14 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     sealNow("none");
   }
 
-  // Sealing: a slow tick while frames wait for a seal, a slower heartbeat while nothing happens.
-  let cancelTick: (() => void) | null = null;
-  let ticksBusy = 0;
-  let framesAtTick = 0;
-  let cancelHeartbeat: (() => void) | null = null;
-
-  function startTicking(): void {
-    if (cancelTick !== null || failure !== null || closing !== null) return;
-    cancelHeartbeat?.();
-    cancelHeartbeat = null;
-    framesAtTick = segment.head().frame;
-    cancelTick = scheduler.after(limits.sealTickMs, tick);
-  }
-
-  function tick(): void {
-    cancelTick = null;
-    if (failure !== null || closing !== null) return;
-    ticksBusy++;
-    if (segment.unsealed() === 0) {
-      ticksBusy = 0;
-      return;
-    }
-    const idle = segment.head().frame === framesAtTick;
-    if (idle || ticksBusy * limits.sealTickMs >= limits.sealBusyMs) {
-      ticksBusy = 0;
-      void sealSoon();
-    } else startTicking();
-  }
-
-  function sealSoon(): Promise<Head | undefined> {
-    return errand(() => {
-      sealNow("none");
-      restHeartbeat();
-    }).catch(() => undefined);
-  }
-
-  function restHeartbeat(): void {
-    cancelHeartbeat?.();
-    cancelHeartbeat = scheduler.after(limits.heartbeatMs, () => void sealSoon());
-  }
-
-  function stopTimers(): void {
-    cancelTick?.();
-    cancelHeartbeat?.();
-    cancelTick = null;
-    cancelHeartbeat = null;
-  }
+  const timer = startSealTimer({
+    scheduler,
+    limits,
+    lastFrame: () => segment.head().frame,
+    unsealed: () => segment.unsealed(),
+    // A refusal here means that the log has failed or is closing, and that is told elsewhere.
+    seal: () => void errand(() => sealNow("none")).catch(() => undefined),
+  });
 
   /** Fail-stop: after a failed write or flush nobody knows what is on the disk, and no retry can tell. */
   function fail(error: unknown): Denied {
@@ -275,7 +238,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     const detail = error instanceof Error ? error.message : String(error);
     const denied = new Denied("log_failed", `The audit log stopped at ${isoTime(clock.wallMs())}: ${detail}`);
     failure = denied;
-    stopTimers();
+    timer.stop();
     for (const batch of inFlight === null ? queue : [inFlight, ...queue]) {
       batch.waiting.reject(denied);
       wipeBatch(batch);
@@ -290,7 +253,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
   }
 
   async function close(): Promise<void> {
-    stopTimers();
+    timer.stop();
     try {
       if (failure === null) {
         await errand(() => {
@@ -313,10 +276,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     head: () => durable,
     failure: () => failure,
     async offerAttestation() {
-      const head = await errand(() => {
-        sealNow("none");
-        restHeartbeat();
-      });
+      const head = await errand(() => sealNow("none"));
       return {
         logId: Buffer.from(start.logId),
         openFrame: first.openFrame,
@@ -336,14 +296,9 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
         segment.writeAttest(flags, body);
         segment.file.syncInline();
         sealNow("none");
-        restHeartbeat();
       });
     },
-    seal: () =>
-      errand(() => {
-        sealNow("none");
-        restHeartbeat();
-      }),
+    seal: () => errand(() => sealNow("none")),
     rotate(change = {}) {
       return errand(() => {
         const next = { ...settings, ...change };

@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { type ActivityEntry, startActivity } from "../../../audit/journals/activity.ts";
+import { startActivity } from "../../../audit/journals/activity.ts";
+import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
 import { type SessionsEntry, startSessions } from "../../../audit/journals/sessions.ts";
 import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";

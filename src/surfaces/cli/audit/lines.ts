@@ -1,4 +1,4 @@
-import type { ActivityEntry } from "../../../audit/journals/activity.ts";
+import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
 import type { SessionEntry } from "../../../audit/journals/sessions.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 
