@@ -11,7 +11,7 @@ import { type Authorization, describeAuthorization } from "./authorize.ts";
 import { type Core, now, requireUnlocked } from "./core.ts";
 import type { Outbound } from "./outbound.ts";
 import type { IntentReceipt, OutboundHttp, StateRow } from "./ports.ts";
-import { budgetFields, requestFields } from "./record.ts";
+import { budgetFields, nameCaller, requestFields } from "./record.ts";
 import { runRow } from "./rows.ts";
 import type { Run, Session } from "./run.ts";
 
@@ -154,7 +154,7 @@ function intentEvents(core: Core, sending: Sending, attemptId: string, reservati
       payload_sha256: request.body === null ? null : digestBytes(request.body),
       authorization: describeAuthorization(authorization),
       action: outbound.action,
-      caller: sending.session.caller.key,
+      caller: nameCaller(sending.session.caller),
       media_type: request.headers["content-type"] ?? null,
       request: fields,
     },

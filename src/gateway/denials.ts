@@ -3,6 +3,7 @@ import { defaults } from "../kernel/defaults.ts";
 import type { Denied } from "../kernel/failure.ts";
 import type { Core } from "./core.ts";
 import type { LiveCaller } from "./ports.ts";
+import { nameCaller } from "./record.ts";
 
 export interface DenialContext {
   readonly caller: LiveCaller;
@@ -80,7 +81,7 @@ export function createDenialRecorder(core: Core): DenialRecorder {
             ...(callId === null ? {} : { call_id: callId }),
             code: denied.code,
             action,
-            caller: caller.key,
+            caller: nameCaller(caller),
             reason: denied.message,
           },
         ])

@@ -20,7 +20,7 @@ import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Definition, type PackBook, reachOf } from "./outbound.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
-import { createEnvelope } from "./record.ts";
+import { createEnvelope, nameCaller } from "./record.ts";
 import { recover } from "./recover.ts";
 import { runRow } from "./rows.ts";
 import type { Call, Run, Session } from "./run.ts";
@@ -156,7 +156,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
             {
               ...envelope("run_started"),
               run_id: run.id,
-              caller_id: caller.key,
+              caller_id: nameCaller(caller),
               purpose: run.purpose,
               actions: run.asked.actions.map(({ action }) => action),
               budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },

@@ -4,6 +4,7 @@ import { attemptsRemaining } from "../conventions/budget/budget.ts";
 import { type Clock, isoTime } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbound } from "./outbound.ts";
+import type { LiveCaller } from "./ports.ts";
 
 /** Writes the envelope of an event. Everything else is the business of the room that knows what happened. */
 export type Envelope = <Type extends NewEvent["event_type"]>(
@@ -50,4 +51,9 @@ export function budgetFields(
     elapsed_ms: Math.round(rest.elapsedMs),
     reserved_spend_cents: budget.reservedSpendCents,
   };
+}
+
+/** The caller as journals show it: what the operating system says, the path as context. */
+export function nameCaller({ evidence: { pathObserved, process } }: LiveCaller): string {
+  return `${pathObserved} pid ${process.pid} uid ${process.uid}`;
 }

@@ -14,6 +14,7 @@ import { endSession } from "./book.ts";
 import { type CallAsked, writeQuestion } from "./cards.ts";
 import type { Core } from "./core.ts";
 import type { LiveCaller } from "./ports.ts";
+import { nameCaller } from "./record.ts";
 import { runRow } from "./rows.ts";
 import type { Admission, Run, Session } from "./run.ts";
 
@@ -117,7 +118,7 @@ function sessionEvents(core: Core, run: Run, session: Session): NewEvent[] {
       run_id: run.id,
       session_id: session.id,
       approval_id: session.approvalId ?? "none",
-      caller: session.caller.key,
+      caller: nameCaller(session.caller),
       scope: session.scope.actions.map(({ action }) => action),
       budget: {
         attempts: limits.attempts,

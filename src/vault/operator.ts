@@ -21,7 +21,12 @@ export interface OpenOperator {
   readonly name: string;
   readonly keyId: KeyId;
   readonly vaultId: string;
-  readonly approver: { readonly publicKey: Buffer; sign(bytes: Buffer): Buffer };
+  readonly approver: {
+    readonly publicKey: Buffer;
+    /** For signers that want the key itself; it never leaves this process. */
+    readonly key: KeyObject;
+    sign(bytes: Buffer): Buffer;
+  };
   readonly readingKey: KeyObject;
   /** What the client hands to the gateway to unlock it. */
   readonly serviceKey: Secret;
@@ -176,6 +181,9 @@ export function openOperator(
     vaultId,
     approver: {
       publicKey: keys.approverKey,
+      get key() {
+        return approverKey ?? usedAfterWipe();
+      },
       sign(bytes) {
         return sign(null, bytes, approverKey ?? usedAfterWipe());
       },

@@ -10,7 +10,20 @@ export function createClock(platform: NodeJS.Platform = process.platform): Clock
   return { wallMs: () => Date.now(), bootMs, bootId: () => bootId };
 }
 
-export const systemRandom: Random = { bytes: (length) => randomBytes(length) };
+const POOL_BYTES = 8_192;
+let pool = Buffer.alloc(0);
+
+/** Small draws come out of one large one: a call needs a dozen identifiers. What was handed out is wiped from the pool. */
+export const systemRandom: Random = {
+  bytes(length) {
+    if (length > POOL_BYTES / 16) return randomBytes(length);
+    if (pool.byteLength < length) pool = randomBytes(POOL_BYTES);
+    const drawn = Buffer.from(pool.subarray(0, length));
+    pool.fill(0, 0, length);
+    pool = pool.subarray(length);
+    return drawn;
+  },
+};
 
 export const systemSleep: Sleep = {
   sleep(ms, signal) {

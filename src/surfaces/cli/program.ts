@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
+import { addAuditCommands } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
@@ -26,6 +27,7 @@ export function createProgram(deps: CliDeps): Command {
   addApprovalCommands(program, deps);
   addWatchCommand(program, deps);
   addCallCommand(program, deps);
+  addAuditCommands(program, deps);
   addCompletionCommand(program, deps);
   return program;
 }

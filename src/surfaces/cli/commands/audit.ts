@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import type { JournalOptions } from "../audit/journals.ts";
+import {
+  addCommand,
+  addOperatorCommand,
+  type BaseOptions,
+  type CliDeps,
+  type OperatorOptions,
+  optionsOf,
+} from "./deps.ts";
+
+export function addAuditCommands(program: Command, deps: CliDeps): void {
+  const { io, finish } = deps;
+  const audit = program.command("audit").description("the sealed, chained log");
+  const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  addCommand(
+    audit,
+    "verify",
+    "check the log offline, without any key: 0 intact, 1 not intact, 2 could not read",
+    "gw audit verify --log ./copy-of-audit --operator <key>",
+  )
+    .option("--log <DIR>", "the log folder; the home's own without it")
+    .option("--operator <KEY>", "pin who may attest: a public key, or a file with one (repeatable)", many)
+    .option("--checkpoint <FILE>", "a checkpoint that the log must extend")
+    .option("--allow-unattested", "accept segments that no operator attested", false)
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<BaseOptions & { readonly log?: string; readonly operator?: readonly string[] }>(
+        command,
+      );
+      const { runAuditVerify } = await import("../audit/verify.ts");
+      finish(await runAuditVerify({ ...options, log: options.log ?? join(options.home, "audit") }, io));
+    });
+  addOperatorCommand(
+    audit,
+    "checkpoint",
+    "a signed note about the log's head, to keep elsewhere",
+    "gw audit checkpoint > head.note",
+  )
+    .option("--log <DIR>", "the log folder; the home's own without it")
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly log?: string }>(command);
+      const { runCheckpointCommand } = await import("../audit/commands.ts");
+      finish(await runCheckpointCommand(options, deps));
+    });
+  addOperatorCommand(
+    audit,
+    "export",
+    "the whole log as JSON lines, redacted by the class of each field",
+    "gw audit export > log.jsonl",
+  )
+    .option("--log <DIR>", "the log folder; the home's own without it")
+    .option("--people", "show who decided", false)
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly log?: string; readonly people: boolean }>(command);
+      const { runExportCommand } = await import("../audit/commands.ts");
+      finish(await runExportCommand(options, deps));
+    });
+  for (const [journal, about] of [
+    ["sessions", "the Sessions journal: agent runs, who approved them, how they ended"],
+    ["activity", "the Activity journal: one line a call"],
+  ] as const) {
+    addOperatorCommand(program, journal, about, `gw ${journal} --since 2026-01-01T00:00:00Z`)
+      .option("--log <DIR>", "the log folder; the home's own without it")
+      .option("--run <RUN>", "only this run")
+      .option("--caller <TEXT>", "only callers whose name holds this")
+      .option("--action <NAME>", "only this action")
+      .option("--outcome <OUTCOME>", "only this outcome")
+      .option("--since <TIME>", "not before this ISO 8601 time")
+      .option("--until <TIME>", "not after this ISO 8601 time")
+      .option("--previews", "previews too", false)
+      .option("--follow", "go on as the log grows", false)
+      .action(async (_options, command: Command) => {
+        const options = optionsOf<OperatorOptions & Partial<JournalOptions>>(command);
+        const { runJournalCommand } = await import("../audit/commands.ts");
+        finish(await runJournalCommand(journal, options, deps));
+      });
+  }
+}
