@@ -101,9 +101,7 @@ test("gw upgrade decide signs, records in the log first, and lets the review fin
   const recorded: SignedDecision[] = [];
   const listing = terminal();
   const options = {
-    before,
-    after: next,
-    pack,
+    of: { before, after: next, pack },
     reviews,
     json: true,
     verdict: "accepted" as const,
@@ -111,8 +109,8 @@ test("gw upgrade decide signs, records in the log first, and lets the review fin
     narrowing: null,
   };
   assert.equal(await runUpgradeDecide({ ...options, ids: [] }, listing.io, decidePorts(recorded)), 1);
-  const open = JSON.parse(listing.out.join("\n")) as readonly { readonly differences: readonly string[] }[];
-  const ids = open.flatMap(({ differences }) => differences);
+  const open = JSON.parse(listing.out.join("\n")) as readonly { readonly id: string }[];
+  const ids = open.map(({ id }) => id);
   assert.equal(ids.length, 3);
 
   const first = terminal();
@@ -163,7 +161,7 @@ test("a decision that the log did not take is not written to the file", async ()
   const { io, err } = terminal();
   const listing = terminal();
   await runUpgradeDecide(
-    { before, after: next, reviews, json: true, verdict: "accepted", reason: "x", narrowing: null, ids: [] },
+    { of: { before, after: next }, reviews, json: true, verdict: "accepted", reason: "x", narrowing: null, ids: [] },
     listing.io,
     ports,
   );
@@ -171,8 +169,7 @@ test("a decision that the log did not take is not written to the file", async ()
   assert.equal(
     await runUpgradeDecide(
       {
-        before,
-        after: next,
+        of: { before, after: next },
         reviews,
         json: true,
         verdict: "accepted",
@@ -310,6 +307,59 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
   assert.ok(err.some((line) => line.startsWith("still open: revoke")));
   assert.ok(out.some((line) => line.includes("authority increase")));
   assert.ok(![...out, ...err].join().includes("t0ps3cret"));
+});
+
+test("what a probe observed is decided from its saved report, and an id that was swapped is refused", async () => {
+  const corpus = save("decide.corpus.yaml", corpusText);
+  const reviews = path("probe.reviews.yaml");
+  const probe = async (): Promise<{ readonly exit: number; readonly json: string }> => {
+    const { io, out } = terminal();
+    const send =
+      (version: string): SendProbe =>
+      async ({ method }) => ({
+        kind: "answered",
+        status: method === "GET" ? 200 : version.endsWith("v2") ? 404 : 403,
+        headers: {},
+        body: new Uint8Array(),
+      });
+    const exit = await runUpgradeProbe(
+      {
+        json: true,
+        corpus,
+        reviews,
+        old: { base: "https://a.example/v1", header: null },
+        new: { base: "https://a.example/v2", header: null },
+        env: { GW_PROBE_TOKEN: "t" },
+      },
+      io,
+      {
+        operatorKeys: async () => keys,
+        approveSideEffects: async () => true,
+        openSend: async ({ base }) => send(base),
+        disableCredentials: async () => assert.fail("nothing increased"),
+      },
+    );
+    return { exit, json: out.join("\n") };
+  };
+  const first = await probe();
+  assert.equal(first.exit, 1);
+  const report = save("probe.report.json", first.json);
+  const [found] = (
+    JSON.parse(first.json) as { readonly differences: readonly { readonly id: string; readonly kind: string }[] }
+  ).differences;
+  assert.equal(found?.kind, "possible_hiding");
+  const options = {
+    reviews,
+    json: false,
+    verdict: "accepted" as const,
+    reason: "the provider hides",
+    narrowing: null,
+    ids: [found?.id ?? ""],
+  };
+  const forged = save("forged.json", first.json.replace('"kind": "possible_hiding"', '"kind": "status_changed"'));
+  assert.equal(await runUpgradeDecide({ ...options, of: { report: forged } }, terminal().io, decidePorts([])), 1);
+  assert.equal(await runUpgradeDecide({ ...options, of: { report } }, terminal().io, decidePorts([])), 0);
+  assert.equal((await probe()).exit, 0);
 });
 
 test("a probe without its token in the environment sends nothing", async () => {

@@ -114,6 +114,7 @@ export const defaults = {
   upgradeReviewMs: 120_000,
   upgradeReviewHeapMb: 3_072,
   upgradeReviewFileBytes: 16_777_216,
+  upgradeReportBytes: 268_435_456,
   upgradeCorpusBytes: 1_048_576,
   upgradeProbes: 500,
   upgradeProbeSideEffects: 5,

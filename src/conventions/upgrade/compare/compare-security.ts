@@ -163,6 +163,13 @@ function judge(
   before: readonly Requirement[],
   after: readonly Requirement[],
 ): { readonly kind: string; readonly change: Change; readonly says: string } {
+  if (isOpen(before) && isOpen(after)) {
+    return {
+      kind: "security_changed",
+      change: "shifts",
+      says: "A credential was never needed, and still is not; the ones it takes differ.",
+    };
+  }
   if (isOpen(after)) {
     return {
       kind: "security_removed",

@@ -17,16 +17,19 @@ export type DecisionState =
   | { readonly kind: "unverified"; readonly decision: UpgradeDecision }
   | { readonly kind: Verdict; readonly decision: UpgradeDecision };
 
+/** As much of a difference as a decision is about. */
+type Decidable = Pick<Difference, "id" | "group" | "surface" | "subject">;
+
 export interface Settlement {
   readonly states: ReadonlyMap<string, DecisionState>;
-  readonly open: readonly Difference[];
-  readonly rejected: readonly Difference[];
+  readonly open: readonly Decidable[];
+  readonly rejected: readonly Decidable[];
   readonly verdict: "finished" | "open" | "refused";
 }
 
 /** Nothing upgrades until every difference has a verdict with a good signature, and none of them is a rejection. */
 export function settleReview(
-  differences: readonly Difference[],
+  differences: readonly Decidable[],
   file: ReviewFile,
   keys: readonly OperatorKey[],
 ): Settlement {
@@ -40,7 +43,7 @@ export function settleReview(
       latest.set(statement.difference, { kind: "unverified", decision: statement });
   }
   const states = new Map(differences.map(({ id }) => [id, latest.get(id) ?? { kind: "open" as const }]));
-  const inState = (...kinds: readonly DecisionState["kind"][]): readonly Difference[] =>
+  const inState = (...kinds: readonly DecisionState["kind"][]): readonly Decidable[] =>
     differences.filter(({ id }) => kinds.includes(states.get(id)?.kind ?? "open"));
   const open = inState("open", "unverified");
   const rejected = inState("rejected");
@@ -74,7 +77,7 @@ export interface DecideRequest {
 
 /** Adds one signed decision a difference. A group id stands for the members it has in this review, and no later ones. */
 export function decideDifferences(
-  differences: readonly Difference[],
+  differences: readonly Pick<Difference, "id" | "group">[],
   file: ReviewFile,
   request: DecideRequest,
   reviewer: Reviewer,
@@ -83,13 +86,13 @@ export function decideDifferences(
   if ((request.verdict === "narrowed") !== (request.narrowing !== null)) {
     throw new Denied("review_file_invalid", "A narrowed difference needs to say what was narrowed, and only that one.");
   }
-  const chosen = new Map<string, Difference>();
+  const chosen = new Set<string>();
   for (const id of request.ids) {
     const found = differences.filter((one) => one.id === id || one.group === id);
     if (found.length === 0) throw new Denied("difference_unknown", `${id} is no difference or group of this review.`);
-    for (const difference of found) chosen.set(difference.id, difference);
+    for (const difference of found) chosen.add(difference.id);
   }
-  const added = [...chosen.keys()].sort().map((difference) =>
+  const added = [...chosen].sort().map((difference) =>
     signDecision(
       {
         api: file.api,

@@ -78,8 +78,9 @@ type Say = (effect: Effect, weight: number, says: string) => void;
 
 function readName(operation: Operation, say: Say): void {
   const words = splitWords(operation.operationId ?? "");
-  // A generated id repeats method and path (`post-terminals-reassign`): its `post` is the method and posts nothing.
-  const generated = words[0] === "post" && words.join() === splitWords(`post ${operation.path}`).join();
+  // A generated id repeats method and path (`post-terminals-reassign`) and adds nothing to them.
+  const repeats = words.join() === splitWords(`${operation.method} ${operation.path}`).join();
+  const generated = repeats && ["POST", "PUT", "PATCH"].includes(operation.method);
   if (generated) return;
   const effect = effectOfWord(words[0] ?? "");
   if (effect !== undefined) say(effect, 3, `its name ${operation.operationId} begins with a word for ${effect}`);

@@ -50,7 +50,7 @@ function groupLines(group: Group): readonly string[] {
   return lines;
 }
 
-export function verdictLine({ settlement }: Report): string {
+export function verdictLine({ settlement }: Pick<Report, "settlement">): string {
   switch (settlement.verdict) {
     case "finished":
       return "Finished: every difference is decided, none is rejected. The upgrade may go on.";

@@ -1,17 +1,21 @@
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import { writeReviewFile } from "../../../conventions/upgrade/decision/review-file.ts";
-import { decideDifferences, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
+import { decideDifferences, type Settlement, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
 import type { Reviewer, SignedDecision, Verdict } from "../../../conventions/upgrade/decision/statement.ts";
-import { buildReport, kindWords } from "../../../conventions/upgrade/report/report.ts";
+import { type ReportedDifference, readReport } from "../../../conventions/upgrade/report/read-report.ts";
+import { kindWords } from "../../../conventions/upgrade/report/report.ts";
 import { verdictLine } from "../../../conventions/upgrade/report/terminal.ts";
 import { type Clock, isoTime } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { writeWhole } from "./files.ts";
+import { readBounded, writeWhole } from "./files.ts";
 import { type DocumentOptions, loadReviewFile, reviewDocuments } from "./review.ts";
 
-export interface DecideOptions extends DocumentOptions {
+export interface DecideOptions {
+  /** The documents under review, or a saved JSON report: what a probe observed is not sent again to be decided. */
+  readonly of: DocumentOptions | { readonly report: string };
   readonly json: boolean;
   readonly reviews: string;
   /** Ids of differences or groups. None: list what is open. */
@@ -33,13 +37,12 @@ export interface DecidePorts {
 /** `gw upgrade decide`: one signed decision a difference, in the log first and then in the review file. */
 export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: DecidePorts): Promise<Exit> {
   return answering(io, async () => {
-    const { review } = await reviewDocuments(options, false);
-    const file = await loadReviewFile(options.reviews, review.after.title);
+    const { api, differences } = await loadDifferences(options.of);
+    const file = await loadReviewFile(options.reviews, api);
     const keys = await ports.operatorKeys();
-    if (options.ids.length === 0)
-      return listOpen(buildReport(review, settleReview(review.differences, file, keys)), options, io);
+    if (options.ids.length === 0) return listOpen(differences, settleReview(differences, file, keys), options, io);
     const decided = decideDifferences(
-      review.differences,
+      differences,
       file,
       {
         ids: options.ids,
@@ -52,51 +55,46 @@ export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: Decid
     );
     await ports.record(decided.added);
     await writeWhole(options.reviews, writeReviewFile(decided.file));
-    const report = buildReport(review, settleReview(review.differences, decided.file, keys));
-    if (options.json)
-      io.out(
-        JSON.stringify(
-          decided.added.map(({ statement }) => statement),
-          null,
-          2,
-        ),
-      );
+    const statements = decided.added.map(({ statement }) => statement);
+    if (options.json) io.out(JSON.stringify(statements, null, 2));
     else {
-      io.out(
-        `${decided.added.length} ${options.verdict} and signed by ${showIdentifier(decided.added[0]?.statement.operator ?? "")} in ${showText(options.reviews)}.`,
-      );
-      io.out(verdictLine(report));
+      const name = showIdentifier(statements[0]?.operator ?? "");
+      io.out(`${statements.length} ${options.verdict} and signed by ${name} in ${showText(options.reviews)}.`);
+      io.out(verdictLine({ settlement: settleReview(differences, decided.file, keys) }));
     }
     return exits.done;
   });
 }
 
-function listOpen(report: ReturnType<typeof buildReport>, options: DecideOptions, io: CliIo): Exit {
-  const open = report.groups.filter(
-    ({ state }) => state !== "accepted" && state !== "narrowed" && state !== "rejected",
-  );
-  if (options.json) {
+async function loadDifferences(
+  of: DecideOptions["of"],
+): Promise<{ readonly api: string; readonly differences: readonly ReportedDifference[] }> {
+  if ("report" in of) return readReport(of.report, await readBounded(of.report, defaults.upgradeReportBytes));
+  const { review } = await reviewDocuments(of, false);
+  return { api: review.after.title, differences: review.differences };
+}
+
+function listOpen(
+  differences: readonly ReportedDifference[],
+  settlement: Settlement,
+  options: DecideOptions,
+  io: CliIo,
+): Exit {
+  const waiting = new Set(settlement.open.map(({ id }) => id));
+  const open = differences.filter(({ id }) => waiting.has(id));
+  if (options.json)
     io.out(
       JSON.stringify(
-        open.map(({ id, surface, change, kind, members }) => ({
-          group: id,
-          surface,
-          change,
-          kind,
-          differences: members.map((one) => one.id),
-        })),
+        open.map(({ id, group, surface, kind, subject, says }) => ({ id, group, surface, kind, subject, says })),
         null,
         2,
       ),
     );
-  } else {
-    for (const { id, surface, change, kind, members, lead } of open) {
-      const many = members.length > 1;
-      io.out(
-        `${(many ? id : lead.id).padEnd(19)} ${change.padEnd(8)} ${surface.padEnd(22)} ${kindWords(kind)}: ${many ? `${members.length} places` : showIdentifier(lead.subject)}`,
-      );
+  else {
+    for (const { id, group, surface, kind, subject } of open) {
+      io.out(`${id} ${group} ${surface.padEnd(22)} ${kindWords(kind)}: ${showIdentifier(subject)}`);
     }
-    io.out(verdictLine(report));
+    io.out(verdictLine({ settlement }));
   }
-  return report.settlement.verdict === "finished" ? exits.done : exits.denied;
+  return settlement.verdict === "finished" ? exits.done : exits.denied;
 }
