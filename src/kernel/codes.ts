@@ -519,6 +519,16 @@ export const codes = {
     mend: "Slow down; the gateway counts refusals instead of writing each one.",
   },
   // The command line
+  client_unknown: {
+    status: 404,
+    means: "gw connect does not know a client of this name.",
+    mend: "Use one of the names in the message, or gw connect json for any other client.",
+  },
+  client_config_invalid: {
+    status: 409,
+    means: "The client's configuration file cannot be merged into. It was left untouched.",
+    mend: "Mend the place in the message, or paste what gw connect prints by hand.",
+  },
   interrupted: { status: 400, means: "A prompt was interrupted.", mend: "Run the command again." },
   terminal_needed: {
     status: 400,

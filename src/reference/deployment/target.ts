@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import type { TargetRecord } from "../../conventions/rollback/record.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Who } from "../context.ts";
+import type { Core } from "../core.ts";
+
+export const environments = ["staging", "production"] as const;
+export type Environment = (typeof environments)[number];
+
+export function readTarget(core: Core, tenant: string, environment: string): TargetRecord {
+  const { store } = core;
+  const target = store.one(
+    store.db
+      .selectFrom("targets")
+      .select(["environment", "release_id", "generation", "active_deployment_id", "updated_at"])
+      .where("tenant_id", "=", tenant)
+      .where("environment", "=", environment),
+  );
+  if (target === undefined) throw new Denied("not_found", "there is no such environment");
+  return target;
+}
+
+/** Changes on every transition, because the generation does; it tells nothing else. */
+export function entityTag(tenant: string, target: TargetRecord): string {
+  const text = JSON.stringify([tenant, target.environment, target.generation, target.release_id]);
+  return `"g${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`;
+}
+
+/** Strong comparison: a weak tag never matches. */
+export function requireMatch(who: Who, target: TargetRecord, required: boolean): void {
+  const { ifMatch } = who.fields;
+  if (ifMatch === undefined) {
+    if (required) throw new Denied("precondition_required", "send If-Match with the entity tag of the environment");
+    return;
+  }
+  if (ifMatch === entityTag(who.tenant, target)) return;
+  throw new Denied("precondition_failed", "the environment has changed since it was read", {
+    extra: { observed_target_generation: target.generation, observed_release_id: target.release_id },
+  });
+}
+
+/** Compare and set: false when the generation is not the one that the decision was made on. */
+export function moveTarget(
+  core: Core,
+  tenant: string,
+  from: TargetRecord,
+  to: { readonly release_id: string; readonly active_deployment_id: string; readonly updated_at: string },
+): boolean {
+  const { store } = core;
+  const changed = store.run(
+    store.db
+      .updateTable("targets")
+      .set({ ...to, generation: from.generation + 1 })
+      .where("tenant_id", "=", tenant)
+      .where("environment", "=", from.environment)
+      .where("generation", "=", from.generation),
+  );
+  return changed === 1;
+}

@@ -1,0 +1,115 @@
+import { decideToken, type StoredToken } from "../conventions/operation/token.ts";
+import type { Answer } from "../conventions/request/serve.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { Who } from "./context.ts";
+import type { Core } from "./core.ts";
+
+/**
+ * Runs `work` under the request's idempotency token: the effect, the answer and the token are one transaction, so a token
+ * is either unknown and nothing happened, or settled and its answer can be given again. A refusal leaves the token fresh.
+ */
+export function underToken(core: Core, who: Who, route: string, digest: string, work: () => Answer): Answer {
+  const token = requireToken(who);
+  const { store, clock } = core;
+  return store.write(() => {
+    const row = store.one(
+      store.db
+        .selectFrom("idempotency")
+        .select(["payload_digest", "answer", "settled_at_ms"])
+        .where("tenant_id", "=", who.tenant)
+        .where("actor_id", "=", who.actor)
+        .where("route", "=", route)
+        .where("token", "=", token),
+    );
+    const stored: StoredToken | undefined = row && {
+      kind: "settled",
+      payloadDigest: row.payload_digest,
+      settledAtMs: row.settled_at_ms,
+    };
+    const decision = decideToken(stored, digest, clock.wallMs(), defaults.idempotencyRetentionMs);
+    switch (decision.kind) {
+      case "replay":
+        if (typeof row?.answer === "string") return JSON.parse(row.answer) as Answer;
+        throw retired();
+      case "other_payload":
+        throw new Denied("idempotency_key_reused", "this Idempotency-Key belongs to another payload");
+      case "retired":
+        throw retired();
+      case "in_flight":
+        throw inFlight();
+      case "fresh": {
+        const answer = work();
+        store.run(
+          store.db.insertInto("idempotency").values({
+            tenant_id: who.tenant,
+            actor_id: who.actor,
+            route,
+            token,
+            payload_digest: digest,
+            answer: JSON.stringify(answer),
+            settled_at_ms: clock.wallMs(),
+          }),
+        );
+        return answer;
+      }
+    }
+  });
+}
+
+function requireToken(who: Who): string {
+  const token = who.fields.idempotencyKey;
+  if (token === undefined) throw new Denied("idempotency_key_missing", "this route needs an Idempotency-Key");
+  return token;
+}
+
+function retired(): Denied {
+  return new Denied("idempotency_key_retired", "the result under this Idempotency-Key is no longer kept");
+}
+
+function inFlight(): Denied {
+  return new Denied("idempotency_in_flight", "a request with this Idempotency-Key is still being worked on", {
+    retryAllowed: true,
+  });
+}
+
+/** Requests whose answer is not known yet. They live in memory alone: a process that died has none in flight. */
+export interface InFlight {
+  /** Refuses a second request under the same token while the first has no answer. */
+  during<Result>(who: Who, route: string, digest: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+export function createInFlight(): InFlight {
+  const open = new Map<string, string>();
+  return {
+    async during(who, route, digest, work) {
+      const token = who.fields.idempotencyKey;
+      if (token === undefined) return work();
+      const key = JSON.stringify([who.tenant, who.actor, route, token]);
+      const payloadDigest = open.get(key);
+      if (payloadDigest !== undefined) {
+        const decision = decideToken({ kind: "in_flight", payloadDigest }, digest, 0, 0);
+        if (decision.kind === "in_flight") throw inFlight();
+        throw new Denied("idempotency_key_reused", "this Idempotency-Key belongs to another payload");
+      }
+      open.set(key, digest);
+      try {
+        return await work();
+      } finally {
+        open.delete(key);
+      }
+    },
+  };
+}
+
+/** Past retention a token keeps its digest and loses its answer: a tombstone, which refuses reuse. */
+export function buryTokens(core: Core): void {
+  const { store, clock } = core;
+  store.run(
+    store.db
+      .updateTable("idempotency")
+      .set({ answer: null })
+      .where("settled_at_ms", "<", clock.wallMs() - defaults.idempotencyRetentionMs)
+      .where("answer", "is not", null),
+  );
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createRequestListener, type OutgoingReply } from "../conventions/request/node-http.ts";
+import type { RequestRecord } from "../conventions/request/record.ts";
+import { Denied } from "../kernel/failure.ts";
+import { bearerOf, type Identity, readFields, single, type Who } from "./context.ts";
+import type { Core } from "./core.ts";
+import { createInFlight } from "./idempotency.ts";
+import { createRouteMaker } from "./route.ts";
+import { DOCUMENT_PATH, referenceRoutes } from "./routes/routes.ts";
+import { createVerifier } from "./tokens/verify.ts";
+import { DEFAULT_VERSION, readVersion, type Version, versions } from "./version.ts";
+
+export interface Watching {
+  onRecord(record: RequestRecord): void;
+  /** Previews are recorded apart: nothing that follows completed changes ever sees them. */
+  onPreview(record: RequestRecord): void;
+  onFault(error: unknown, correlationId: string): void;
+}
+
+type Listener = (request: IncomingMessage, response: OutgoingReply) => void;
+
+const NOBODY: Identity = { tenant: "", actor: "anonymous", scopes: new Set(), tokenId: "" };
+
+/** The listener for node:http: picks the version, names the caller, and adds the fields that every reply carries. */
+export function createListener(
+  core: Core,
+  watching: Watching,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const verify = createVerifier(core);
+  const inFlight = createInFlight();
+  const replies = new WeakMap<IncomingMessage, Record<string, string>>();
+  let correlationId = "";
+
+  async function principalOf(request: IncomingMessage): Promise<Who> {
+    const reply = replies.get(request) ?? {};
+    const fields = readFields(request.rawHeaders);
+    const chosen = single(request.rawHeaders, "x-api-version");
+    if (chosen !== undefined && readVersion(chosen) === undefined) {
+      throw new Denied("version_unknown", `there is no version ${chosen}; there are ${versions.join(", ")}`);
+    }
+    if (request.url === DOCUMENT_PATH) return { ...NOBODY, name: "anonymous", fields, request, reply };
+    try {
+      const identity = await verify(bearerOf(fields));
+      return { ...identity, name: `${identity.tenant}/${identity.actor}`, fields, request, reply };
+    } catch (error) {
+      if (error instanceof Denied) {
+        const why = error.code === "token_missing" ? "" : `, error="invalid_token", error_description="${error.code}"`;
+        reply["www-authenticate"] = `Bearer realm="reference"${why}`;
+      }
+      throw error;
+    }
+  }
+
+  function createFor(version: Version): Listener {
+    const routes = referenceRoutes(core, createRouteMaker(core, inFlight), version).map((route) => route.bound);
+    return createRequestListener<IncomingMessage, Who>({
+      routes,
+      principalOf,
+      correlationId: () => correlationId,
+      onRecord: (record) =>
+        record.endpoint.endsWith("/plan") ? watching.onPreview(record) : watching.onRecord(record),
+      onFault: watching.onFault,
+    });
+  }
+  const listeners = new Map(versions.map((version) => [version, createFor(version)]));
+
+  return (request, response) => {
+    correlationId = core.identify("req");
+    const version = readVersion(headerOnce(request)) ?? DEFAULT_VERSION;
+    const added: Record<string, string> = { "x-request-id": correlationId, "x-api-version": version };
+    replies.set(request, added);
+    listeners.get(version)?.(request, {
+      get headersSent() {
+        return response.headersSent;
+      },
+      writeHead: (status, headers) => response.writeHead(status, { ...headers, ...added }),
+      end: (body) => response.end(body),
+    });
+  };
+}
+
+/** A repeated selector selects nothing here; the caller is told so when the fields are read. */
+function headerOnce(request: IncomingMessage): string {
+  const value = request.headersDistinct["x-api-version"];
+  return value?.length === 1 ? (value[0] ?? "") : "";
+}

@@ -1,0 +1,142 @@
+import { decideExecution } from "../../conventions/plan/lifecycle.ts";
+import { isExecutable } from "../../conventions/plan/record.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Who } from "../context.ts";
+import { type Core, nowIso } from "../core.ts";
+import { post, recordChange } from "../events.ts";
+import { roleNames } from "../version.ts";
+import { type PlannedMembership, planMembership, revisionText } from "./plan.ts";
+import type { MembershipPlan } from "./shelf.ts";
+
+/**
+ * Carries out one previewed plan. The plan is made again inside the write transaction and must come out the same; then
+ * all of it is applied, or none. What cannot join the transaction leaves from the outbox afterwards.
+ */
+export function executePlan(
+  core: Core,
+  who: Who,
+  plan: MembershipPlan | undefined,
+  expectedRevision: string,
+): JsonObject {
+  if (plan === undefined || plan.tenant !== who.tenant) throw notFound();
+  return core.store.write(() => {
+    const used = isUsed(core, plan.plan_id);
+    const planned = replan(core, who, plan);
+    const decision = decideExecution(
+      {
+        caller: plan.actor,
+        requestDigest: plan.request_digest,
+        equivalence: plan.equivalence,
+        readRevisions: plan.read_revisions,
+        expiresAtMs: plan.expires_at_ms,
+        state: used ? "executed" : "previewed",
+      },
+      {
+        caller: who.actor,
+        nowMs: core.clock.wallMs(),
+        expectedRevision,
+        requestDigest: planned?.requestDigest ?? "",
+        readRevisions: planned?.readRevisions ?? [],
+        equivalence: planned !== undefined && isExecutable(planned.validation) ? planned.equivalence : null,
+      },
+    );
+    switch (decision.kind) {
+      case "not_found":
+        throw notFound();
+      case "used":
+        throw new Denied("plan_used", "this plan was executed before");
+      case "stale":
+        throw stale(decision.changed);
+      case "execute":
+        if (planned === undefined) throw stale(["effects"]);
+        return apply(core, who, plan, planned);
+    }
+  });
+}
+
+function notFound(): Denied {
+  return new Denied("not_found", "there is no such plan");
+}
+
+function stale(changed: readonly string[]): Denied {
+  return new Denied("plan_stale", `no longer as previewed: ${changed.join(", ")}`, { extra: { changed } });
+}
+
+/** Undefined where the same intent is refused today: then nothing can be shown to be equivalent. */
+function replan(core: Core, who: Who, plan: MembershipPlan): PlannedMembership | undefined {
+  try {
+    return planMembership(core, who, plan.version, plan.intent);
+  } catch (error) {
+    if (error instanceof Denied && error.code !== "project_forbidden") return undefined;
+    throw error;
+  }
+}
+
+function isUsed(core: Core, planId: string): boolean {
+  const { store } = core;
+  const query = store.db.selectFrom("plan_executions").select("executed_at").where("plan_id", "=", planId);
+  return store.one(query) !== undefined;
+}
+
+function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembership): JsonObject {
+  const { store } = core;
+  const { project, subject, groupMembers } = planned;
+  const { role } = plan.intent;
+  const [tenant_id, project_id, subject_id] = [who.tenant, project.project_id, subject.subject_id];
+  const revision = project.revision + 1;
+  const executed_at = nowIso(core);
+  store.run(
+    store.db
+      .insertInto("plan_executions")
+      .values({ plan_id: plan.plan_id, tenant_id, actor_id: who.actor, equivalence: plan.equivalence, executed_at }),
+  );
+  store.run(
+    store.db
+      .insertInto("memberships")
+      .values({ tenant_id, project_id, subject_id, role, revision })
+      .onConflict((conflict) =>
+        conflict.columns(["tenant_id", "project_id", "subject_id"]).doUpdateSet({ role, revision }),
+      ),
+  );
+  for (const member of groupMembers) {
+    store.run(
+      store.db
+        .insertInto("effective_access")
+        .values({ tenant_id, project_id, subject_id: member, role, via: subject_id })
+        .onConflict((conflict) =>
+          conflict.columns(["tenant_id", "project_id", "via", "subject_id"]).doUpdateSet({ role }),
+        ),
+    );
+  }
+  store.run(
+    store.db
+      .updateTable("projects")
+      .set({ revision, updated_at: executed_at })
+      .where("tenant_id", "=", tenant_id)
+      .where("project_id", "=", project_id)
+      .where("revision", "=", project.revision),
+  );
+  const resource = `projects/${project_id}/memberships/${subject_id}`;
+  const eventId = recordChange(
+    core,
+    { tenant: tenant_id, actor: who.actor, type: "membership.changed", resource },
+    { role, plan_id: plan.plan_id },
+  );
+  if (subject.email !== null) {
+    post(core, tenant_id, eventId, "mail", { to: subject.email, about: resource, plan_id: plan.plan_id });
+  }
+  core.step("execute_applied");
+  return {
+    mode: "executed",
+    plan_id: plan.plan_id,
+    request_digest: plan.request_digest,
+    executed_at,
+    revision: revisionText(revision),
+    membership: { project_id, subject_id, role: roleNames(plan.version)[role] },
+    applied: { direct: planned.effects.direct.length, derived: planned.effects.derived.length },
+    separate: planned.effects.separate.map(({ resource: what, compensating_action = "" }) => ({
+      ...{ resource: what, state: "queued", compensating_action },
+    })),
+  };
+}
