@@ -1,0 +1,64 @@
+import type { RunLimits } from "../../conventions/budget/budget.ts";
+import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
+import { parseJson } from "../../conventions/request/json/parse.ts";
+import { compileSchema, type JsonSchema } from "../../conventions/request/schema.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+
+/** The word that turns an agent connection into one that carries lines of JSON-RPC. */
+export const MCP_UPGRADE = "gw-mcp";
+export const MCP_PATH = "/mcp";
+/** What the bridge asks for, as one JSON object. It grants nothing: a person sees it on the card. */
+export const MCP_OPTIONS_HEADER = "gw-run";
+
+export interface BridgeOptions {
+  /** PACK.ACTION or PACK.*; null asks for everything that trusted packs define. */
+  readonly actions: readonly string[] | null;
+  readonly limits: RunLimits;
+  /** How long a tool call waits for a person before it answers that it is pending. */
+  readonly waitMs: number;
+}
+
+const schema = {
+  type: "object",
+  properties: {
+    actions: { type: "array", items: { type: "string", minLength: 3, maxLength: 300 }, minItems: 1, maxItems: 200 },
+    budget: {
+      type: "object",
+      properties: {
+        attempts: { type: "integer", minimum: 1, maximum: defaults.runMaximumAttempts },
+        side_effects: { type: "integer", minimum: 0, maximum: defaults.runMaximumSideEffects },
+        duration_seconds: { type: "integer", minimum: 1, maximum: defaults.runMaximumDurationMs / 1000 },
+        spend_cents: { type: "integer", minimum: 0, maximum: defaults.runMaximumSpendCents },
+      },
+    },
+    wait_seconds: { type: "integer", minimum: 1, maximum: defaults.mcpWaitMs / 1000 },
+  },
+} as const satisfies JsonSchema;
+
+const check = compileSchema(schema);
+
+export interface BridgeRecord {
+  readonly actions?: readonly string[];
+  readonly budget?: Partial<LimitsRecord>;
+  readonly wait_seconds?: number;
+}
+
+const standardLimits: RunLimits = {
+  attempts: defaults.runAttempts,
+  sideEffects: defaults.runSideEffects,
+  durationMs: defaults.runDurationMs,
+  spendCents: defaults.runSpendCents,
+};
+
+export function readBridgeOptions(header: string | undefined): BridgeOptions {
+  const { value, spelling } = parseJson(Buffer.from(header ?? "{}", "latin1"));
+  const errors = check(value, spelling);
+  if (errors.length > 0) throw new Denied("schema_violation", `${MCP_OPTIONS_HEADER} does not fit.`, { errors });
+  const { actions = null, budget = {}, wait_seconds } = value as BridgeRecord;
+  return {
+    actions,
+    limits: readLimits(budget, standardLimits),
+    waitMs: wait_seconds === undefined ? defaults.mcpWaitMs : wait_seconds * 1000,
+  };
+}

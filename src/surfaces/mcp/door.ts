@@ -1,0 +1,91 @@
+import type { SessionEnding } from "../../conventions/caller/session.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Definition } from "../../gateway/outbound.ts";
+import type { LiveCaller } from "../../gateway/ports.ts";
+import type { Run, Session } from "../../gateway/run.ts";
+import { showBounded } from "../../kernel/display.ts";
+import type { BridgeOptions } from "./bridge.ts";
+
+/**
+ * The one run of a bridge. It is opened by the first call and never by connecting, because clients start siblings that
+ * only look around; when it is over, the next call opens another, with a new card.
+ */
+export interface RunDoor {
+  /** The run that stands, or a new one that a person is asked about now. */
+  enter(purpose: string): Promise<Run>;
+  readonly run: Run | null;
+  /** Set once a person has approved, for as long as it stands. */
+  session(): Session | null;
+  /** What may be called: what was granted, or what would be asked for. */
+  definitions(): readonly Definition[];
+  /** False once the program that the bridge speaks for is gone. */
+  parentLives(): boolean;
+  leave(reason: SessionEnding): Promise<void>;
+}
+
+export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: BridgeOptions): RunDoor {
+  const parent = caller.ancestry()[0];
+  const notes = [
+    "an MCP bridge (gw mcp): it speaks for whoever holds its input",
+    parent === undefined
+      ? "its parent cannot be told"
+      : `it was started by process ${parent.pid}, ${parent.path === null ? "whose program cannot be read" : `which runs ${showBounded(parent.path, 200)}`} (context only: nothing vouches for it)`,
+  ];
+  let run: Run | null = null;
+  let opening: Promise<Run> | null = null;
+  let left = false;
+
+  const asked = (): readonly Definition[] => {
+    const { actions } = options;
+    const all = gateway.actions();
+    if (actions === null) return all;
+    return all.filter(
+      ({ pack, action }) => actions.includes(action.qualifiedName) || actions.includes(`${pack.name}.*`),
+    );
+  };
+
+  function session(): Session | null {
+    if (run === null || run.state !== "open") return null;
+    const found = run.sessions.get(caller.key);
+    return found === undefined || found.endReason !== null ? null : found;
+  }
+
+  async function open(purpose: string): Promise<Run> {
+    const actions = asked().map(({ action }) => action.qualifiedName);
+    const next = await gateway.openRun(caller, { purpose, actions, limits: options.limits, notes });
+    run = next;
+    // The bridge went away while its run was being written down.
+    if (left) await gateway.leaveRun(caller, next.id, "connection_closed");
+    return next;
+  }
+
+  return {
+    enter(purpose) {
+      if (run !== null && run.state !== "ended") return Promise.resolve(run);
+      opening ??= open(purpose).finally(() => {
+        opening = null;
+      });
+      return opening;
+    },
+    get run() {
+      return run;
+    },
+    session,
+    definitions() {
+      const standing = session();
+      if (standing === null) return asked();
+      const granted = new Set(standing.scope.actions.map(({ action }) => action));
+      return gateway.actions().filter(({ action }) => granted.has(action.qualifiedName));
+    },
+    parentLives() {
+      if (parent === undefined) return true;
+      const now = caller.ancestry()[0];
+      // Nothing at all means that the chain moved while it was walked: the next look tells.
+      return now === undefined || (now.pid === parent.pid && now.startTime === parent.startTime);
+    },
+    async leave(reason) {
+      left = true;
+      if (run !== null && run.state !== "ended") await gateway.leaveRun(caller, run.id, reason);
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { AccessAnswer } from "../../gateway/access.ts";
+import type { Call } from "../../gateway/run.ts";
+import { codes } from "../../kernel/codes.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+
+/**
+ * What agents get. Structured content says it for programs and one text says the same for models. An unknown outcome is
+ * no error: whoever reads it as one repeats the call, which is what must not happen.
+ */
+export function doneResult(result: CallResult): CallToolResult {
+  const record = { state: "done", ...result } as unknown as JsonObject;
+  const text = JSON.stringify(record);
+  if (Buffer.byteLength(text) <= defaults.mcpResultBytes) return write(record, leadOf(result), isFailure(result), text);
+  // Larger lines break clients. The outcome still reaches the agent; the body is said to be left out.
+  const response = { ...result.response, body: null, body_kind: "omitted", body_bytes: Buffer.byteLength(text) };
+  const lead = `The response is larger than ${defaults.mcpResultBytes} bytes and was left out of this result.`;
+  return write({ ...record, response } as JsonObject, lead, isFailure(result));
+}
+
+export function pendingResult(call: Call): CallToolResult {
+  const waitsFor = call.state === "sending" ? "the provider to answer" : "a person to approve it";
+  const next = `Call gw_wait with {"id":"${call.id}"} for the result. Do not call the tool again: that would be a second call.`;
+  return write(
+    {
+      state: "pending",
+      call_id: call.id,
+      run_id: call.runId,
+      action: call.action,
+      approval_id: call.approvalId,
+      next,
+    },
+    `Pending: the call waits for ${waitsFor}. ${next}`,
+    false,
+  );
+}
+
+/** A refusal is a result with its code and reason, never a dead call. */
+export function deniedResult(denied: Denied, call: Call | null): CallToolResult {
+  const { mend } = codes[denied.code];
+  return write(
+    {
+      state: "denied",
+      code: denied.code,
+      message: denied.message,
+      mend,
+      errors: denied.errors.map((error) => ({ ...error })),
+      retry_allowed: denied.retryAllowed,
+      ...(call === null ? {} : { call_id: call.id, run_id: call.runId, action: call.action }),
+    },
+    `Denied (${denied.code}): ${denied.message} ${mend}`,
+    true,
+  );
+}
+
+export function accessResult(approvalId: string | null, { granted, noted }: AccessAnswer): CallToolResult {
+  const more = noted.length === 0 ? "" : ` Agreed to, and still to be set up by the operator: ${noted.join(", ")}.`;
+  const lead = granted.length === 0 ? "The operator agreed." : `You may now use: ${granted.join(", ")}.`;
+  return write({ state: "granted", approval_id: approvalId, granted, noted }, `${lead}${more}`, false);
+}
+
+export function pendingAccessResult(approvalId: string): CallToolResult {
+  const next = `Call gw_wait with {"id":"${approvalId}"} for the answer.`;
+  return write(
+    { state: "pending", approval_id: approvalId, next },
+    `Pending: a person has not decided yet. ${next}`,
+    false,
+  );
+}
+
+export function recordResult(record: JsonObject): CallToolResult {
+  return write(record, null, false);
+}
+
+function write(
+  record: JsonObject,
+  lead: string | null,
+  isError: boolean,
+  text = JSON.stringify(record),
+): CallToolResult {
+  return {
+    content: [...(lead === null ? [] : [{ type: "text" as const, text: lead }]), { type: "text" as const, text }],
+    structuredContent: record as CallToolResult["structuredContent"] & object,
+    ...(isError ? { isError } : {}),
+  };
+}
+
+function isFailure({ outcome }: CallResult): boolean {
+  return outcome === "error";
+}
+
+function leadOf({ outcome, guidance, retry_allowed, reconcile }: CallResult): string | null {
+  if (outcome !== "unknown") return null;
+  const how = reconcile === null ? "" : ` Reconcile with ${reconcile.method} ${reconcile.path}.`;
+  const retry = retry_allowed ? " Its definition allows a retry after that." : " A retry is not allowed.";
+  return `OUTCOME UNKNOWN. ${guidance ?? ""}${how}${retry}`;
+}

@@ -1,0 +1,119 @@
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+
+/** Our schemas refuse members they do not name; a reader of plain JSON Schema has to be told. */
+export function closeSchema(schema: JsonSchema): JsonObject {
+  const { properties, items, additionalProperties, anyOf, ...rest } = schema;
+  const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+  const isObject = types.includes("object") || properties !== undefined;
+  return {
+    ...(rest as unknown as JsonObject),
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, closeSchema(one)])) }),
+    ...(items === undefined ? {} : { items: closeSchema(items) }),
+    ...(anyOf === undefined ? {} : { anyOf: anyOf.map(closeSchema) }),
+    ...(isObject
+      ? {
+          additionalProperties:
+            typeof additionalProperties === "object"
+              ? closeSchema(additionalProperties)
+              : additionalProperties === true,
+        }
+      : {}),
+  };
+}
+
+const text = { type: "string" } as const;
+const maybeText = { type: ["string", "null"] } as const;
+
+/**
+ * Every answer of an action: done, pending or denied, told by `state`. One flat object, because clients check whatever
+ * structured content comes, a refusal too, against the one schema that the tool declares.
+ */
+export const outcomeSchema = {
+  type: "object",
+  properties: {
+    state: { type: "string", enum: ["done", "pending", "denied"] },
+    call_id: maybeText,
+    run_id: maybeText,
+    action: text,
+    outcome: { type: "string", enum: ["success", "error", "unknown"] },
+    confirmed: { type: "boolean" },
+    operation_id: maybeText,
+    correlation_id: text,
+    transport_observation: { type: "object" },
+    retry_allowed: { type: "boolean" },
+    reconcile: { type: ["object", "null"], properties: { method: text, path: text } },
+    guidance: maybeText,
+    response: { type: ["object", "null"] },
+    approval_id: maybeText,
+    next: text,
+    code: text,
+    message: text,
+    mend: text,
+    errors: { type: "array", items: { type: "object" } },
+  },
+  required: ["state"],
+} as const;
+
+export const budgetSchema = {
+  type: "object",
+  properties: { state: { type: "string", enum: ["none", "pending", "open", "ended", "denied"] } },
+  required: ["state"],
+} as const;
+
+export const accessSchema = {
+  type: "object",
+  properties: {
+    state: { type: "string", enum: ["granted", "pending", "denied"] },
+    approval_id: maybeText,
+    granted: { type: "array", items: text },
+    noted: { type: "array", items: text },
+    next: text,
+    code: text,
+    message: text,
+    mend: text,
+  },
+  required: ["state"],
+} as const;
+
+/** What `gw_wait` gives is what the waited-for tool would have given. */
+export const waitedSchema = { type: "object", properties: { state: text }, required: ["state"] } as const;
+
+export const waitInput = {
+  type: "object",
+  properties: {
+    id: {
+      type: "string",
+      maxLength: 64,
+      description: "The call_id or approval_id of a pending result.",
+    },
+  },
+  required: ["id"],
+} as const satisfies JsonSchema;
+
+export const accessInput = {
+  type: "object",
+  properties: {
+    actions: {
+      type: "array",
+      items: { type: "string", pattern: "^[a-z][a-z0-9-]{0,31}[.][a-z0-9_.]{1,128}$" },
+      maxItems: 20,
+      description: "Names as PACK.ACTION.",
+    },
+    credentials: {
+      type: "array",
+      items: { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" },
+      maxItems: 5,
+      description: "Labels of credentials; a secret is never shown.",
+    },
+    reason: { type: "string", minLength: 1, maxLength: 500, description: "Shown to the person as your words." },
+  },
+  required: ["reason"],
+} as const satisfies JsonSchema;
+
+export const noInput = { type: "object", properties: {} } as const satisfies JsonSchema;
+
+export const WAIT_SECONDS = defaults.mcpWaitMs / 1000;

@@ -1,0 +1,105 @@
+import type { Tool } from "@modelcontextprotocol/server";
+import type { Effect } from "../../conventions/action/pack.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { type Definition, reachOf } from "../../gateway/outbound.ts";
+import { toolNameOf } from "./names.ts";
+import {
+  accessInput,
+  accessSchema,
+  budgetSchema,
+  closeSchema,
+  noInput,
+  outcomeSchema,
+  waitedSchema,
+  waitInput,
+} from "./schemas.ts";
+
+/** The tools that are there for every agent, whatever it may do. None of them sends anything to a provider. */
+export const ownTools: readonly Tool[] = [
+  {
+    name: "gw_budget",
+    title: "Budget of this run",
+    description: "What this run may still do: attempts, side effects, time and money, and what stopped it.",
+    inputSchema: inputOf(noInput),
+    outputSchema: { ...budgetSchema, required: [...budgetSchema.required] },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  {
+    name: "gw_wait",
+    title: "Wait for a pending result",
+    description:
+      "Gives the result of a call or of an access request that was pending. Use it instead of calling the tool again: that would be a second call.",
+    inputSchema: inputOf(waitInput),
+    outputSchema: { ...waitedSchema, required: [...waitedSchema.required] },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  {
+    name: "gw_request_access",
+    title: "Ask the operator for more",
+    description:
+      "Asks the person who operates this gateway for actions or credentials that this run does not have. They decide in their own terminal; you get their answer.",
+    inputSchema: inputOf(accessInput),
+    outputSchema: { ...accessSchema, required: [...accessSchema.required] },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  },
+];
+
+const described = new WeakMap<Definition["action"], Tool>();
+
+/** An action as a tool. Definitions do not change while they are loaded, so that each is written once. */
+export function toolOf(definition: Definition): Tool {
+  const { action } = definition;
+  const known = described.get(action);
+  if (known !== undefined) return known;
+  const tool: Tool = {
+    name: toolNameOf(action.qualifiedName),
+    title: action.qualifiedName,
+    description: describeAction(definition),
+    inputSchema: inputOf(action.schema),
+    outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
+    annotations: annotationsOf(action.effect),
+  };
+  described.set(action, tool);
+  return tool;
+}
+
+/** Ours first, then the actions by name: the same packs and scope give the same list. */
+export function listTools(definitions: readonly Definition[]): Tool[] {
+  const tools = definitions.map(toolOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...ownTools, ...tools];
+}
+
+function describeAction(definition: Definition): string {
+  const { action } = definition;
+  const { method, path, destination } = reachOf(definition);
+  const lines = [
+    ...(action.description === null ? [] : [action.description]),
+    `${action.qualifiedName}: ${method} ${path} at ${destination}, effect: ${action.effect}.`,
+  ];
+  if (action.needs.approval === "each_use" || action.effect === "purchase" || action.asksEachCall) {
+    lines.push("A person approves every call of it.");
+  }
+  if (action.needs.plan !== null) lines.push(`It needs a plan of ${action.needs.plan}.`);
+  if (action.maxCostCents !== null) lines.push(`It costs at most ${action.maxCostCents} cents.`);
+  return lines.join("\n");
+}
+
+/** Hints for the client's own interface. Nothing here decides: the gateway asks by the definition's effect. */
+function annotationsOf(effect: Effect): NonNullable<Tool["annotations"]> {
+  switch (effect) {
+    case "read":
+    case "preview":
+      return { readOnlyHint: true, openWorldHint: true };
+    case "create":
+      return { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
+    case "write":
+    case "send":
+    case "purchase":
+      // Two calls are two effects: the token that makes a retry safe is the gateway's, one for each call.
+      return { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
+  }
+}
+
+function inputOf(schema: JsonSchema): Tool["inputSchema"] {
+  return { ...closeSchema(schema), type: "object" } as Tool["inputSchema"];
+}
