@@ -27,15 +27,20 @@ export function createClientErrorHandler(correlationId: () => string): (error: E
     }
     const reason: unknown = "code" in error ? error.code : undefined;
     const code = (typeof reason === "string" ? codeOf[reason] : undefined) ?? "framing_invalid";
-    const problem = problemOf(new Denied(code, codes[code].means), correlationId());
-    const body = JSON.stringify(problem);
-    const head = [
-      `HTTP/1.1 ${problem.status} Refused`,
-      `content-type: ${PROBLEM_MEDIA_TYPE}`,
-      "cache-control: no-store",
-      `content-length: ${Buffer.byteLength(body)}`,
-      "connection: close",
-    ];
-    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+    refuseOn(socket, new Denied(code, codes[code].means), correlationId());
   };
+}
+
+/** The one envelope as the last bytes of a connection, for refusals that no response object can carry. */
+export function refuseOn(socket: Pick<ErrorSocket, "end">, denied: Denied, correlationId: string): void {
+  const problem = problemOf(denied, correlationId);
+  const body = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${problem.status} Refused`,
+    `content-type: ${PROBLEM_MEDIA_TYPE}`,
+    "cache-control: no-store",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
