@@ -8,6 +8,7 @@ import { createEnvelope } from "../gateway/record.ts";
 import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
+import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
 import { createLogins } from "../surfaces/operator/logins.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { openHome } from "../vault/files/home.ts";
@@ -120,6 +121,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
     callers,
     routes: agentRoutes(gateway, sleep, version),
+    upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, correlationId, onFault }),
     correlationId,
     onFault,
     onRefused(denied) {

@@ -2,13 +2,15 @@ import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { listenVerified } from "../../adapters/platform/linux/listener.ts";
-import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
+import { createClientErrorHandler, refuseOn } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AgentContext } from "../../surfaces/agent/context.ts";
 import { readPreferredWaitMs } from "../../surfaces/agent/prefer.ts";
+import { MCP_PATH } from "../../surfaces/mcp/bridge.ts";
+import type { UpgradeRequest } from "../../surfaces/mcp/upgrade.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 
 export interface AgentListenerOptions {
@@ -16,6 +18,8 @@ export interface AgentListenerOptions {
   readonly mode: number;
   readonly callers: CallerPlatform;
   readonly routes: readonly PlaneRoute<AgentContext>[];
+  /** Takes over a connection that asked for another protocol; throws `Denied` before it has written anything. */
+  upgrade(request: UpgradeRequest): Promise<void>;
   correlationId(): string;
   onFault(error: unknown, correlationId: string): void;
   /** A connection was refused before any request could be read. */
@@ -27,7 +31,13 @@ export function listenForAgents(options: AgentListenerOptions): { close(): void 
   const identified = new WeakMap<Duplex, Promise<LiveCaller>>();
   const connectionsOfUid = new Map<number, number>();
   const server = createServer(
-    { maxHeaderSize: defaults.agentHeaderBytes, requestTimeout: 0, keepAliveTimeout: 0 },
+    {
+      maxHeaderSize: defaults.agentHeaderBytes,
+      requestTimeout: 0,
+      keepAliveTimeout: 0,
+      // Everywhere else the field is what it always was: an offer that nobody takes.
+      shouldUpgradeCallback: ({ url }) => url === MCP_PATH,
+    },
     createRequestListener<IncomingMessage, AgentContext>({
       routes: options.routes.map(({ bound }) => bound),
       async principalOf(request) {
@@ -48,6 +58,21 @@ export function listenForAgents(options: AgentListenerOptions): { close(): void 
   );
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
+
+  server.on("upgrade", (request, socket, head) => {
+    void takeOver(request, socket, head).catch((error: unknown) => {
+      if (socket.destroyed) return;
+      if (!(error instanceof Denied)) options.onFault(error, options.correlationId());
+      const denied = error instanceof Denied ? error : new Denied("internal_fault", "The gateway made a mistake.");
+      refuseOn(socket, denied, options.correlationId());
+    });
+  });
+
+  async function takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const caller = await identified.get(socket);
+    if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
+    await options.upgrade({ request, socket, head, caller });
+  }
 
   async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {
     const caller = await pending;
