@@ -6,6 +6,7 @@ import { addAuditCommands } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
+import { addMcpCommands } from "./commands/mcp.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
@@ -27,6 +28,7 @@ export function createProgram(deps: CliDeps): Command {
   addApprovalCommands(program, deps);
   addWatchCommand(program, deps);
   addCallCommand(program, deps);
+  addMcpCommands(program, deps);
   addAuditCommands(program, deps);
   addCompletionCommand(program, deps);
   return program;

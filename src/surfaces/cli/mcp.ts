@@ -1,0 +1,103 @@
+import { type IncomingMessage, request } from "node:http";
+import { join } from "node:path";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { LimitsRecord } from "../../conventions/budget/record.ts";
+import { codes } from "../../kernel/codes.ts";
+import { showText } from "../../kernel/display.ts";
+import { type BridgeRecord, MCP_OPTIONS_HEADER, MCP_PATH, MCP_UPGRADE } from "../mcp/bridge.ts";
+import type { BaseOptions } from "./commands/deps.ts";
+import { type CliIo, type Exit, exits } from "./io.ts";
+
+export interface McpOptions extends BaseOptions {
+  readonly actions?: readonly string[];
+  readonly wait?: number;
+  readonly attempts?: number;
+  readonly sideEffects?: number;
+  readonly duration?: number;
+  readonly spendCents?: number;
+}
+
+export interface Pipes {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/**
+ * `gw mcp`: a plain pipe between a client's pipes and the gateway. It reads none of what it carries and decides nothing;
+ * to the gateway this process is the caller, and it says so on the card.
+ */
+export async function runMcp(options: McpOptions, io: Pick<CliIo, "err">, pipes: Pipes): Promise<Exit> {
+  const opened = await open(join(options.home, "agent.sock"), bridgeRecord(options));
+  if (opened.kind === "refused") {
+    io.err(opened.message);
+    return opened.exit;
+  }
+  const { socket, head } = opened;
+  if (head.length > 0) socket.unshift(head);
+  const inward = pipeline(pipes.input, socket).catch(() => undefined);
+  try {
+    await pipeline(socket, pipes.output, { end: false });
+  } catch {
+    // The client or the gateway went away; either ends the bridge.
+  }
+  pipes.input.destroy();
+  socket.destroy();
+  await inward;
+  return exits.done;
+}
+
+/** Only what was asked for: the gateway has the defaults. */
+export function bridgeRecord(options: McpOptions): BridgeRecord {
+  const { actions, wait, attempts, sideEffects, duration, spendCents } = options;
+  const budget: Partial<LimitsRecord> = {
+    ...(attempts === undefined ? {} : { attempts }),
+    ...(sideEffects === undefined ? {} : { side_effects: sideEffects }),
+    ...(duration === undefined ? {} : { duration_seconds: duration }),
+    ...(spendCents === undefined ? {} : { spend_cents: spendCents }),
+  };
+  return {
+    ...(actions === undefined ? {} : { actions }),
+    ...(Object.keys(budget).length === 0 ? {} : { budget }),
+    ...(wait === undefined ? {} : { wait_seconds: wait }),
+  };
+}
+
+type Opened =
+  | { readonly kind: "open"; readonly socket: Duplex; readonly head: Buffer }
+  | { readonly kind: "refused"; readonly message: string; readonly exit: Exit };
+
+function open(socketPath: string, record: BridgeRecord): Promise<Opened> {
+  return new Promise((resolve) => {
+    const asked = request({
+      socketPath,
+      path: MCP_PATH,
+      headers: { connection: "Upgrade", upgrade: MCP_UPGRADE, [MCP_OPTIONS_HEADER]: JSON.stringify(record) },
+    });
+    asked.once("upgrade", (_response, socket, head) => resolve({ kind: "open", socket, head }));
+    asked.once("response", (response) => void readRefusal(response).then(resolve));
+    asked.once("error", (error) => resolve(unreachable(error, socketPath)));
+    asked.end();
+  });
+}
+
+async function readRefusal(response: IncomingMessage): Promise<Opened> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  let code = "internal_fault";
+  let message = "The gateway refused without saying why.";
+  try {
+    const problem = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { code?: unknown; message?: unknown };
+    if (typeof problem.code === "string") code = problem.code;
+    if (typeof problem.message === "string") message = problem.message;
+  } catch {
+    // Whatever answered is not our gateway; the words above say what is known.
+  }
+  const mend = code in codes ? codes[code as keyof typeof codes].mend : "";
+  return { kind: "refused", message: `${code}: ${showText(message)} ${mend}`.trimEnd(), exit: exits.denied };
+}
+
+function unreachable(error: Error, socketPath: string): Opened {
+  const message = `gateway_unreachable: No gateway answers at ${socketPath} (${error.message}). Start it with: gw up`;
+  return { kind: "refused", message, exit: exits.unreachable };
+}
