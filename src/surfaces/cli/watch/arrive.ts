@@ -31,7 +31,7 @@ export function reconcile(state: WatchState, views: readonly ApprovalView[], ask
   for (const { view, firstSeenMs } of state.queue) {
     const id = view.approval_id;
     if (listed.has(id) || firstSeenMs >= askedMs) continue;
-    add(leave(markGone(next, id), id, "was decided, expired or withdrawn while no news came through"));
+    add(leave(markGone(next, id), id, "decided, expired or withdrawn while no news came through"));
   }
   for (const view of views) add(arrive(next, view));
   return { state: next, effects };
@@ -69,8 +69,12 @@ function leave(state: WatchState, id: string, how: string): Step {
   const item = state.queue[index];
   if (item === undefined) return stay(state);
   const queue = state.queue.filter((one) => one !== item);
-  const noted = note({ ...state, queue }, `${nameOf(item)} ${how}`);
-  const told = interrupt(noted, id, `${nameOf(item)} ${how}. What you were typing went nowhere.`);
+  const noted = note({ ...state, queue }, `${how}: ${nameOf(item)}`);
+  const told = interrupt(
+    noted,
+    id,
+    `Gone while you were typing, ${how}: ${nameOf(item)}. Nothing of yours was signed.`,
+  );
   if (state.selected !== id) return told;
   const next = queue[Math.min(index, queue.length - 1)]?.view.approval_id ?? null;
   return { state: showAnew({ ...told.state, selected: next }), effects: told.effects };
@@ -113,17 +117,17 @@ function promptedFor({ prompt }: WatchState): string | null {
 
 function endingOf({ state, decided_by, reason }: ApprovalView): string {
   const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
-  const why = reason === null || reason === "" ? "" : `: ${showText(reason)}`;
+  const why = reason === null || reason === "" ? "" : ` (${showText(reason)})`;
   switch (state) {
     case "approved":
     case "denied":
-      return `was ${state}${by}${why}`;
+      return `${state}${by}${why}`;
     case "expired":
-      return "expired: nobody decided in time, nothing was sent";
+      return "expired unanswered, nothing was sent";
     case "withdrawn":
-      return reason === "superseded" ? "was replaced by a card that says more" : `was withdrawn${why}`;
+      return reason === "superseded" ? "replaced by a card that says more" : `withdrawn${why}`;
     case "pending":
-      return "is open";
+      return "open";
   }
 }
 
@@ -140,7 +144,7 @@ export function wants({ card: { asks, call, scope } }: ApprovalView): string {
     case "session":
       return `session for ${one}`;
     case "session_and_call":
-      return `session for ${one} and call ${action}`;
+      return one === action ? `session and call ${action}` : `session for ${one} and call ${action}`;
     case "call":
       return `call ${action}`;
     case "redirect":

@@ -77,7 +77,9 @@ function listText(state: WatchState, item: Item, number: number): string {
   const process = card.caller["process"];
   const pid = typeof process === "object" && process !== null && "pid" in process ? Number(process.pid) : "?";
   const read = isReadToEnd(item) ? "read    " : "not read";
-  return `${String(number).padStart(2)}  ${clockOf(item.expiresMs - state.nowMs)} left  ${read}  ${wants(item.view)}  from pid ${pid}: ${card.authority}`;
+  const leftMs = item.expiresMs - state.nowMs;
+  const left = leftMs < 60_000 ? "LEFT" : "left";
+  return `${String(number).padStart(2)}  ${clockOf(leftMs)} ${left}  ${read}  ${wants(item.view)}  from pid ${pid}: ${card.authority}`;
 }
 
 /** Minutes and seconds, never negative. */
@@ -168,13 +170,16 @@ function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: n
       return [line(`? ${asks}`, "strong"), line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain")];
     }
     case "confirm":
-      return [line(`? Approve ${what(state, prompt.approvalId)}? y signs it, any other letter goes back.`, "strong")];
+      return [
+        line(`? Approve${what(state, prompt.approvalId)}`, "strong"),
+        line("  y signs it, any other letter goes back.", "plain"),
+      ];
     case "secret": {
       const asks = prompt.which === "pin" ? "PIN" : "Passphrase";
-      const typed = prompt.checking ? "checking .." : `${"*".repeat(Math.min(prompt.length, columns - 20))}_`;
+      const typed = prompt.checking ? "checking .." : `${"*".repeat(Math.min(prompt.length, columns - 50))}_`;
       return [
-        line(`? Approve ${what(state, prompt.approvalId)}. Enter signs it, Esc goes back.`, "strong"),
-        line(`  ${asks}: ${typed}`, "plain"),
+        line(`? Approve${what(state, prompt.approvalId)}`, "strong"),
+        line(`  ${asks}: ${typed}${prompt.checking ? "" : "   (Enter signs, Esc goes back)"}`, "plain"),
         line(prompt.note === null ? "" : `! ${prompt.note}`, "warning"),
       ];
     }
@@ -183,9 +188,8 @@ function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: n
 
 function what(state: WatchState, id: string): string {
   const item = state.queue.find(({ view }) => view.approval_id === id);
-  if (item === undefined) return id;
-  const narrowed = sayNarrowing(item.narrow);
-  return `${wants(item.view)}${narrowed === "" ? "" : `, ${narrowed}`}`;
+  const narrowed = sayNarrowing(item?.narrow ?? null);
+  return `${narrowed === "" ? "" : `, ${narrowed}`}: ${item === undefined ? id : wants(item.view)}`;
 }
 
 /** The end of what is typed is where the cursor is. */
@@ -200,6 +204,7 @@ function keyLine(state: WatchState): Line {
 }
 
 function keysOf(state: WatchState): string {
+  if (state.nowMs < state.frozenMs) return "one moment: the screen just changed, keys do not count yet";
   if (state.prompt !== null) return "Ctrl-C quits";
   if (state.screen.kind === "help") return "any key goes back";
   if (state.screen.kind === "narrow") return "up/down choose  space on/off  0-9 lower a limit  Enter keep  Esc drop";
