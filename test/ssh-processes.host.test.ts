@@ -14,12 +14,14 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { appears, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
+import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
+import { appears, expectAnswered, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
 import {
   ed25519,
   keySigner,
   missingForSsh,
   realSleep,
+  receipt,
   type Stand,
   standInAccount,
   startStand,
@@ -82,17 +84,19 @@ real("a helper whose gateway is killed ends its client and itself", async () => 
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const shape = { host: "127.0.0.1", port, user: "gw", hostKeyType: "ssh-ed25519", userKeyType: "ssh-ed25519" };
-  const plan = JSON.stringify({ ...shape, connectTimeoutS: 60, mode: "run" });
-  const words = JSON.stringify([join(stand.folder, "gw-ssh.mjs"), "/usr/bin/ssh", plan]);
+  const plan = { ...shape, connectTimeoutS: 60, mode: "run" };
+  const order = `${JSON.stringify({ sshPath: "/usr/bin/ssh", folder: stand.folder, plan })}\n`;
+  const words = JSON.stringify([join(stand.folder, "gw-ssh.mjs")]);
   const gateway = spawn(
     process.execPath,
     [
       "-e",
-      `require("node:child_process").spawn(process.execPath, ${words}, { stdio: ["pipe", "pipe", "pipe", "pipe"], env: {}, detached: true })`,
+      `const helper = require("node:child_process").spawn(process.execPath, ${words}, { stdio: ["pipe", "pipe", "pipe", "pipe"], env: {}, detached: true });
+       helper.stdio[3].write(${JSON.stringify(order)});`,
     ],
     { stdio: "ignore" },
   );
-  const find = () => childrenWhere(() => true, port);
+  const find = () => [...childrenWhere(() => true, port), ...helperPids()];
   for (let turn = 0; turn < 500 && held.length === 0; turn++) await realSleep.sleep(20);
   assert.ok(find().length >= 2, "helper and client are there");
   gateway.kill("SIGKILL");
@@ -113,6 +117,37 @@ real("a helper or a client that cannot be started is never sent", async () => {
   spawnSync("chmod", ["777", open]);
   expectNeverSent(await stand.send(signer, {}, { options: { sshPath: open } }), "helper_failed");
 });
+
+real("a helper that stands ready serves one call, is replaced, and goes with the transport", async () => {
+  const transport = createSshTransport(stand.options({ spareHelperMs: 60_000 }));
+  const signer = stand.allow(ed25519(), stand.receiverCommand);
+  const limits = { timeoutMs: 60_000, responseBytes: 65_536, signal: new AbortController().signal };
+  expectAnswered(await transport.send(receipt, stand.target(), signer, limits), 0);
+  const [first = ""] = await theSpare();
+  expectAnswered(await transport.send(receipt, stand.target(), signer, limits), 0);
+  const [second = ""] = await theSpare(first);
+  assert.notEqual(second, first);
+  // One that was killed while it waited is noticed, or its loss is a call that never left.
+  process.kill(Number(second), "SIGKILL");
+  const seen = await transport.send(receipt, stand.target(), signer, limits);
+  assert.ok(seen.kind === "answered" || (seen.kind === "never_sent" && seen.reason === "helper_failed"));
+  transport.close();
+  for (let turn = 0; turn < 200 && helperPids().length > 0; turn++) await realSleep.sleep(20);
+  assert.deepEqual(helperPids(), []);
+  const brief = createSshTransport(stand.options({ spareHelperMs: 50 }));
+  expectAnswered(await brief.send(receipt, stand.target(), signer, limits), 0);
+  for (let turn = 0; turn < 200 && helperPids().length > 0; turn++) await realSleep.sleep(20);
+  assert.deepEqual(helperPids(), []);
+});
+
+async function theSpare(other?: string): Promise<string[]> {
+  for (let turn = 0; turn < 200; turn++) {
+    const found = helperPids().filter((pid) => pid !== other);
+    if (found.length === 1) return found;
+    await realSleep.sleep(20);
+  }
+  return [];
+}
 
 real("the genuine client, started by somebody else of the same user, gets no signature from our socket", async () => {
   const marker = join(scripts, "socket-is-there");
@@ -193,18 +228,19 @@ function clientPids(): string[] {
 }
 
 function helperPids(): string[] {
-  return childrenWhere((words) => words.some((word) => word.endsWith("gw-ssh.mjs")));
+  return processesWhere((words) => words.includes(join(stand.folder, "gw-ssh.mjs")));
 }
 
 /** Processes of this test's own stand: their arguments name its port. */
 function childrenWhere(test_: (words: readonly string[]) => boolean, port = stand.port): string[] {
+  return processesWhere((words) => words.includes(String(port)) && test_(words));
+}
+
+function processesWhere(test_: (words: readonly string[]) => boolean): string[] {
   return readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
-      const ours =
-        words.includes(String(port)) || words.some((word) => word.startsWith("{") && word.includes(`"port":${port},`));
-      return ours && test_(words);
+      return test_(readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0"));
     } catch {
       return false;
     }

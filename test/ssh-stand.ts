@@ -199,6 +199,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
   const options = (more: Partial<SshTransportOptions> = {}): SshTransportOptions => ({
     folder: at("run"),
     helper: { command: process.execPath, arguments: ["--disable-sigusr1", at("gw-ssh.mjs")] },
+    spareHelperMs: 0,
     sshPath: SSH,
     clock: { bootMs: () => performance.now() },
     sleep: realSleep,

@@ -101,6 +101,14 @@ export const defaults = {
   pollFirstMs: 2_000,
   pollCapMs: 60_000,
   pollJitter: 0.2,
+  /** Reads that an operation may still make after its session ended. */
+  custodianReads: 10,
+  operationPollsAtOnce: 32,
+  operationPollsPerMinute: 3_000,
+  operationsPerRun: 100,
+  operationsRemembered: 10_000,
+  operationResultBytes: 262_144,
+  operationHistory: 200,
   // URLs
   urlCharacters: 8_192,
   urlTemplateCharacters: 1_024,
@@ -164,6 +172,10 @@ export const defaults = {
   // Plans and tokens of a provider
   planMs: 900_000,
   planMaximumMs: 3_600_000,
+  /** Entries of one list in a preview, and bytes of the whole: a person reads all of it on a card. */
+  previewEntries: 500,
+  previewBytes: 65_536,
+  plansPerRun: 32,
   plansPerPrincipal: 64,
   planSample: 10,
   idempotencyRetentionMs: 2_592_000_000,
@@ -187,5 +199,6 @@ export const defaults = {
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,
+  sshSpareHelperMs: 60_000,
   sshProbeWaitMs: 10_000,
 } as const;

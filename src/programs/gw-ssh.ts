@@ -1,46 +1,64 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { closeSync, fstatSync } from "node:fs";
 import { Socket } from "node:net";
-import { type ClientPlan, clientArguments, findUnsoundPlan } from "../conventions/ssh/client-options.ts";
+import { type ClientOrder, clientArguments, findUnsoundPlan } from "../conventions/ssh/client-options.ts";
 
 /**
  * gw-ssh: one connection by the system's OpenSSH client. It holds no key and no payload: the client inherits the
- * gateway's pipes, the key stays behind the gateway's agent socket in the current folder. It starts the client with every
+ * gateway's pipes, the key stays behind the gateway's agent socket. It waits for one order, starts the client with every
  * option pinned and an empty environment, reports how it ended, and ends it when the gateway goes away.
  */
-const REPORTS = 3;
+const GATEWAY = 3;
+const ORDER_BYTES_MAX = 8_192;
 
-const [, , sshPath, planText] = process.argv;
-const plan = readPlan(planText);
-if (sshPath === undefined || plan === undefined || findUnsoundPlan(plan) !== undefined) {
-  process.stderr.write("gw-ssh: this program is started by the gateway for one connection. Use: gw call ACTION\n");
-  process.exit(2);
+if (!isSocket(GATEWAY)) refuse("this program is started by the gateway for one connection. Use: gw call ACTION");
+const gateway = new Socket({ fd: GATEWAY, readable: true, writable: true });
+let endClient = (): void => process.exit(0);
+let heard = "";
+gateway.on("error", () => endClient());
+gateway.on("close", () => endClient());
+gateway.on("data", listen);
+
+function listen(chunk: Buffer): void {
+  heard += chunk.toString("utf8");
+  const end = heard.indexOf("\n");
+  if (end < 0 && heard.length <= ORDER_BYTES_MAX) return;
+  gateway.off("data", listen);
+  gateway.resume();
+  const order = readOrder(heard.slice(0, Math.max(end, 0)));
+  if (order === undefined || findUnsoundPlan(order.plan) !== undefined) refuse("the order cannot be followed");
+  else follow(order);
 }
 
-const reports = new Socket({ fd: REPORTS, readable: true, writable: true });
-const client = spawn(sshPath, clientArguments(plan), { stdio: ["inherit", "inherit", "inherit"], env: {} });
-// The pipes are the client's now: when it ends, the gateway must see their end, not ours.
-for (const fd of [0, 1, 2]) closeSync(fd);
-
-reports.on("error", () => endClient(client));
-reports.on("close", () => endClient(client));
-reports.resume();
-client.on("spawn", () => reports.write(`${JSON.stringify({ ssh: client.pid })}\n`));
-client.on("error", (error: NodeJS.ErrnoException) => finish({ error: error.code ?? "unknown" }));
-client.on("exit", (status, signal) => finish({ status, signal }));
-
-function finish(report: object): void {
-  reports.end(`${JSON.stringify(report)}\n`, () => process.exit(0));
+function follow(order: ClientOrder): void {
+  const client = spawn(order.sshPath, clientArguments(order.plan), { stdio: "inherit", env: {}, cwd: order.folder });
+  // The pipes are the client's now: when it ends, the gateway must see their end, not ours.
+  for (const fd of [0, 1, 2]) closeSync(fd);
+  const report = (words: object) => gateway.end(`${JSON.stringify(words)}\n`, () => process.exit(0));
+  endClient = () => {
+    client.kill("SIGKILL");
+  };
+  client.on("error", (error: NodeJS.ErrnoException) => report({ error: error.code ?? "unknown" }));
+  client.on("exit", (status, signal) => report({ status, signal }));
 }
 
-function endClient(process_: ChildProcess): void {
-  if (process_.exitCode === null && process_.signalCode === null) process_.kill("SIGKILL");
-}
-
-function readPlan(text: string | undefined): ClientPlan | undefined {
+function readOrder(text: string): ClientOrder | undefined {
   try {
-    return JSON.parse(text ?? "") as ClientPlan;
+    return JSON.parse(text) as ClientOrder;
   } catch {
     return undefined;
   }
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+function refuse(why: string): never {
+  process.stderr.write(`gw-ssh: ${why}\n`);
+  process.exit(2);
 }

@@ -15,6 +15,14 @@ export interface ClientPlan {
   readonly mode: ClientMode;
 }
 
+/** What the gateway tells gw-ssh, as one line of JSON. */
+export interface ClientOrder {
+  readonly sshPath: string;
+  /** Holds the files of `privateFiles`; the client runs there. */
+  readonly folder: string;
+  readonly plan: ClientPlan;
+}
+
 /** `run` is a call. The others try what a host must refuse; `gw ssh check` uses them and nothing else does. */
 export const clientModes = [
   "run",

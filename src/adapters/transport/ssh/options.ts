@@ -7,6 +7,8 @@ export interface SshTransportOptions {
   /** Private to the gateway; one folder a connection is made in it and removed again. */
   readonly folder: string;
   readonly helper: HelperProgram;
+  /** How long a helper may stand ready for the next call after one has ended; 0 starts each when it is needed. */
+  readonly spareHelperMs: number;
   readonly sshPath: string;
   readonly clock: Pick<Clock, "bootMs">;
   readonly sleep: Sleep;

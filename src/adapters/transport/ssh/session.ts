@@ -5,7 +5,7 @@ import { type AgentServer, serveAgent } from "./agent-server.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { pinProgram } from "./peer.ts";
 import { makePrivateFolder, type PrivateFolder } from "./private-folder.ts";
-import { type RunningHelper, startHelper } from "./start-helper.ts";
+import { type RunningHelper, startHelper, type WaitingHelper } from "./start-helper.ts";
 
 export type SshTarget = Pick<OutboundSsh, "host" | "port" | "user" | "hostKey">;
 
@@ -55,15 +55,20 @@ export function planSession(
 }
 
 /** A text says why nothing was started. */
-export async function openSession(options: SshTransportOptions, plan: SessionPlan): Promise<Session | string> {
+export async function openSession(
+  options: SshTransportOptions,
+  plan: SessionPlan,
+  takeHelper: () => WaitingHelper | string = () => startHelper(options.helper),
+): Promise<Session | string> {
   let folder: PrivateFolder | undefined;
   let agent: AgentServer | undefined;
   try {
     folder = makePrivateFolder(options.folder, plan.hostKey, plan.userKey);
     const expect = { hostKey: plan.hostKey, user: plan.client.user, key: plan.userKey };
     agent = await serveAgent(folder.agentSocket, expect, plan.signer);
-    const helper = startHelper(options.helper, options.sshPath, plan.client, folder.path);
-    if (typeof helper === "string") throw new Error(helper);
+    const waiting = takeHelper();
+    if (typeof waiting === "string") throw new Error(waiting);
+    const helper = waiting.follow({ sshPath: options.sshPath, folder: folder.path, plan: plan.client });
     agent.expect({ helperPid: helper.pid, helperLives: helper.lives, program: plan.program });
     const [serving, place] = [agent, folder];
     return {

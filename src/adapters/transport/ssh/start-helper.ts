@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { ClientPlan } from "../../../conventions/ssh/client-options.ts";
+import type { ClientOrder } from "../../../conventions/ssh/client-options.ts";
 import { parseStrictJson } from "../../../conventions/ssh/strict-json.ts";
 import { isJsonObject } from "../../../kernel/json.ts";
 
@@ -30,28 +30,33 @@ export type HelperReport =
 
 const REPORT_BYTES_MAX = 4_096;
 
-export function startHelper(
-  program: HelperProgram,
-  sshPath: string,
-  plan: ClientPlan,
-  folder: string,
-): RunningHelper | string {
-  const child = spawn(program.command, [...program.arguments, sshPath, JSON.stringify(plan)], {
-    cwd: folder,
+/** A helper that was started and waits for its order. */
+export interface WaitingHelper {
+  lives(): boolean;
+  kill(): void;
+  /** Whether the event loop must stay alive for it: not while it only waits. */
+  hold(held: boolean): void;
+  follow(order: ClientOrder): RunningHelper;
+}
+
+/** A text says why it could not be started. */
+export function startHelper(program: HelperProgram): WaitingHelper | string {
+  const child = spawn(program.command, program.arguments, {
     // Nothing of the gateway's environment goes on: no agent, no proxy, no askpass, no loader or Node variables.
     env: {},
+    cwd: "/",
     stdio: ["pipe", "pipe", "pipe", "pipe"],
     // A session of its own has no terminal that could be asked, and its group can be ended as one.
     detached: true,
   });
   const { pid, stdin, stdout, stderr } = child;
-  const reports = child.stdio[3] as Duplex | null | undefined;
-  const ended = readReport(child, reports);
-  if (pid === undefined || stdin === null || stdout === null || stderr === null) {
+  const channel = child.stdio[3] as Duplex | null | undefined;
+  const ended = readReport(child, channel);
+  if (pid === undefined || stdin === null || stdout === null || stderr === null || !channel) {
     return `${program.command} cannot be started`;
   }
   // The other end may close at any time; what that means is decided from what was read and reported.
-  for (const stream of [stdin, stdout, stderr, reports]) stream?.on("error", () => {});
+  for (const stream of [stdin, stdout, stderr, channel]) stream.on("error", () => {});
   const lives = () => child.exitCode === null && child.signalCode === null;
   const killGroup = () => {
     try {
@@ -65,7 +70,19 @@ export function startHelper(
   const kill = () => {
     if (lives()) killGroup();
   };
-  return { pid, input: stdin, output: stdout, diagnostics: stderr, lives, kill, ended };
+  return {
+    lives,
+    kill,
+    hold(held) {
+      // Node makes its pipes from sockets, which can let the loop go.
+      const parts = [child, stdin, stdout, stderr, channel] as unknown as { ref(): void; unref(): void }[];
+      for (const part of parts) held ? part.ref() : part.unref();
+    },
+    follow(order) {
+      channel.write(`${JSON.stringify(order)}\n`);
+      return { pid, input: stdin, output: stdout, diagnostics: stderr, lives, kill, ended };
+    },
+  };
 }
 
 function readReport(child: ChildProcess, reports: Duplex | null | undefined): Promise<HelperReport> {
@@ -78,7 +95,7 @@ function readReport(child: ChildProcess, reports: Duplex | null | undefined): Pr
     // `close` comes when the process is gone and its pipes are at their end.
     child.once("close", (status) => {
       const lost: HelperReport =
-        status === 2 ? { kind: "failed", detail: "gw-ssh refused its plan" } : { kind: "lost" };
+        status === 2 ? { kind: "failed", detail: "gw-ssh refused its order" } : { kind: "lost" };
       resolve(findReport(text) ?? lost);
     });
   });

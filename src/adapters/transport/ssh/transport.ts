@@ -7,6 +7,7 @@ import { exchange } from "./exchange.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { createOutputKeeper } from "./output.ts";
 import { openSession, planSession } from "./session.ts";
+import { createSpareHelper } from "./spare-helper.ts";
 
 /**
  * The SSH transport: one helper, one client, one signature, one request. What it returns is decided by evidence of the
@@ -19,9 +20,13 @@ export interface SshTransport {
     signer: SshSigner,
     limits: SendLimits,
   ): Promise<TransportObservation>;
+  /** Ends the helper that stands ready. Connections under way are ended by their own signals. */
+  close(): void;
 }
 
 export function createSshTransport(options: SshTransportOptions): SshTransport {
+  const spare = createSpareHelper(options.helper, options.spareHelperMs);
+  let closed = false;
   return {
     async send(_receipt, request, signer, limits) {
       const start = options.clock.bootMs();
@@ -31,7 +36,7 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       const unsendable = findUnsendable(request);
       if (unsendable !== undefined) return notTried("helper_failed", unsendable, elapsedMs());
       if (limits.signal.aborted) return notTried("aborted", "the attempt was stopped before it began", elapsedMs());
-      const session = await openSession(options, plan);
+      const session = await openSession(options, plan, spare.take);
       if (typeof session === "string") return notTried("helper_failed", session, elapsedMs());
       const recordingBytes = request.recording === "on" && options.recorder !== null ? options.recordingBytes : 0;
       const keeper = createOutputKeeper({ bodyBytes: limits.responseBytes, recordingBytes }, elapsedMs);
@@ -42,7 +47,12 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
         return observeSsh({ ...seen, elapsedMs: elapsedMs() });
       } finally {
         session.close();
+        if (!closed) spare.refill();
       }
+    },
+    close() {
+      closed = true;
+      spare.close();
     },
   };
 }
