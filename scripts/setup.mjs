@@ -12,7 +12,7 @@ const stamp = join(root, "node_modules", ".setup-stamp");
 
 const jobs = {
   install: { packages: [], run: null },
-  start: { packages: [], run: ["scripts/start.ts"] },
+  start: { packages: [], run: ["--disable-sigusr1", "src/programs/start.ts"] },
   test: {
     packages: [
       { command: "/usr/sbin/sshd", debian: "openssh-server", for: "the SSH tests" },

@@ -503,6 +503,11 @@ export const codes = {
     means: "No gateway answers at the socket.",
     mend: "Start one with gw up, or name its home with --home.",
   },
+  port_in_use: {
+    status: 409,
+    means: "A loopback port that a pack names is taken by something else.",
+    mend: "Stop what uses it, or start with another home.",
+  },
   config_invalid: {
     status: 400,
     means: "config.yaml is not valid.",
@@ -928,6 +933,72 @@ export const codes = {
     status: 400,
     means: "X-API-Version names no version of this API.",
     mend: "Send a version that the API's document lists.",
+  },
+  // Plans, rollbacks and operations of the gateway
+  plan_required: {
+    status: 422,
+    means: "The action executes a plan and cannot be called without one. Nothing was sent.",
+    mend: "Preview it first (POST /v1/runs/{run_id}/plans, or gw plan), then execute that plan.",
+  },
+  plan_not_executable: {
+    status: 409,
+    means: "The preview says that the same input would not execute.",
+    mend: "Read the validation of the preview, mend what it names, and create a new preview.",
+  },
+  preview_invalid: {
+    status: 502,
+    means: "The provider's answer is not a preview, so that nothing is known of what execution would do.",
+    mend: "Do not execute. Ask a person to look at the provider, and at whether something was changed already.",
+  },
+  preview_too_large: {
+    status: 502,
+    means: "The preview is larger than what a person can be shown on one card.",
+    mend: "Ask for a smaller change; a provider answers a total and a sample for large sets.",
+  },
+  deployment_unknown: {
+    status: 404,
+    means: "No deployment of this name was made through this gateway, so that there is no stored record to undo it from.",
+    mend: "Roll back what was promoted through the gateway; anything else is a person's decision at the provider.",
+  },
+  rollback_impossible: {
+    status: 409,
+    means: "The stored record names no release before this one.",
+    mend: "Ask a person how to repair the environment; there is nothing to go back to.",
+  },
+  operation_not_cancellable: {
+    status: 409,
+    means: "The operation has ended, has no job at the provider yet, or its definition has no way to cancel.",
+    mend: "Read the operation; where the creation is unknown, reconcile it first.",
+  },
+  operation_settled: {
+    status: 409,
+    means: "The operation has ended; there is nothing left to find out.",
+    mend: "Read the operation for its end.",
+  },
+  operation_not_reconcilable: {
+    status: 409,
+    means: "The definition names no read that could tell what happened.",
+    mend: "Ask a person to look at the provider.",
+  },
+  operation_leased: {
+    status: 409,
+    means: "Another worker is reading this operation's state right now.",
+    mend: "Wait a moment and read the operation.",
+  },
+  poll_allowance_exhausted: {
+    status: 403,
+    means: "The operation has used up its reads. Its last known state and remote id are in this answer.",
+    mend: "Report both; a person can read it once more with gw operation reconcile.",
+  },
+  operation_needs_person: {
+    status: 409,
+    means: "Automation stopped for this operation: what the provider said contradicts what is on record.",
+    mend: "Show both records to a person; nothing more is sent for it.",
+  },
+  definition_changed: {
+    status: 409,
+    means: "The pack that started this is no longer trusted or was changed, so that nothing more is sent for it.",
+    mend: "Ask a person to trust the pack again, or to look at the provider.",
   },
   // The gateway itself
   internal_fault: {

@@ -1,15 +1,15 @@
-import { spawn } from "node:child_process";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { examineMachine } from "../adapters/platform/examine.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CliDeps, GatewayProcess } from "../surfaces/cli/commands/deps.ts";
+import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
 import { harden } from "./harden.ts";
+import { startGateway } from "./start-gateway.ts";
 import { version } from "./version.ts";
 
 /** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
@@ -65,21 +65,6 @@ async function askToReload(home: string): Promise<void> {
   } finally {
     connection.close();
   }
-}
-
-async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {
-  const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
-  const args = [...process.execArgv, file, home, ...(keyFile === null ? [] : ["--key-file", keyFile])];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
-  const stop = (): void => void child.kill("SIGTERM");
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-  const ready = new Promise<void>((resolve) => child.stdout?.once("data", () => resolve()));
-  const started = await Promise.race([ready.then(() => true), stopped.then(() => false)]);
-  if (!started || child.pid === undefined) {
-    throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
-  }
-  return { pid: child.pid, stopped, stop };
 }
 
 function isUsageError(error: unknown): error is { readonly exitCode: number } {

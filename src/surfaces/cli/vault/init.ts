@@ -59,7 +59,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
   });
 }
 
-async function choosePassphrase(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
+export async function choosePassphrase(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
   if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
   const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
   if (answer === "own") return await askTwice(io, "New passphrase: ");
@@ -73,7 +73,7 @@ async function choosePassphrase(options: InitOptions, io: CliIo, ports: VaultCli
   throw new Denied("secret_mismatch", "That is not the passphrase shown. Nothing was made; run gw init again.");
 }
 
-function nameOfUser(): string {
+export function nameOfUser(): string {
   const name = userInfo().username.toLowerCase();
   return /^[a-z0-9][a-z0-9._-]{0,31}$/.test(name) ? name : "operator";
 }

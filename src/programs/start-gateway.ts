@@ -1,0 +1,22 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { Denied } from "../kernel/failure.ts";
+import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
+
+const FLAGS = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+
+/** Starts the gateway process for a home. It is ready when it says so; signals to this process are handed on. */
+export async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {
+  const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
+  const args = [...FLAGS, file, home, ...(keyFile === null ? [] : ["--key-file", keyFile])];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
+  const stop = (): void => void child.kill("SIGTERM");
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  const ready = new Promise<void>((resolve) => child.stdout?.once("data", () => resolve()));
+  const started = await Promise.race([ready.then(() => true), stopped.then(() => false)]);
+  if (!started || child.pid === undefined) {
+    throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
+  }
+  return { pid: child.pid, stopped, stop };
+}

@@ -1,0 +1,124 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
+import { readPack } from "../conventions/action/read.ts";
+import { Denied } from "../kernel/failure.ts";
+import { allScopes, type Reference, startReference } from "../reference/start.ts";
+import { answering } from "../surfaces/cli/answer.ts";
+import { exits } from "../surfaces/cli/io.ts";
+import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
+import { openTerminal } from "../surfaces/cli/terminal.ts";
+import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
+import { withOperator } from "../surfaces/cli/vault/session.ts";
+import { connectOperator, readStatus } from "../surfaces/client/operator.ts";
+import { openHome } from "../vault/files/home.ts";
+import { generatePassphrase } from "../vault/passphrase/generate.ts";
+import { makeHome } from "./start/make-home.ts";
+import { startGateway } from "./start-gateway.ts";
+
+/**
+ * `npm start`: a gateway on embedded defaults with the reference provider beside it, so that the first call works at once.
+ * On a terminal it asks for a passphrase. Without one it makes a key file that opens the credentials alone, and prints a
+ * generated operator passphrase once.
+ */
+const PORT = 7411;
+const YEAR_MS = 31_536_000_000;
+const io = openTerminal();
+const clock = createClock();
+const ports = {
+  clock,
+  random: systemRandom,
+  sleep: systemSleep,
+  afterChange: async () => undefined,
+  afterWrongPassphrase: async () => undefined,
+};
+const folder = resolve(process.env["GW_HOME"] ?? join(homedir(), ".gw"));
+const keyFile = join(folder, "service.key");
+const packFile = join(import.meta.dirname, "../../packs/reference.yaml");
+
+process.exitCode = await answering(io, start);
+
+async function start() {
+  const home = openHome(folder, systemRandom);
+  const fresh = !home.exists();
+  mkdirSync(join(folder, "provider"), { recursive: true, mode: 0o700 });
+  const provider = await startProvider(fresh ? PORT : portOf(folder));
+  if (fresh) await makeFreshHome(provider);
+  const unattended = existsSync(keyFile);
+  const gateway = await startGateway(folder, unattended ? keyFile : null);
+  try {
+    if (!unattended) await unlock();
+    sayWhatNext(await readStatus(join(folder, "operator.sock")));
+    return (await gateway.stopped) === 0 ? exits.done : exits.denied;
+  } finally {
+    gateway.stop();
+    await gateway.stopped;
+    await provider.close();
+  }
+}
+
+async function startProvider(port: number): Promise<Reference> {
+  const options = { file: join(folder, "provider", "reference.db"), clock, random: systemRandom, sleep: systemSleep };
+  try {
+    return await startReference({ ...options, port });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
+      throw new Denied(
+        "port_in_use",
+        `Port ${port} on loopback is taken, and the provider's pack names it. Stop what uses it, or start with another GW_HOME.`,
+      );
+    }
+    throw error;
+  }
+}
+
+/** The port that this home's pack names; a home without that pack has a provider nobody calls. */
+function portOf(home: string): number {
+  const path = join(home, "packs", "reference.yaml");
+  if (!existsSync(path)) return 0;
+  const origin = readPack(readFileSync(path), path).pack?.provider?.origin;
+  return origin === undefined ? 0 : Number(new URL(origin).port);
+}
+
+async function makeFreshHome(provider: Reference): Promise<void> {
+  const attended = process.stdin.isTTY === true;
+  io.out(`Making a new home in ${folder}.`);
+  using passphrase = attended
+    ? await choosePassphrase({ home: folder, json: false }, io, ports)
+    : generatePassphrase(systemRandom);
+  if (!attended) {
+    io.out(
+      `Operator passphrase, shown only now and stored nowhere: ${passphrase.use((bytes) => bytes.toString("latin1"))}`,
+    );
+    io.out(`There is no terminal to ask for it, so ${keyFile} unlocks the credentials at start, and nothing else.`);
+  }
+  const token = await provider.issueToken({ actor: "gw", tenant: "acme", scopes: allScopes, expiresInMs: YEAR_MS });
+  await makeHome(
+    { folder, passphrase, origin: provider.origin, token, packFile, keyFile: attended ? null : keyFile },
+    ports,
+  );
+}
+
+function unlock() {
+  return withOperator({ home: folder, json: false }, io, ports, async ({ operator }) => {
+    const client = await connectOperator(join(folder, "operator.sock"), operator, clock);
+    try {
+      await client.unlock();
+      return exits.done;
+    } finally {
+      client.close();
+    }
+  });
+}
+
+function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
+  const at = folder === join(homedir(), ".gw") ? "" : ` --home ${folder}`;
+  for (const line of statusLines(status)) io.out(line);
+  io.out("");
+  io.out("It runs. In two other terminals:");
+  io.out(`  npx gw watch${at}                          be the person who approves`);
+  io.out(`  npx gw call reference.project.list${at}    be the agent`);
+  io.out(`  npx gw activity${at}                       see what was done; then: npx gw audit verify${at}`);
+  io.out("Stop with Ctrl-C.");
+}

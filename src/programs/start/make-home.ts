@@ -1,0 +1,64 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readPack } from "../../conventions/action/read.ts";
+import type { Clock, Random } from "../../kernel/clock.ts";
+import { Fault } from "../../kernel/failure.ts";
+import { Secret } from "../../kernel/secret.ts";
+import { nameOfUser } from "../../surfaces/cli/vault/init.ts";
+import { addCredential } from "../../vault/credential.ts";
+import { openHome } from "../../vault/files/home.ts";
+import { writeKeyFile } from "../../vault/files/key-file.ts";
+import { createVault } from "../../vault/operator.ts";
+import { firstPolicy } from "../../vault/policy/change.ts";
+import { signPolicy } from "../../vault/policy/verify.ts";
+
+export interface NewHome {
+  readonly folder: string;
+  readonly passphrase: Secret;
+  /** The provider that runs beside the gateway, and a token for it. */
+  readonly origin: string;
+  readonly token: string;
+  readonly packFile: string;
+  /** Where nobody can type a passphrase: a key file that opens the credentials and nothing else. */
+  readonly keyFile: string | null;
+}
+
+/** A home that works at once: one operator, the provider's credential bound to it, and its pack signed into policy. */
+export async function makeHome(
+  made: NewHome,
+  ports: { readonly clock: Clock; readonly random: Random },
+): Promise<void> {
+  const bytes = Buffer.from(
+    readFileSync(made.packFile, "utf8").replace(/^ {2}origin: .*$/m, `  origin: ${made.origin}`),
+  );
+  const { pack } = readPack(bytes, made.packFile);
+  if (pack === null) throw new Fault(`${made.packFile} is not a sound pack`);
+  const { vault, operator } = await createVault({ operatorName: nameOfUser(), passphrase: made.passphrase }, ports);
+  try {
+    using secret = Secret.fromText(made.token);
+    const label = pack.provider?.credential ?? pack.name;
+    const credential = { label, kind: "bearer", boundTo: [made.origin], eachUse: false, secret } as const;
+    const filled = await addCredential(vault, operator, credential, ports);
+    const founder = filled.operators[0];
+    if (founder === undefined) throw new Fault("a new vault names no operator");
+    const draft = firstPolicy(founder);
+    const policy = signPolicy(
+      {
+        ...draft,
+        packs: [{ pack: pack.name, digest: pack.digest }],
+        settings: { ...draft.settings, headlessUnlock: made.keyFile !== null },
+      },
+      null,
+      operator,
+      filled,
+      ports.clock,
+    );
+    await openHome(made.folder, ports.random).create(filled, policy);
+    const packs = join(made.folder, "packs");
+    mkdirSync(packs, { mode: 0o700 });
+    writeFileSync(join(packs, `${pack.name}.yaml`), bytes, { mode: 0o600 });
+    if (made.keyFile !== null) writeKeyFile(made.keyFile, filled.vaultId, operator.serviceKey, ports.random);
+  } finally {
+    operator.wipe();
+  }
+}
