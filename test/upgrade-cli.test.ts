@@ -473,6 +473,56 @@ test("a document with more operations, bytes or levels than the limits is refuse
   assert.equal(await refused(`"${"x".repeat(17_000_000)}"`), "document_too_large");
 });
 
+test("schemas that refer to each other in chains, knots and fans end in an answer or a refusal", async () => {
+  const of = (schemas: object, extra: object = {}): unknown => ({
+    openapi: "3.1.0",
+    info: { title: "H", version: "1" },
+    paths: {
+      "/a": {
+        post: {
+          requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/S0" } } } },
+          responses: { "200": { description: "ok" } },
+        },
+      },
+    },
+    components: { schemas },
+    ...extra,
+  });
+  const chain = (size: number, link: (next: object) => object): object =>
+    Object.fromEntries(
+      Array.from({ length: size }, (_, n) => [
+        `S${n}`,
+        n === size - 1 ? { type: "string" } : link({ $ref: `#/components/schemas/S${n + 1}` }),
+      ]),
+    );
+  const fan = Array.from({ length: 500 }, () => ({ $ref: "#/x-fan" }));
+  const hostile: readonly (readonly [what: string, document: unknown])[] = [
+    ["allOf of 30,000", of(chain(30_000, (next) => ({ allOf: [next] })))],
+    ["members of 30,000", of(chain(30_000, (next) => ({ properties: { a: next } })))],
+    ["references of 30,000", of(chain(30_000, (next) => next))],
+    ["a fan that holds itself", of({ S0: { $ref: "#/x-fan" } }, { "x-fan": { oneOf: fan } })],
+    [
+      "allOf with itself two steps away",
+      of({
+        S0: { allOf: [{ $ref: "#/components/schemas/S1" }] },
+        S1: { allOf: [{ $ref: "#/components/schemas/S0" }] },
+      }),
+    ],
+  ];
+  for (const [what, document] of hostile) {
+    const found = await reviewInThread(
+      { before: bytes(acme()), after: bytes(document), pack: null, corpus: true },
+      { ms: 60_000, heapMb: 1_024 },
+    ).catch((error: unknown) => error);
+    if (!(found instanceof Error)) assert.equal(found !== undefined, true, what);
+    else
+      assert.ok(
+        found instanceof Denied && ["document_too_large", "reference_broken"].includes(found.code),
+        `${what}: ${String(found)}`,
+      );
+  }
+});
+
 test("a change undone leaves nothing to decide", async () => {
   const twice = acme();
   all(put("paths > /x", { get: { responses: { "200": { description: "ok" } } } }), drop("paths > /x"))(twice);

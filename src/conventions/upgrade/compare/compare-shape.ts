@@ -4,17 +4,26 @@ import { compareFields } from "./compare-fields.ts";
 import { compareKind, compareValue } from "./compare-values.ts";
 import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
-type Seen = Map<Shape, Set<Shape>>;
+interface Seen {
+  readonly shapes: Map<Shape, Set<Shape>>;
+  readonly names: Set<string>;
+}
+
 export function compareSchemas(context: ShapeContext, before: JsonValue, after: JsonValue, place: Place): void {
-  walk(context, context.before.shapeOf(before), context.after.shapeOf(after), place, new Map(), true);
+  walk(
+    context,
+    context.before.shapeOf(before),
+    context.after.shapeOf(after),
+    place,
+    { shapes: new Map(), names: new Set() },
+    true,
+  );
 }
 
 function walk(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen, top: boolean): void {
   const sameName = old.name !== null && old.name === next.name;
   if (sameName && !(top && context.component === old.name)) return;
-  const partners = seen.get(old) ?? new Set();
-  if (partners.has(next)) return;
-  seen.set(old, partners.add(next));
+  if (seenBefore(old, next, seen)) return;
 
   compareKind(context, old, next, place);
   // A list that became its one element, or the reverse: the members are still worth comparing one by one.
@@ -30,6 +39,20 @@ function walk(context: ShapeContext, old: Shape, next: Shape, place: Place, seen
   compareAdditional(context, old, next, place, seen);
   compareItems(context, old, next, place, seen);
   compareChoices(context, old, next, place, seen);
+}
+
+/** Two components are compared once, however many references lead to them; other shapes are themselves. */
+function seenBefore(old: Shape, next: Shape, seen: Seen): boolean {
+  if (old.name !== null && next.name !== null) {
+    const pair = JSON.stringify([old.name, next.name]);
+    if (seen.names.has(pair)) return true;
+    seen.names.add(pair);
+    return false;
+  }
+  const partners = seen.shapes.get(old) ?? new Set();
+  if (partners.has(next)) return true;
+  seen.shapes.set(old, partners.add(next));
+  return false;
 }
 
 function compareAdditional(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen): void {

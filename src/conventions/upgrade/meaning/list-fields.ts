@@ -17,7 +17,7 @@ const FIELDS = 400;
 /** The fields of a schema near its root, breadth first. A component is entered once; far corners are left out. */
 export function listFields(schemas: Schemas, schema: JsonValue | undefined, holder: string): readonly Field[] {
   const fields: Field[] = [];
-  const entered = new Set<string>();
+  const entered = new Set<string | Shape>();
   let level: { readonly schema: JsonValue | undefined; readonly path: string; readonly holder: string }[] = [
     { schema, path: "", holder },
   ];
@@ -25,8 +25,8 @@ export function listFields(schemas: Schemas, schema: JsonValue | undefined, hold
     const next: typeof level = [];
     for (const entry of level) {
       const shape = schemas.shapeOf(entry.schema);
-      if (shape.name !== null && entered.has(shape.name)) continue;
-      if (shape.name !== null) entered.add(shape.name);
+      if (entered.has(shape.name ?? shape)) continue;
+      entered.add(shape.name ?? shape);
       const owner = shape.name ?? entry.holder;
       if (shape.items !== undefined) next.push({ schema: shape.items, path: `${entry.path}[]`, holder: owner });
       for (const choice of shape.choices) next.push({ schema: choice, path: entry.path, holder: owner });

@@ -17,26 +17,29 @@ const NAMED = /^#\/(?:components\/schemas|definitions)\/([^/]+)$/;
 export function createReferences(root: JsonObject, troubles: Troubles): References {
   const known = new Map<string, Resolved | undefined>();
 
+  /** Every reference on the way ends where the first one does, so that long chains are walked once. */
   const target = (reference: string, from: JsonObject, pointer: string): Resolved | undefined => {
     if (known.has(reference)) return known.get(reference);
-    const found = walk(reference, from, pointer);
-    known.set(reference, found);
+    const passed = new Set<string>();
+    const found = walk(reference, from, pointer, passed);
+    for (const one of passed) known.set(one, found);
     return found;
   };
 
-  const walk = (reference: string, from: JsonObject, pointer: string): Resolved | undefined => {
-    const seen = new Set<string>();
+  const walk = (reference: string, from: JsonObject, pointer: string, passed: Set<string>): Resolved | undefined => {
     let next = reference;
     for (;;) {
+      if (known.has(next)) return known.get(next);
+      const again = passed.has(next);
+      passed.add(next);
       if (!next.startsWith("#")) {
         troubles.add("reference_remote", from, pointer, `${show(next)} leads out of this document and is not fetched`);
         return undefined;
       }
-      if (seen.has(next)) {
+      if (again) {
         troubles.add("reference_broken", from, pointer, `${show(reference)} leads only back to itself`);
         return undefined;
       }
-      seen.add(next);
       const node = lookUp(root, next);
       if (!isJsonObject(node)) {
         troubles.add("reference_broken", from, pointer, `${show(next)} points at nothing in this document`);

@@ -25,8 +25,8 @@ export function indexUsage(api: Api): Usage {
   const takers = new Map<string, Operation[]>();
   for (const operation of api.operations) {
     const found = { request: new Set<string>(), answer: new Set<string>() };
-    for (const schema of requestSchemas(operation)) collect(api.schemas, schema, found.request);
-    for (const schema of answerSchemas(operation)) collect(api.schemas, schema, found.answer);
+    collect(api.schemas, requestSchemas(operation), found.request);
+    collect(api.schemas, answerSchemas(operation), found.answer);
     direct.set(operation, found);
     for (const name of new Set([...found.request, ...found.answer])) push(takers, name, operation);
   }
@@ -71,21 +71,21 @@ function namesUnder(schemas: Schemas, root: JsonValue): ReadonlySet<string> {
   const names = new Set<string>();
   const shape = schemas.shapeOf(root);
   ownersOf(shape, names);
-  for (const child of childrenOf(shape)) collect(schemas, child, names);
+  collect(schemas, childrenOf(shape), names);
   return names;
 }
 
 /** Stops at named components: their own content is looked at once, under their own name. */
-function collect(schemas: Schemas, schema: JsonValue, names: Set<string>): void {
-  const waiting: JsonValue[] = [schema];
-  const seen = new Set<JsonValue>();
+function collect(schemas: Schemas, roots: readonly JsonValue[], names: Set<string>): void {
+  const waiting = [...roots];
+  const seen = new Set<Shape>();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (seen.has(next)) continue;
-    seen.add(next);
     const shape = schemas.shapeOf(next);
+    if (seen.has(shape)) continue;
+    seen.add(shape);
     ownersOf(shape, names);
     if (shape.name !== null) names.add(shape.name);
-    else waiting.push(...childrenOf(shape));
+    else for (const child of childrenOf(shape)) waiting.push(child);
   }
 }
 

@@ -106,6 +106,15 @@ function answer(input: ReviewInput): Answer {
   try {
     return { kind: "done", output: reviewFiles(input) };
   } catch (error) {
+    // Chains of references can be longer than any stack; nobody writes such a document by accident.
+    if (error instanceof RangeError) {
+      return {
+        kind: "denied",
+        code: "document_too_large",
+        message: "The schemas refer to each other too deeply.",
+        errors: [],
+      };
+    }
     if (!(error instanceof Denied)) throw error;
     return { kind: "denied", code: error.code, message: error.message, errors: error.errors };
   }
