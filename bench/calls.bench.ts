@@ -32,6 +32,7 @@ export const bench: Bench = {
         process.execPath,
         [
           "--disable-sigusr1",
+          "--clear-free-memory",
           "--disable-warning=ExperimentalWarning",
           join(root, "src/programs/gateway.ts"),
           home.folder,

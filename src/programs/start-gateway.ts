@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { Denied } from "../kernel/failure.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 
-const FLAGS = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+/** Freed memory is cleared, so that what passed through the log or the vault does not linger in it. */
+const FLAGS = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=ExperimentalWarning"];
 
 /** Starts the gateway process for a home. It is ready when it says so; signals to this process are handed on. */
 export async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {

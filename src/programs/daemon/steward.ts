@@ -1,3 +1,4 @@
+import { readAttestation } from "../../audit/attestation.ts";
 import type { AuditLog } from "../../audit/audit-log.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -135,6 +136,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       };
     },
     async attest(statement) {
+      requireOperator(state.trust, log.logId, statement);
       const { segment, frame, link } = await log.attest(statement);
       return { segment, frame, link };
     },
@@ -198,6 +200,15 @@ function changeEvents({ state, envelope }: StewardParts, next: Trust): NewEvent[
     });
   }
   return events;
+}
+
+/** The log checks what is attested; who may attest is for us to know. */
+function requireOperator({ vault }: Trust, logId: string, statement: Buffer): void {
+  const attestation = readAttestation(Buffer.from(logId, "hex"), statement[0] ?? 0, statement.subarray(1));
+  const known = vault.operators.some(
+    ({ name, approverKey }) => attestation?.operator === name && attestation.operatorKey.equals(approverKey),
+  );
+  if (!known) throw new Denied("signature_invalid", "The attestation is not signed by an operator of this vault.");
 }
 
 function nameOfKey({ vault }: Trust, keyId: string): string {
