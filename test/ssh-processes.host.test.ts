@@ -190,10 +190,10 @@ real("a session opened with another key, by somebody who bent the client's own f
   const command = program("their-receiver", `${READY}\ncat > ${got}`);
   appendFileSync(join(stand.folder, "authorized_keys"), `restrict,command="${command}" ${line}\n`);
   const socket = join(scripts, "their-agent.sock");
-  const agent = spawn("ssh-agent", ["-D", "-a", socket], { stdio: "ignore" });
+  const agent = spawn("/usr/bin/ssh-agent", ["-D", "-a", socket], { stdio: "ignore" });
   try {
     await appears(socket);
-    spawnSync("ssh-add", ["-q", theirs], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
+    spawnSync("/usr/bin/ssh-add", ["-q", theirs], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
     const sent = stand.send(stand.allow(ed25519(), stand.receiverCommand));
     const [session = ""] = readdirSync(join(stand.folder, "run"));
     const at = (name: string) => join(stand.folder, "run", session, name);
