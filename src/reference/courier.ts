@@ -37,7 +37,7 @@ export function startCourier(core: Core, options: CourierOptions): Courier {
       const nextDueMs = settleDue(core);
       const nextLetterMs = await deliverDue(core, options, stopped.signal);
       const nowMs = core.clock.wallMs();
-      const next = Math.min(nextDueMs ?? Infinity, nextLetterMs ?? Infinity, nowMs + defaults.referenceTickMs);
+      const next = Math.min(nextDueMs ?? Infinity, nextLetterMs ?? Infinity, nowMs + defaults.referenceIdleMs);
       if (!woken.signal.aborted) {
         await core.sleep.sleep(Math.max(1, next - nowMs), AbortSignal.any([woken.signal, stopped.signal]));
       }

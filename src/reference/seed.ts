@@ -1,4 +1,5 @@
 import { digestText } from "../kernel/canonical-json.ts";
+import { isoTime } from "../kernel/clock.ts";
 import { type Core, nowIso } from "./core.ts";
 import { issueCapability } from "./deployment/capability.ts";
 import type { ProjectState } from "./tables.ts";
@@ -83,17 +84,10 @@ function addProject(core: Core, tenant_id: string, project: SeedProject): void {
   for (const label of project.labels ?? []) {
     store.run(db.insertInto("project_labels").values({ tenant_id, project_id, label }));
   }
-  for (let number = 1; number <= 3; number++) {
-    const build = {
-      tenant_id,
-      project_id,
-      build_id: core.identify("bld"),
-      number,
-      state: "passed",
-      created_at: nowIso(core),
-    };
-    store.run(db.insertInto("builds").values(build));
-  }
+  const builds = [1, 2, 3].map((number) => ({
+    ...{ tenant_id, project_id, build_id: core.identify("bld"), number, state: "passed", created_at: nowIso(core) },
+  }));
+  store.run(db.insertInto("builds").values(builds));
 }
 
 function addSubjects(core: Core, tenant_id: string, groupSize: number): void {
@@ -104,27 +98,31 @@ function addSubjects(core: Core, tenant_id: string, groupSize: number): void {
   for (const name of ["ada", "grace", "linus"]) subject(name, "user", `${name}@${tenant_id}.example`);
   subject("robot", "user", null);
   subject("everyone", "group", `everyone@${tenant_id}.example`);
-  for (let number = 1; number <= groupSize; number++) {
-    const subject_id = `person-${String(number).padStart(4, "0")}`;
-    subject(subject_id, "user", null);
-    store.run(db.insertInto("group_members").values({ tenant_id, group_id: "everyone", subject_id }));
+  const names = Array.from({ length: groupSize }, (_, index) => `person-${String(index + 1).padStart(4, "0")}`);
+  for (let start = 0; start < names.length; start += 400) {
+    const some = names.slice(start, start + 400);
+    const people = some.map((subject_id) => ({
+      tenant_id,
+      subject_id,
+      kind: "user" as const,
+      email: null,
+      revision: 1,
+    }));
+    store.run(db.insertInto("subjects").values(people));
+    const members = some.map((subject_id) => ({ tenant_id, group_id: "everyone", subject_id }));
+    store.run(db.insertInto("group_members").values(members));
   }
 }
 
 function addIntegrations(core: Core, tenant_id: string, count: number): void {
-  const { store } = core;
-  for (let number = 1; number <= count; number++) {
-    const status = ["active", "paused", "error"][number % 3] ?? "active";
-    store.run(
-      store.db.insertInto("integrations").values({
-        tenant_id,
-        integration_id: `int-${String(number).padStart(3, "0")}`,
-        name: `Integration ${number}`,
-        status,
-        updated_at: new Date(Date.UTC(2026, 0, 1) + number * 3_600_000).toISOString(),
-      }),
-    );
-  }
+  const rows = Array.from({ length: count }, (_, index) => ({
+    tenant_id,
+    integration_id: `int-${String(index + 1).padStart(3, "0")}`,
+    name: `Integration ${index + 1}`,
+    status: ["active", "paused", "error"][index % 3] ?? "active",
+    updated_at: isoTime(Date.UTC(2026, 0, 1) + index * 3_600_000),
+  }));
+  core.store.run(core.store.db.insertInto("integrations").values(rows));
 }
 
 /** Three releases: one that stands, one with the same configuration, one whose migrations nobody has proven harmless. */

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { decideExecution } from "../../conventions/plan/lifecycle.ts";
 import { isExecutable } from "../../conventions/plan/record.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -5,7 +6,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { Who } from "../context.ts";
 import { type Core, nowIso } from "../core.ts";
 import { post, recordChange } from "../events.ts";
-import { roleNames } from "../version.ts";
+import { type Role, roleNames } from "../version.ts";
 import { type PlannedMembership, planMembership, revisionText } from "./plan.ts";
 import type { MembershipPlan } from "./shelf.ts";
 
@@ -81,7 +82,7 @@ function isUsed(core: Core, planId: string): boolean {
 
 function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembership): JsonObject {
   const { store } = core;
-  const { project, subject, groupMembers } = planned;
+  const { project, subject } = planned;
   const { role } = plan.intent;
   const [tenant_id, project_id, subject_id] = [who.tenant, project.project_id, subject.subject_id];
   const revision = project.revision + 1;
@@ -99,16 +100,7 @@ function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembe
         conflict.columns(["tenant_id", "project_id", "subject_id"]).doUpdateSet({ role, revision }),
       ),
   );
-  for (const member of groupMembers) {
-    store.run(
-      store.db
-        .insertInto("effective_access")
-        .values({ tenant_id, project_id, subject_id: member, role, via: subject_id })
-        .onConflict((conflict) =>
-          conflict.columns(["tenant_id", "project_id", "via", "subject_id"]).doUpdateSet({ role }),
-        ),
-    );
-  }
+  if (subject.kind === "group") grantToMembers(core, tenant_id, project_id, subject_id, role);
   store.run(
     store.db
       .updateTable("projects")
@@ -139,4 +131,25 @@ function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembe
       ...{ resource: what, state: "queued", compensating_action },
     })),
   };
+}
+
+/** One statement however large the group is: the rows that the preview listed, since the same revisions were read. */
+function grantToMembers(core: Core, tenant: string, projectId: string, groupId: string, role: Role): void {
+  const { store } = core;
+  store.run(
+    store.db
+      .insertInto("effective_access")
+      .columns(["tenant_id", "project_id", "subject_id", "role", "via"])
+      .expression((from) =>
+        from
+          .selectFrom("group_members")
+          .select(["tenant_id", sql.val(projectId).as("project_id"), "subject_id"])
+          .select([sql.val(role).as("role"), "group_id"])
+          .where("tenant_id", "=", tenant)
+          .where("group_id", "=", groupId),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(["tenant_id", "project_id", "via", "subject_id"]).doUpdateSet({ role }),
+      ),
+  );
 }

@@ -23,7 +23,6 @@ export interface PlannedMembership {
   readonly equivalence: string;
   readonly project: Tables["projects"];
   readonly subject: Tables["subjects"];
-  readonly groupMembers: readonly string[];
 }
 
 export function planMembership(
@@ -69,7 +68,7 @@ export function planMembership(
     ],
     requestDigest,
     equivalence: digestPlan(requestDigest, readRevisions, effects),
-    ...{ project, subject, groupMembers },
+    ...{ project, subject },
   };
 }
 

@@ -31,7 +31,7 @@ export function previewMembership(core: Core, who: Who, version: Version, intent
     read_revisions: planned.readRevisions,
     expires_at_ms: core.clock.wallMs() + defaults.planMs,
   };
-  if (executable) core.plans.put(plan);
+  if (executable) core.plans.put(plan, core.clock.wallMs());
   const cursorFor = (relation: EffectRelation, offset: number) => effectsCursor(core, plan.plan_id, relation, offset);
   return {
     mode: "preview",

@@ -29,14 +29,16 @@ export type MembershipPlan = {
  * preview is made, or the plan token carries the plan. That a plan was executed is durable.
  */
 export interface PlanShelf {
-  put(plan: MembershipPlan): void;
+  /** An expired plan stays a while, so that it is told apart from one that never was. */
+  put(plan: MembershipPlan, nowMs: number): void;
   get(planId: string): MembershipPlan | undefined;
 }
 
 export function createShelf(): PlanShelf {
   const plans = new Map<string, MembershipPlan>();
   return {
-    put(plan) {
+    put(plan, nowMs) {
+      for (const [id, old] of plans) if (nowMs - old.expires_at_ms > defaults.planMs) plans.delete(id);
       const own = [...plans.values()].filter((other) => other.tenant === plan.tenant && other.actor === plan.actor);
       // The oldest goes: maps keep the order of insertion.
       if (own.length >= defaults.plansPerPrincipal && own[0] !== undefined) plans.delete(own[0].plan_id);

@@ -37,7 +37,7 @@ export function controlRoutes(core: Core, route: MakeRoute): readonly ReferenceR
           fault: body.fault,
           endpoint: body.endpoint ?? null,
           times: body.times ?? 1,
-          delay_ms: body.delay_ms ?? defaults.referenceTickMs,
+          delay_ms: body.delay_ms ?? defaults.referenceLateMs,
           retry_after_s: body.retry_after_s ?? null,
         });
         return list();
