@@ -89,7 +89,7 @@ function merge(client: Client, entry: Entry, file: string, { json }: ConnectOpti
   const changed = after !== before;
   if (json) io.out(JSON.stringify({ client: client.id, file, changed }));
   else if (!changed) io.out(`${file} already says so.`);
-  else for (const line of [file, ...diffLines(before ?? "", after)]) io.out(showText(line.replaceAll("\t", "    ")));
+  else for (const line of [showText(file), ...diffLines(before ?? "", after).map(showDiffLine)]) io.out(line);
   if (!changed) return exits.done;
   if (before === null) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   // A file that stands behind a link is replaced where it stands, and the link stays.
@@ -97,6 +97,12 @@ function merge(client: Client, entry: Entry, file: string, { json }: ConnectOpti
   replaceFile(target, Buffer.from(after, "utf8"), random, stepsFor(before === null ? 0o600 : statSync(target).mode));
   if (!json) io.out(`Written. Start ${client.title} again; its first call asks for your approval (gw watch).`);
   return exits.done;
+}
+
+/** Escaped like everything from a file, but for what the line begins with. */
+function showDiffLine(line: string): string {
+  const mark = /^(?:[-+ ] )?[ \t]*/.exec(line)?.[0] ?? "";
+  return mark.replaceAll("\t", "    ") + showText(line.slice(mark.length).replace(/\r$/, ""));
 }
 
 /** The file keeps its mode, and nothing else in the client's folder is touched. */

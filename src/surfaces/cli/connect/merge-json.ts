@@ -8,6 +8,8 @@ import { findMember } from "./find-member.ts";
 export function mergeJson(text: string, path: readonly string[], record: JsonObject, file: string): string {
   if (text.trim() === "") return `${JSON.stringify(nest(path, record), null, 2)}\n`;
   const before = parse(text, file);
+  const expected = plain(put(before, path, record));
+  if (isDeepStrictEqual(plain(before), expected)) return text;
   const unit = indentOf(text);
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
   const place = locate(text, before, path, file);
@@ -22,8 +24,7 @@ export function mergeJson(text: string, path: readonly string[], record: JsonObj
     const rest = place.empty ? `${newline}${unit.repeat(place.depth - 1)}` : ",";
     merged = text.slice(0, place.at) + line + member + rest + text.slice(place.empty ? place.end : place.at);
   }
-  const expected = put(before, path, record);
-  if (!isDeepStrictEqual(plain(parse(merged, file)), plain(expected))) {
+  if (!isDeepStrictEqual(plain(parse(merged, file)), expected)) {
     throw new Fault(`merging into ${file} would have changed something else`);
   }
   return merged;
