@@ -15,13 +15,18 @@ const DEPTH = 5;
 const FIELDS = 400;
 
 /** The fields of a schema near its root, breadth first. A component is entered once; far corners are left out. */
-export function listFields(schemas: Schemas, schema: JsonValue | undefined, holder: string): readonly Field[] {
+export function listFields(
+  schemas: Schemas,
+  schema: JsonValue | undefined,
+  holder: string,
+  deepest = DEPTH,
+): readonly Field[] {
   const fields: Field[] = [];
   const entered = new Set<string | Shape>();
   let level: { readonly schema: JsonValue | undefined; readonly path: string; readonly holder: string }[] = [
     { schema, path: "", holder },
   ];
-  for (let depth = 0; depth < DEPTH && level.length > 0; depth++) {
+  for (let depth = 0; depth < deepest && level.length > 0; depth++) {
     const next: typeof level = [];
     for (const entry of level) {
       const shape = schemas.shapeOf(entry.schema);
@@ -47,16 +52,16 @@ export function subjectOf(path: string): string {
   return path.split("/").findLast((segment) => segment !== "" && !segment.includes("{")) ?? "";
 }
 
-export function answerFields(schemas: Schemas, operation: Operation): readonly Field[] {
+export function answerFields(schemas: Schemas, operation: Operation, deepest = DEPTH): readonly Field[] {
   const bodies = [...operation.answers]
     .filter(([status]) => status.startsWith("2"))
     .flatMap(([, { media }]) => [...media.values()]);
-  return [...new Set(bodies)].flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path)));
+  return [...new Set(bodies)].flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path), deepest));
 }
 
-export function bodyFields(schemas: Schemas, operation: Operation): readonly Field[] {
+export function bodyFields(schemas: Schemas, operation: Operation, deepest = DEPTH): readonly Field[] {
   const bodies = [...new Set(operation.body?.media.values() ?? [])];
-  return bodies.flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path)));
+  return bodies.flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path), deepest));
 }
 
 export function answersList(schemas: Schemas, operation: Operation): boolean {
