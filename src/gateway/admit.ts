@@ -83,10 +83,11 @@ export function requireCredential(core: Core, outbound: Outbound): { readonly ea
 /** The run and the session still stand. Asked before every attempt and after every wait. */
 export function requireStanding(core: Core, run: Run, session: Session): void {
   requireUnlocked(core);
-  requireLiveCaller(session.caller);
+  // First: an ended session has let go of its caller, who may well be alive and should learn what ended.
   if (session.endReason !== null) {
     throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
   }
+  requireLiveCaller(session.caller);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
 }
 
