@@ -136,25 +136,17 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
     assert.ok(["vault_forked", "state_tampered", "store_foreign"].includes(codeOf(refused)), refused.err);
   });
 
-  test("an edited row of the state is reported, is never used, and never gives budget back", async () => {
+  test("an edited row of the state is reported, is never used, and never gives budget back", async (t) => {
     const twin = home.copy();
     const database = new DatabaseSync(join(twin.folder, "state.db"));
-    const tables = database
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
-      .all()
-      .map(({ name }) => String(name));
-    assert.ok(tables.includes("runs"), tables.join());
     const changed = database.prepare("UPDATE runs SET state = 'pending' WHERE state = 'open'").run();
     assert.equal(changed.changes, 1);
     database.close();
     const gateway = await twin.up();
     await gateway.end("SIGTERM");
-    const events = await eventsOf(twin);
-    if (events === null) return;
-    assert.ok(
-      events.some(({ event_type, table }) => event_type === "state_tampered" && table === "runs"),
-      "it is in the log",
-    );
+    if (!(await twin.knows("audit"))) return t.skip("gw audit is not there yet: the rest held");
+    const tables = (await twin.events("state_tampered")).map(({ table }) => table);
+    assert.deepEqual(tables, ["runs"]);
   });
 
   test("an edited note about the last vault keeps the gateway locked", async () => {
@@ -194,15 +186,6 @@ async function staysLocked(twin: Home, code: string): Promise<void> {
     agent.close();
     await gateway.end("SIGTERM");
   }
-}
-
-async function eventsOf(home: Home): Promise<readonly Members[] | null> {
-  const exported = await home.operator(["audit", "export", "--log", join(home.folder, "audit")]);
-  if (exported.code !== 0) return null;
-  return exported.out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Members);
 }
 
 function edit(home: Home, name: string, change: (text: string) => string): void {

@@ -4,13 +4,15 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
 /**
  * A home in a folder of its own, the real programs as child processes, and plain HTTP on their sockets. Nothing of the
  * product is imported here: what these tests prove holds for the programs that a person starts.
  */
-export const GW = join(dirname(dirname(import.meta.dirname)), "bin", "gw");
+/** GW_PROGRAM names another build, such as an installed package. */
+export const GW = process.env["GW_PROGRAM"] ?? join(dirname(dirname(import.meta.dirname)), "bin", "gw");
 /** The one secret of every home, with characters that percent-encoding changes. */
 export const SECRET = "s3cr3t/Token+of~the=Provider-0123456789";
 const PASSPHRASE = "correct horse battery staple in a test";
@@ -65,6 +67,9 @@ process.once("exit", () => {
   for (const child of started) killGroup(child, "SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
+
+// A runner that gives up sends a signal, and what was started must not outlive that either.
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "gw-"));
@@ -273,8 +278,29 @@ export class Home {
     await this.must(["approve", id, ...extra]);
   }
 
+  /** Whether this build of `gw` has a command: some come later than others. */
+  async knows(command: string): Promise<boolean> {
+    return (await this.run([command, "--help"])).out.startsWith(`Usage: gw ${command}`);
+  }
+
   verify(extra: readonly string[] = []): Promise<Exited> {
     return this.run(["audit", "verify", "--log", join(this.folder, "audit"), "--json", ...extra]);
+  }
+
+  /** The log as an operator reads it: every event of the kinds that are asked for, in order. */
+  async events(...types: readonly string[]): Promise<readonly Members[]> {
+    const exported = await this.must(["audit", "export", "--log", join(this.folder, "audit")]);
+    return exported.out
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => (JSON.parse(line) as { readonly event?: Members }).event ?? {})
+      .filter((event) => types.includes(String(event["event_type"])));
+  }
+
+  /** The Activity journal of a run: one entry an attempt, by its id. */
+  async activity(run: string): Promise<readonly Members[]> {
+    const shown = await this.must(["activity", "--run", run, "--json"]);
+    return (JSON.parse(shown.out) as readonly Members[]).filter(({ kind }) => kind === "call");
   }
 
   /** A copy to do harm to. Sockets are left out; the log, the vault and the state come along. */
@@ -312,6 +338,47 @@ actions:
     input:
       name: { in: body, type: string, maxLength: 64 }
 ${more}`;
+}
+
+/** An agent that is a process of its own, with nothing in its environment. */
+export interface AgentProcess extends Plane {
+  readonly pid: number;
+  /** Replaces its image by a fresh one of the same program; the process stays. */
+  replaceImage(): Promise<void>;
+}
+
+export async function startAgent(home: Home): Promise<AgentProcess> {
+  const program = join(dirname(import.meta.dirname), "fixtures", "agent.ts");
+  const command = [process.execPath, "--disable-warning=ExperimentalWarning", program, home.agentSocket];
+  const child = spawn(command[0] ?? "", command.slice(1), {
+    detached: true,
+    stdio: ["pipe", "pipe", "inherit"],
+    env: {},
+  });
+  started.add(child);
+  child.once("close", () => started.delete(child));
+  child.stdin.on("error", () => undefined);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const next = async (what: string): Promise<Members> => {
+    const { value, done } = await within(lines.next(), 60_000, `the agent: ${what}`);
+    assert.ok(done !== true, `the agent ended: ${what}`);
+    return JSON.parse(value) as Members;
+  };
+  const { pid } = await next("start");
+  return {
+    pid: Number(pid),
+    async ask(method, path, body, headers = {}) {
+      child.stdin.write(`${JSON.stringify({ method, path, body, prefer: headers["prefer"] })}\n`);
+      const answer = await next(`${method} ${path}`);
+      const members = answer["body"] as Members;
+      return { status: Number(answer["status"]), headers: {}, text: JSON.stringify(members), body: members };
+    },
+    async replaceImage() {
+      child.stdin.write(`${JSON.stringify({ exec: true })}\n`);
+      assert.equal((await next("exec"))["pid"], pid, "the same process");
+    },
+    close: () => killGroup(child, "SIGKILL"),
+  };
 }
 
 /** An agent's part: opens a run, has it approved by the operator's command, and calls within it. */

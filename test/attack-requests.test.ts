@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  demoPack,
+  type Gateway,
+  Home,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  start,
+  until,
+  within,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const JSON_TYPE = "Content-Type: application/json\r\n";
+const CONNECTIONS = 256;
+
+describe("what an agent may write to its socket", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+  let run: string;
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+    run = await openRun(home, agent, ["demo.thing.make", "demo.thing.get"], { attempts: 10, side_effects: 4 });
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  const post = (headers: string, body: string): string =>
+    `POST /v1/runs/${run}/calls HTTP/1.1\r\nHost: gw\r\nPrefer: wait=10\r\n${headers}\r\n${body}`;
+  const sized = (body: string, more = JSON_TYPE): string =>
+    post(`${more}Content-Length: ${Buffer.byteLength(body)}\r\n`, body);
+  const good = '{"action":"demo.thing.make","input":{"name":"x"}}';
+
+  test("a request has one meaning or none", async () => {
+    const cases: readonly (readonly [string, number, string, string])[] = [
+      [
+        "a member named twice",
+        400,
+        "json_duplicate_member",
+        sized('{"action":"demo.thing.make","input":{"name":"shown","name":"sent"}}'),
+      ],
+      [
+        "a member named twice through an escape",
+        400,
+        "json_duplicate_member",
+        sized('{"action":"demo.thing.make","input":{"name":"shown","n\\u0061me":"sent"}}'),
+      ],
+      [
+        "Name beside name",
+        422,
+        "schema_violation",
+        sized('{"action":"demo.thing.make","input":{"name":"x","Name":"y"}}'),
+      ],
+      ["an unknown member beside the call", 422, "schema_violation", sized(`${good.slice(0, -1)},"approved":true}`)],
+      [
+        "a URL of the agent's own",
+        422,
+        "schema_violation",
+        sized('{"action":"demo.thing.make","input":{"name":"x","url":"http://x"}}'),
+      ],
+      ["two Content-Type fields", 400, "framing_invalid", sized(good, `${JSON_TYPE}Content-Type: text/plain\r\n`)],
+      ["the same Content-Type twice", 400, "framing_invalid", sized(good, JSON_TYPE + JSON_TYPE)],
+      ["no media type", 415, "media_type_missing", sized(good, "")],
+      ["another media type", 415, "media_type_unsupported", sized(good, "Content-Type: text/plain\r\n")],
+      [
+        "another charset",
+        415,
+        "media_type_unsupported",
+        sized(good, "Content-Type: application/json; charset=latin1\r\n"),
+      ],
+      ["an encoded body", 415, "content_encoding_unsupported", sized(good, `${JSON_TYPE}Content-Encoding: gzip\r\n`)],
+      ["bytes after the value", 400, "json_malformed", sized(`${good} ${good}`)],
+      ["a body that is no UTF-8", 400, "json_malformed", post(`${JSON_TYPE}Content-Length: 3\r\n`, "{\xff}")],
+    ];
+    for (const [what, status, code, bytes] of cases) {
+      const reply = await exchange(home.agentSocket, bytes);
+      assert.deepEqual([statusOf(reply), codeIn(reply)], [status, code], `${what}: ${reply}`);
+    }
+    assert.equal(provider.received.length, 0);
+  });
+
+  test("a message whose length is ambiguous is refused and the connection is closed", async () => {
+    const chunked = `${good.length.toString(16)}\r\n${good}\r\n0\r\n\r\n`;
+    const both = post(`${JSON_TYPE}Content-Length: ${good.length}\r\nTransfer-Encoding: chunked\r\n`, chunked);
+    const twice = post(`${JSON_TYPE}Content-Length: ${good.length}\r\nContent-Length: 5\r\n`, good);
+    const folded = post(`${JSON_TYPE}Content-Length: ${good.length}\r\n X: y\r\n`, good);
+    for (const bytes of [both, twice, folded]) {
+      // A second request behind it must never be read as one of its own.
+      const reply = await exchange(home.agentSocket, bytes + sized(good));
+      assert.equal(statusOf(reply), 400, reply);
+      assert.equal(reply.split("HTTP/1.1 ").length, 2, `one answer, then the end: ${reply}`);
+    }
+    assert.equal(provider.received.length, 0);
+  });
+
+  test("a value cannot leave its place in the URL or in a header", async () => {
+    const refused: readonly (readonly [string, string])[] = [
+      ["..", "segment_refused"],
+      [".", "segment_refused"],
+      ["a%2Fb", "already_encoded"],
+      ["a%252Fb", "already_encoded"],
+    ];
+    for (const [id, code] of refused) {
+      const reply = await call(agent, run, "demo.thing.get", { id });
+      assert.deepEqual([reply.status >= 400, reply.body["code"]], [true, code], `${id}: ${reply.text}`);
+    }
+    assert.equal(provider.received.length, 0);
+    for (const id of ["a/../../admin", "a@b", "a\\b", "x\r\nX-Evil: 1", "x?admin=1#y"]) {
+      const reply = await call(agent, run, "demo.thing.get", { id });
+      if (reply.status >= 400) continue;
+      const sent = provider.received.at(-1);
+      assert.equal(sent?.url, `/v1/things/${encodeURIComponent(id)}`, "one segment, encoded once");
+      assert.equal(sent?.headers["x-evil"], undefined);
+    }
+  });
+
+  test("too large is 413 and the end of the connection", async () => {
+    const big = `{"action":"demo.thing.make","input":{"name":"${"x".repeat(300_000)}"}}`;
+    const reply = await exchange(home.agentSocket, sized(big));
+    assert.deepEqual([statusOf(reply), codeIn(reply)], [413, "body_too_large"]);
+    const head = await exchange(
+      home.agentSocket,
+      `GET /v1/actions HTTP/1.1\r\nHost: gw\r\nX: ${"y".repeat(20_000)}\r\n\r\n`,
+    );
+    assert.equal(statusOf(head), 431);
+  });
+
+  test("a flood of connections is capped for each user, and the gateway serves on", async () => {
+    const sockets: Socket[] = [];
+    const ends: Promise<string>[] = [];
+    try {
+      for (let index = 0; index < CONNECTIONS + 60; index++) {
+        const socket = connect(home.agentSocket);
+        socket.on("error", () => undefined);
+        sockets.push(socket);
+        ends.push(firstBytes(socket));
+        socket.write("GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n");
+      }
+      const statuses = (await within(Promise.all(ends), 60_000, "an answer on every connection")).map(statusOf);
+      const served = statuses.filter((status) => status === 200).length;
+      assert.ok(served <= CONNECTIONS, `${served} were served at once`);
+      assert.ok(statuses.filter((status) => status === 429).length >= 50, JSON.stringify(count(statuses)));
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    await until("there is room again", async () => {
+      const plane = openPlane(home.agentSocket);
+      const { status } = await plane.ask("GET", "/v1/actions");
+      plane.close();
+      return status === 200;
+    });
+    assert.equal((await home.status())["stopped"], null);
+  });
+
+  test("a flood of cards opens one for each caller, and past the line it is refused", async () => {
+    const codes: unknown[] = [];
+    for (let index = 0; index < 40; index++) {
+      const budget = { attempts: index + 1 };
+      const { status, body } = await agent.ask("POST", "/v1/runs", {
+        purpose: "flood",
+        actions: ["demo.thing.get"],
+        budget,
+      });
+      codes.push(status === 202 ? status : body["code"]);
+    }
+    const counted = count(codes);
+    assert.ok((counted["202"] ?? 0) <= 17, JSON.stringify(counted));
+    assert.ok((counted["too_many_requests"] ?? 0) + (counted["approvals_full"] ?? 0) >= 20, JSON.stringify(counted));
+    assert.equal((await home.status())["approvals_pending"], 1, "a person sees one card of this caller");
+    const [card] = await home.approvals();
+    await home.must(["deny", String(card?.["approval_id"])]);
+    const again = await agent.ask("POST", "/v1/runs", {
+      purpose: "again",
+      actions: ["demo.thing.get"],
+      budget: { attempts: 1 },
+    });
+    assert.equal(again.body["code"], "approval_cooling_down", again.text);
+  });
+
+  test("a flood of denials is counted, and cannot fill the disk", async (t) => {
+    const frameOf = async (): Promise<number> => Number(((await home.status())["log"] as { frame: number }).frame);
+    const before = await frameOf();
+    const flood = 3_000;
+    for (let done = 0; done < flood; done += 50) {
+      const batch = Array.from({ length: 50 }, () => call(agent, run, "demo.no.such", {}));
+      for (const reply of await Promise.all(batch)) assert.equal(reply.body["code"], "action_not_permitted");
+    }
+    const frames = (await frameOf()) - before;
+    assert.ok(frames < flood / 4, `${flood} denials made ${frames} frames`);
+    if (!(await home.knows("audit"))) return t.skip("gw audit is not there yet: the rest held");
+    const denied = async (): Promise<number> => {
+      const events = await home.events("call_denied", "denials_counted");
+      return events
+        .filter(({ code }) => code === "action_not_permitted")
+        .reduce((sum, { count: many }) => sum + (typeof many === "number" ? many : 1), 0);
+    };
+    await until("every denial is written or counted", async () => (await denied()) >= flood, 15_000);
+    assert.equal(await denied(), flood, "each is counted once");
+  });
+
+  test("another caller's run and call do not exist", async () => {
+    const made = await call(agent, run, "demo.thing.get", { id: "mine" });
+    assert.equal(made.body["outcome"], "success", made.text);
+    const script = `const { request } = require("node:http");
+      for (const path of process.argv.slice(2)) request({ socketPath: process.argv[1], path }, (r) => console.log(r.resume().statusCode)).end();`;
+    const paths = [`/v1/runs/${run}`, `/v1/calls/${String(made.body["call_id"])}`, "/v1/actions"];
+    const child = start([process.execPath, "-e", script, home.agentSocket, ...paths]);
+    const other = await within(child.exited, 20_000, "the other caller's answers").finally(() => child.end());
+    assert.deepEqual(other.out.trim().split("\n").sort(), ["200", "404", "404"], other.err);
+  });
+});
+
+/** Writes raw bytes and reads until the other side has nothing more to say. */
+async function exchange(path: string, bytes: string): Promise<string> {
+  const socket = connect(path);
+  socket.on("error", () => undefined);
+  let text = "";
+  const answered = new Promise<void>((resolve) => {
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (isWhole(text) && /^connection: close/im.test(text) === false) setImmediate(resolve);
+    });
+    socket.once("close", () => resolve());
+  });
+  socket.write(Buffer.from(bytes, "latin1"));
+  try {
+    await within(answered, 20_000, `an answer to ${bytes.slice(0, 200)}`);
+  } finally {
+    socket.destroy();
+  }
+  return text;
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf("\r\n\r\n");
+  const length = /^content-length: (\d+)/im.exec(text)?.[1];
+  return end >= 0 && length !== undefined && text.length >= end + 4 + Number(length);
+}
+
+function firstBytes(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    socket.once("data", (chunk) => resolve(chunk.toString("latin1")));
+    socket.once("close", () => resolve("closed"));
+  });
+}
+
+function statusOf(reply: string): number {
+  return Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1] ?? 0);
+}
+
+function codeIn(reply: string): string {
+  return /"code":"([a-z_]+)"/.exec(reply)?.[1] ?? "";
+}
+
+function count(values: readonly unknown[]): Record<string, number> {
+  const counted: Record<string, number> = {};
+  for (const value of values) counted[String(value)] = (counted[String(value)] ?? 0) + 1;
+  return counted;
+}
