@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { examineMachine } from "../adapters/platform/examine.ts";
@@ -46,6 +47,24 @@ function createDeps(): CliDeps {
     },
     examine: (home) => () => examineMachine(home),
     startGateway,
+    async operatorKeys(home) {
+      const { openHome } = await import("../vault/files/home.ts");
+      const { operatorKeysOf, readTrust } = await import("./daemon/trust.ts");
+      const opened = openHome(home, systemRandom);
+      // A reviewer on another machine has no vault: then no signature counts, and every difference is open.
+      return existsSync(home) && opened.exists() ? operatorKeysOf(readTrust(opened)) : [];
+    },
+    async reference() {
+      const { allScopes, startReference } = await import("../reference/start.ts");
+      const stopped = new Promise<void>((resolve) => {
+        for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+      });
+      return {
+        start: (options) => startReference({ ...options, clock, random: systemRandom, sleep: systemSleep }),
+        scopes: allScopes,
+        stopped,
+      };
+    },
     stateFolder: join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw"),
     finish: (exit) => {
       process.exitCode = exit;

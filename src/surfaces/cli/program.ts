@@ -8,6 +8,9 @@ import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
+import { addReferenceCommand } from "./commands/reference.ts";
+import { addSshCommands } from "./commands/ssh.ts";
+import { addUpgradeCommands } from "./commands/upgrade.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
 import { addCompletionCommand } from "./completion.ts";
@@ -30,6 +33,9 @@ export function createProgram(deps: CliDeps): Command {
   addCallCommand(program, deps);
   addMcpCommands(program, deps);
   addAuditCommands(program, deps);
+  addSshCommands(program, deps);
+  addUpgradeCommands(program, deps);
+  addReferenceCommand(program, deps);
   addCompletionCommand(program, deps);
   return program;
 }

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
+import type { ReferenceCliPorts } from "../reference.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
@@ -15,6 +17,10 @@ export interface CliDeps {
   examine(home: string): Examine;
   /** Starts the gateway process for a home and resolves when it is ready. */
   startGateway(home: string, keyFile: string | null): Promise<GatewayProcess>;
+  /** The public keys of this home's operators, which decide whose signatures count. */
+  operatorKeys(home: string): Promise<readonly OperatorKey[]>;
+  /** The reference provider, which the command line may start but not import. */
+  reference(): Promise<ReferenceCliPorts>;
   /** Where the last log head that this operator saw is kept, outside every home. */
   readonly stateFolder: string;
   /** Takes the exit of the command that ran. */

@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import { addCommand, type BaseOptions, type CliDeps, optionsOf } from "./deps.ts";
+
+interface Options extends BaseOptions {
+  readonly port: number;
+  readonly file?: string;
+  readonly faults: boolean;
+  readonly webhookUrl?: string;
+  readonly tokenFile?: string;
+}
+
+export function addReferenceCommand(program: Command, deps: CliDeps): void {
+  addCommand(
+    program,
+    "reference",
+    "run the reference provider on loopback, to call, to read and to copy from",
+    "gw reference --port 7411 --token-file token.txt",
+  )
+    .option("--port <N>", "the loopback port; 0 takes a free one", Number, 0)
+    .option("--file <FILE>", "its SQLite file; made with sample data when it is not there")
+    .option("--faults", "add the control route that makes requests go wrong", false)
+    .option("--webhook-url <URL>", "where it sends signed webhooks")
+    .option("--token-file <FILE>", "write the token to a new private file instead of printing it")
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<Options>(command);
+      const { runReference } = await import("../reference.ts");
+      const file = options.file ?? join(options.home, "provider", "reference.db");
+      deps.finish(await runReference({ ...options, file }, deps.io, await deps.reference()));
+    });
+}
