@@ -143,7 +143,7 @@ test("a side effect waits for the store too, and a store that fails stops it", a
   await bench.close();
   bench = await startBench(packText(provider.origin), {
     wrapStore: (store) => ({
-      load: store.load,
+      ...store,
       commit: (rows, durability) =>
         durability === "power" ? Promise.reject(new Error("disk I/O error")) : store.commit(rows, durability),
     }),

@@ -1,4 +1,5 @@
 import { bindAction } from "../conventions/action/bind.ts";
+import type { GatewayFill } from "../conventions/action/gather.ts";
 import { decideReservation, type ReservationAsk } from "../conventions/budget/decide.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import type { Code } from "../kernel/codes.ts";
@@ -6,7 +7,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Core, now, requireUnlocked } from "./core.ts";
-import { type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
+import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
 import type { LiveCaller } from "./ports.ts";
 import type { Run, Session } from "./run.ts";
 
@@ -26,14 +27,13 @@ export function requireLiveCaller(caller: LiveCaller): void {
 }
 
 /** Steps 2 and 3: typed arguments are bound to the trusted definition. No secret is involved yet. */
-export function bindCall(core: Core, name: string, input: JsonObject): Outbound {
-  const definition = core.packs().find(name);
-  if (definition === null) throw notPermitted();
-  const bound = bindAction(definition.pack, definition.action.name, input);
+export function bindDefinition(definition: Definition, input: JsonObject, fill?: GatewayFill): Outbound {
   const { action, pack } = definition;
+  const bound = bindAction(pack, action.name, input, fill);
   return {
     definition,
     bound,
+    input,
     action: action.qualifiedName,
     channel: bound.kind === "ssh" ? "ssh" : "http",
     sideEffect: sideEffectOf(action),

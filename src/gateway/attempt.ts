@@ -1,30 +1,57 @@
 import type { NewEvent } from "../audit/event.ts";
+import type { RunBudget } from "../conventions/budget/budget.ts";
 import { decideReservation, type Reservation } from "../conventions/budget/decide.ts";
 import { settleReservation } from "../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
 import { digestBytes } from "../kernel/canonical-json.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CallId } from "../kernel/ids.ts";
+import type { CallId, OperationId, RunId } from "../kernel/ids.ts";
 import { askOf, budgetDenied, requireStanding } from "./admit.ts";
 import { type Authorization, describeAuthorization } from "./authorize.ts";
 import { type Core, now, requireUnlocked } from "./core.ts";
 import type { Outbound } from "./outbound.ts";
 import type { IntentReceipt, OutboundHttp, StateRow } from "./ports.ts";
 import { budgetFields, nameCaller, requestFields } from "./record.ts";
+import { tokenOf } from "./request.ts";
 import { runRow } from "./rows.ts";
 import type { Run, Session } from "./run.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
-export interface Sending {
-  readonly run: Run;
-  readonly session: Session;
+interface Shot {
   readonly callId: CallId;
   readonly outbound: Outbound;
   readonly authorization: Authorization;
   readonly request: OutboundHttp;
   /** The label to lend, or null where the redirect rule stripped it. */
   readonly credential: string | null;
+  /** The tracked operation that this attempt belongs to. */
+  readonly operationId?: OperationId;
+  /** Durable together with the intent, before anything is sent. */
+  readonly beside?: () => Beside;
+  /** Durable together with the completion. */
+  readonly after?: (attempted: Attempted) => Beside;
+}
+
+/** What the room that asked for an attempt wants written with it. */
+export interface Beside {
+  readonly events: readonly NewEvent[];
+  readonly rows: readonly StateRow[];
+}
+
+/** An attempt of a live session, paid by its run. */
+export interface Sending extends Shot {
+  readonly run: Run;
+  readonly session: Session;
+  readonly custody?: undefined;
+}
+
+/** A read that the gateway makes for an operation, paid by the operation's own allowance. It outlives the session. */
+export interface CustodySending extends Shot {
+  readonly run: { readonly id: RunId; budget: RunBudget };
+  readonly session: { readonly id: string; readonly caller: { readonly key: string } };
+  /** Writes the operation, whose allowance changes with the attempt. */
+  readonly custody: () => StateRow;
 }
 
 export interface Attempted {
@@ -37,15 +64,16 @@ export interface Attempted {
  * Steps 7 to 12 for one send: reserve, make the intent durable, send, classify, settle. Every retry, redirect, poll, page
  * and cancel passes through here, so that nothing outside escapes budget or log.
  */
-export async function attempt(core: Core, sending: Sending): Promise<Attempted> {
-  const { run, session, outbound } = sending;
-  requireStanding(core, run, session);
+export async function attempt(core: Core, sending: Sending | CustodySending): Promise<Attempted> {
+  const { run, outbound } = sending;
+  if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
+  else requireUnlocked(core);
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
-  const intent = intentEvents(core, sending, attemptId, reservation);
+  const beside = sending.beside?.() ?? NOTHING;
   const receipt = await core.ledger.intent(
-    intent,
-    [runRow(run), attemptRow(sending, attemptId, "sent", reservation)],
+    [...intentEvents(core, sending, attemptId, reservation), ...beside.events],
+    [payerRow(sending), attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
     outbound.sideEffect,
   );
   const startedAt = core.envelope("transport_started");
@@ -53,25 +81,40 @@ export async function attempt(core: Core, sending: Sending): Promise<Attempted> 
   const verdict = classifyObservation(observation, outbound.sideEffect);
   run.budget = settle(run, reservation, verdict);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
+  const attempted = { attemptId, observation, verdict };
+  const after = sending.after?.(attempted) ?? NOTHING;
+  const started: NewEvent = {
+    ...startedAt,
+    run_id: run.id,
+    ...links(sending, attemptId),
+    transport: "http",
+    request_id: attemptId,
+    attempt: reservation.attempt,
+  };
+  const completion = completionEvents(core, sending, attemptId, reservation, verdict, observation);
   await core.ledger.record(
-    [
-      {
-        ...startedAt,
-        run_id: run.id,
-        ...links(sending, attemptId),
-        transport: "http",
-        request_id: attemptId,
-        attempt: reservation.attempt,
-      },
-      ...completionEvents(core, sending, attemptId, reservation, verdict, observation),
-    ],
-    [runRow(run), attemptRow(sending, attemptId, state, reservation)],
+    isPreview(outbound) ? [...completion, ...after.events] : [started, ...completion, ...after.events],
+    [payerRow(sending), attemptRow(sending, attemptId, state, reservation), ...after.rows],
   );
-  return { attemptId, observation, verdict };
+  return attempted;
+}
+
+const NOTHING: Beside = { events: [], rows: [] };
+
+/** A preview keeps to its own path in the log: no intent and no completion of a change is written for it. */
+function isPreview({ definition }: Outbound): boolean {
+  return definition.action.effect === "preview";
+}
+
+function payerRow(sending: Sending | CustodySending): StateRow {
+  return sending.custody === undefined ? runRow(sending.run) : sending.custody();
 }
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
-async function reserve(core: Core, sending: Sending): Promise<{ reservation: Reservation; timeoutMs: number }> {
+async function reserve(
+  core: Core,
+  sending: Sending | CustodySending,
+): Promise<{ reservation: Reservation; timeoutMs: number }> {
   const { run, outbound } = sending;
   const decided = decideReservation(run.budget, askOf(outbound), now(core));
   run.budget = decided.budget;
@@ -86,7 +129,7 @@ async function reserve(core: Core, sending: Sending): Promise<{ reservation: Res
         budget_stop_reason: run.budget.stopReason ?? decided.decision,
       },
     ],
-    [runRow(run)],
+    [payerRow(sending)],
   );
   throw budgetDenied(decided.decision);
 }
@@ -94,7 +137,7 @@ async function reserve(core: Core, sending: Sending): Promise<{ reservation: Res
 /** Step 10: the credential is lent for the send alone. What the vault refuses is an observation like any other. */
 async function send(
   core: Core,
-  sending: Sending,
+  sending: Shot,
   receipt: IntentReceipt,
   timeoutMs: number,
 ): Promise<TransportObservation> {
@@ -118,7 +161,7 @@ async function send(
 /** A send that began is left to end: breaking it off would only turn an answer into an unknown. */
 const NEVER = new AbortController().signal;
 
-function settle(run: Run, reservation: Reservation, verdict: Verdict): Run["budget"] {
+function settle(run: { readonly budget: RunBudget }, reservation: Reservation, verdict: Verdict): RunBudget {
   switch (verdict.kind) {
     case "unknown":
       return run.budget;
@@ -131,14 +174,44 @@ function settle(run: Run, reservation: Reservation, verdict: Verdict): Run["budg
   }
 }
 
-function links(sending: Sending, attemptId: string) {
-  return { call_id: sending.callId, attempt_id: attemptId, session_id: sending.session.id };
+function links({ callId, session, operationId }: Sending | CustodySending, attemptId: string) {
+  const base = { call_id: callId, attempt_id: attemptId, session_id: session.id };
+  return operationId === undefined ? base : { ...base, operation_id: operationId };
 }
 
-function intentEvents(core: Core, sending: Sending, attemptId: string, reservation: Reservation): NewEvent[] {
+function intentEvents(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  reservation: Reservation,
+): NewEvent[] {
   const { run, outbound, request, authorization } = sending;
   const url = new URL(request.url);
   const fields = requestFields(outbound, sending.callId, describeAuthorization(authorization), null);
+  const reserved: NewEvent = {
+    ...core.envelope("budget_reserved"),
+    ...links(sending, attemptId),
+    ...budgetFields(run.budget, outbound, {
+      attempt: reservation.attempt,
+      outcome: "allow",
+      reason: null,
+      elapsedMs: 0,
+    }),
+  };
+  if (isPreview(outbound)) {
+    return [
+      {
+        ...core.envelope("preview_requested"),
+        event_id: attemptId,
+        run_id: run.id,
+        ...links(sending, attemptId),
+        action: outbound.action,
+        request_digest: outbound.requestDigest,
+        request: fields,
+      },
+      reserved,
+    ];
+  }
   return [
     {
       ...core.envelope("intent_accepted"),
@@ -146,7 +219,7 @@ function intentEvents(core: Core, sending: Sending, attemptId: string, reservati
       run_id: run.id,
       ...links(sending, attemptId),
       action_id: attemptId,
-      operation_id: null,
+      operation_id: sending.operationId ?? null,
       channel: outbound.channel,
       destination: url.origin,
       method: request.method,
@@ -154,7 +227,7 @@ function intentEvents(core: Core, sending: Sending, attemptId: string, reservati
       payload_sha256: request.body === null ? null : digestBytes(request.body),
       authorization: describeAuthorization(authorization),
       action: outbound.action,
-      caller: nameCaller(sending.session.caller),
+      caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
       media_type: request.headers["content-type"] ?? null,
       request: fields,
     },
@@ -167,22 +240,13 @@ function intentEvents(core: Core, sending: Sending, attemptId: string, reservati
       operation: outbound.action,
       request_id: attemptId,
     },
-    {
-      ...core.envelope("budget_reserved"),
-      ...links(sending, attemptId),
-      ...budgetFields(run.budget, outbound, {
-        attempt: reservation.attempt,
-        outcome: "allow",
-        reason: null,
-        elapsedMs: 0,
-      }),
-    },
+    reserved,
   ];
 }
 
 function completionEvents(
   core: Core,
-  sending: Sending,
+  sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
   verdict: Verdict,
@@ -195,6 +259,19 @@ function completionEvents(
   const request = requestFields(outbound, sending.callId, describeAuthorization(authorization), status);
   const elapsed_ms = Math.round(observation.elapsedMs);
   const joined = { parent_event_id: attemptId, ...links(sending, attemptId) };
+  const settled: NewEvent = {
+    ...core.envelope("budget_settled"),
+    ...joined,
+    ...budgetFields(run.budget, outbound, {
+      attempt: reservation.attempt,
+      outcome,
+      reason,
+      elapsedMs: observation.elapsedMs,
+    }),
+    settled_spend_cents: run.budget.settledSpendCents,
+  };
+  // What a preview found is written by whoever reads it.
+  if (isPreview(outbound)) return [settled];
   const events: NewEvent[] = [];
   if (verdict.kind === "unknown") {
     events.push({
@@ -223,17 +300,7 @@ function completionEvents(
       evidence: observation.kind === "answered" ? "remote_receipt" : "local_completion",
       request,
     },
-    {
-      ...core.envelope("budget_settled"),
-      ...joined,
-      ...budgetFields(run.budget, outbound, {
-        attempt: reservation.attempt,
-        outcome,
-        reason,
-        elapsedMs: observation.elapsedMs,
-      }),
-      settled_spend_cents: run.budget.settledSpendCents,
-    },
+    settled,
   );
   return events;
 }
@@ -253,7 +320,7 @@ function outcomeOf(verdict: Verdict): "succeeded" | "failed" | "unknown" {
 
 /** The attempt as it must survive us: enough to say "unknown" about it, and digests alone once it is settled. */
 function attemptRow(
-  sending: Sending,
+  sending: Sending | CustodySending,
   attemptId: string,
   state: "sent" | "settled" | "unknown",
   reservation: Reservation,
@@ -272,7 +339,16 @@ function attemptRow(
       side_effect: outbound.sideEffect,
       request_digest: outbound.requestDigest,
       maximum_cents: reservation.maximumCents,
+      ...(isPreview(outbound) ? { preview: true } : {}),
+      ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
       ...(state === "settled" ? {} : { target: sending.request.url, method: sending.request.method }),
+      ...(state === "settled" || !outbound.sideEffect ? {} : evidenceOf(sending)),
     },
   };
+}
+
+/** What finding out later needs: the arguments, and the token under which the provider knows the request. */
+function evidenceOf({ outbound, request }: Shot) {
+  const { pack } = outbound.definition;
+  return { input: outbound.input, pack_digest: pack.digest, token: tokenOf(request, pack) };
 }

@@ -1,4 +1,4 @@
-import type { Card, CardAsks, CardCall } from "../conventions/approval/card.ts";
+import type { Card, CardAsks, CardCall, CardPlan } from "../conventions/approval/card.ts";
 import { limitsRecord } from "../conventions/budget/record.ts";
 import { authorityLine } from "../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../conventions/caller/evidence.ts";
@@ -17,6 +17,10 @@ export interface CallAsked {
   /** The URL as it will be sent; a redirect card names the new one. */
   readonly target: string;
   readonly because: readonly string[];
+  /** The plan that the call carries out. */
+  readonly plan?: CardPlan;
+  /** What else a person should know of this very call. */
+  readonly notes?: readonly string[];
 }
 
 /** A question for a person, with the card that will be shown and signed. */
@@ -48,7 +52,11 @@ export function writeQuestion(
       mode,
       scope: scope === null ? null : scopeRecord(scope),
       budget: scope === null ? null : budget,
-      request: call === null ? null : { digest: call.outbound.requestDigest, target: call.target },
+      // A plan is asked about by what it was made from: another preview of the same is the same question.
+      request:
+        call === null
+          ? null
+          : { digest: call.plan?.request_digest ?? call.outbound.requestDigest, target: call.target },
       notes,
     }),
     writeCard: (approval_id, created_at, expires_at): Card => ({
@@ -64,7 +72,13 @@ export function writeQuestion(
       run: { run_id: run.id, purpose_claimed: says, budget, deadline_at: run.budget.deadlineAt },
       scope: scope === null ? null : scopeRecord(scope),
       call: shownCall,
-      notes: [...(caller.key === run.ownerKey ? run.notes : []), ...notes, ...notesOf(mode, caller)],
+      ...(call?.plan === undefined ? {} : { plan: call.plan }),
+      notes: [
+        ...(call?.notes ?? []),
+        ...(caller.key === run.ownerKey ? run.notes : []),
+        ...notes,
+        ...notesOf(mode, caller),
+      ],
       if_unanswered: "the question expires, nothing is sent, and the agent is told so",
     }),
   };

@@ -6,6 +6,7 @@ import type { Ledger } from "./ledger.ts";
 import type { PackBook } from "./outbound.ts";
 import type { Credentials, Ports } from "./ports.ts";
 import type { Envelope } from "./record.ts";
+import type { PlanShelf } from "./shelf.ts";
 
 /** What the operator signed that the gateway must know while it works. */
 export interface Posture {
@@ -21,6 +22,7 @@ export interface Core {
   readonly desk: Desk;
   readonly ledger: Ledger;
   readonly envelope: Envelope;
+  readonly plans: PlanShelf;
   packs(): PackBook;
   posture(): Posture;
   /** Null while locked. */

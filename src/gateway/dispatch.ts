@@ -2,23 +2,20 @@ import type { CallResult } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { bindCall, requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./admit.ts";
+import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./admit.ts";
 import { type Authorization, authorizedByCard, authorizedBySession } from "./authorize.ts";
 import { writeQuestion } from "./cards.ts";
 import type { Core } from "./core.ts";
 import type { DenialRecorder } from "./denials.ts";
-import { followThrough } from "./follow.ts";
 import { type Outbound, reasonsToAsk } from "./outbound.ts";
+import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
+import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
 import { httpRequestOf } from "./request.ts";
 import type { Call, Run, Session } from "./run.ts";
 import { mergeIntoAdmission, requestSession } from "./sessions.ts";
 
-export interface CallRequest {
-  readonly action: string;
-  readonly input: JsonObject;
-}
+export type { CallRequest };
 
 /** Starts the way of a call. The answer is kept with the call, so that whoever asked can come back for it. */
 export function startCall(
@@ -68,25 +65,21 @@ async function dispatch(
   call: Call,
 ): Promise<CallResult> {
   requireLiveCaller(caller);
-  const outbound = bindCall(core, request.action, request.input);
+  const prepared = prepare(core, caller, run, request);
+  const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
-  const asking = authorize(core, caller, run, outbound, credential.eachUse, call);
+  const asking = authorize(core, caller, run, prepared, credential.eachUse, call);
   const { session, authorization } = await unlessTakenBack(call, asking);
   requireStanding(core, run, session);
   requireScope(session.scope, outbound);
   if (!call.wanted) throw callCancelled();
   call.state = "sending";
-  return followThrough(core, {
-    run,
-    session,
-    callId: call.id,
-    outbound,
-    authorization,
-    request: httpRequestOf(core, outbound, call.id),
-    credential: outbound.credential,
-  });
+  const wire = httpRequestOf(core, outbound, call.id);
+  const { credential: label } = outbound;
+  const sending = { run, session, callId: call.id, outbound, authorization, request: wire, credential: label };
+  return perform(core, sending, prepared.way);
 }
 
 /**
@@ -118,12 +111,12 @@ async function authorize(
   core: Core,
   caller: LiveCaller,
   run: Run,
-  outbound: Outbound,
+  { outbound, card, because: more }: Prepared,
   eachUse: boolean,
   call: Call,
 ): Promise<{ readonly session: Session; readonly authorization: Authorization }> {
-  const because = reasonsToAsk(outbound.definition.action, eachUse);
-  const asked = { callId: call.id as CallId, outbound, target: targetOf(outbound), because };
+  const because = [...reasonsToAsk(outbound.definition.action, eachUse), ...more];
+  const asked = { callId: call.id as CallId, outbound, target: targetOf(outbound), because, ...card };
   if (because.length > 0) {
     const merged = mergeIntoAdmission(core, run, caller, asked);
     if (merged !== null) {

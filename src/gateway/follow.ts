@@ -12,11 +12,20 @@ import { type Attempted, attempt, type Sending } from "./attempt.ts";
 import { writeQuestion } from "./cards.ts";
 import { type Core, now } from "./core.ts";
 
+/** The last attempt of a call, and what it comes to. */
+export interface Followed extends Attempted {
+  readonly result: CallResult;
+}
+
+export function followThrough(core: Core, first: Sending): Promise<CallResult> {
+  return follow(core, first).then(({ result }) => result);
+}
+
 /**
  * Makes attempts until the call is settled: follows the redirects that the rule allows, retries what the action's class
  * allows, and asks a person where the pack says to ask. Each of them is an attempt of its own.
  */
-export async function followThrough(core: Core, first: Sending): Promise<CallResult> {
+export async function follow(core: Core, first: Sending): Promise<Followed> {
   let sending = first;
   let followed = 0;
   let tries = 0;
@@ -25,14 +34,14 @@ export async function followThrough(core: Core, first: Sending): Promise<CallRes
     tries++;
     if (attempted.verdict.kind === "redirect") {
       const next = await redirect(core, sending, attempted.verdict.observation, attempted.verdict.location, followed);
-      if (next === null) return resultOf(sending, attempted, "redirect_refused");
+      if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused") };
       sending = next;
       followed++;
       tries = 0;
       continue;
     }
     const waitMs = retryWaitMs(core, sending, attempted, tries);
-    if (waitMs === null) return resultOf(sending, attempted, null);
+    if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null) };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
     requireStanding(core, sending.run, sending.session);
   }

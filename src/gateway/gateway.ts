@@ -9,7 +9,8 @@ import type { SessionEnding } from "../conventions/caller/session.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CallId, RunId, SessionId } from "../kernel/ids.ts";
+import type { CallId, PlanId, RunId, SessionId } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import { type Access, type AccessRequest, requestAccess } from "./access.ts";
 import { notPermitted, requireLiveCaller } from "./admit.ts";
 import { createBook } from "./book.ts";
@@ -25,6 +26,7 @@ import { recover } from "./recover.ts";
 import { runRow } from "./rows.ts";
 import type { Call, Run, Session } from "./run.ts";
 import { closeSession, endRun, requestSession } from "./sessions.ts";
+import { createShelf } from "./shelf.ts";
 
 export interface RunRequest {
   readonly purpose: string;
@@ -33,6 +35,12 @@ export interface RunRequest {
   readonly limits: RunLimits;
   /** What the surface itself knows of the caller and a person should read first. */
   readonly notes?: readonly string[];
+}
+
+export interface PlanRequest {
+  /** The action that would be carried out, or the one that previews it. */
+  readonly action: string;
+  readonly input: JsonObject;
 }
 
 /** What the service key opened. */
@@ -61,6 +69,10 @@ export interface Gateway {
   run(caller: LiveCaller, id: RunId | undefined): Run;
   startCall(caller: LiveCaller, runId: RunId | undefined, request: CallRequest): Call;
   call(caller: LiveCaller, id: CallId | undefined): Call;
+  /** Asks the provider what an action would do; the result carries the stored plan. */
+  startPlan(caller: LiveCaller, runId: RunId | undefined, request: PlanRequest): Call;
+  /** Carries out a stored plan, by its identifier and the revision that was read. */
+  startExecution(caller: LiveCaller, planId: PlanId | undefined, expectedRevision: string): Call;
   /** Whoever asked for a call no longer wants it; false when it has already been sent. */
   takeBack(caller: LiveCaller, id: CallId): Promise<boolean>;
   /** Asks a person for more than the caller's session has. */
@@ -89,6 +101,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     desk,
     ledger,
     envelope,
+    plans: createShelf(),
     packs: around.packs,
     posture: around.posture,
     credentials: () => unlocked?.credentials ?? null,
@@ -197,6 +210,16 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     run: (caller, id) => book.findRun(caller.key, id),
     startCall: (caller, runId, request) => startCall(core, denials, caller, book.findRun(caller.key, runId), request),
     call: (caller, id) => book.findCall(caller.key, id),
+    startPlan: (caller, runId, { action, input }) => {
+      const run = book.findRun(caller.key, runId);
+      return startCall(core, denials, caller, run, { action, input, as: { kind: "plan" } });
+    },
+    startExecution: (caller, planId, expectedRevision) => {
+      const plan = core.plans.find(caller.key, planId);
+      const run = book.findRun(caller.key, plan.runId);
+      const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
+      return startCall(core, denials, caller, run, request);
+    },
     takeBack: (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () =>

@@ -19,6 +19,8 @@ export interface PackBook {
 export interface Outbound {
   readonly definition: Definition;
   readonly bound: BoundAction;
+  /** The arguments as they were bound. */
+  readonly input: JsonObject;
   readonly action: string;
   readonly channel: "http" | "ssh";
   readonly sideEffect: boolean;

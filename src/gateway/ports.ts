@@ -53,7 +53,7 @@ export interface Credentials {
 
 /** A row of state that must survive us. The store seals and authenticates `body`. */
 export interface StateRow {
-  readonly table: "runs" | "attempts" | "notes";
+  readonly table: "runs" | "attempts" | "notes" | "plans" | "operations" | "deployments";
   readonly id: string;
   readonly runId: string;
   readonly state: string;
@@ -65,6 +65,15 @@ export interface StateStore {
   commit(rows: readonly StateRow[], durability: "process" | "power"): Promise<void>;
   /** Rows in the given state. A row that does not authenticate comes back as `tampered`. */
   load(table: StateRow["table"], state: string): readonly (StateRow | { readonly tampered: string })[];
+  /**
+   * One row by its id, read and replaced in one transaction: of two processes that try at once, one sees what the other
+   * wrote. `change` gives the new row, or null to leave it; the answer is the row as it now stands.
+   */
+  change(
+    table: StateRow["table"],
+    id: string,
+    change: (row: StateRow) => StateRow | null,
+  ): Promise<StateRow | { readonly tampered: string } | null>;
 }
 
 export interface Ports {

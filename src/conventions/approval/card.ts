@@ -1,6 +1,7 @@
 import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { LimitsRecord } from "../budget/record.ts";
+import type { Assumption, EffectGroup, ReadRevision, Validation } from "../plan/record.ts";
 import type { ScopeRecord } from "../scope/scope.ts";
 
 /**
@@ -22,6 +23,8 @@ export type Card = {
   readonly run: CardRun;
   readonly scope: ScopeRecord | null;
   readonly call: CardCall | null;
+  /** Only where the call carries out a plan: what the provider said it would change. */
+  readonly plan?: CardPlan;
   /** What else a person should know before signing, most important first. */
   readonly notes: readonly string[];
   readonly if_unanswered: string;
@@ -53,6 +56,21 @@ export type CardCall = {
   readonly maximum_cents: number | null;
   /** Why this very call needs a person. */
   readonly because: readonly string[];
+};
+
+/** A stored preview, as it was answered and read. All of it is the provider's word, and is shown as such. */
+export type CardPlan = {
+  readonly plan_id: string;
+  readonly preview_action: string;
+  /** What the preview was asked for. */
+  readonly arguments: JsonObject;
+  readonly request_digest: string;
+  readonly previewed_at: string;
+  readonly expires_at: string;
+  readonly validation: readonly Validation[];
+  readonly read_revisions: readonly ReadRevision[];
+  readonly effects: readonly EffectGroup[];
+  readonly assumptions: readonly Assumption[];
 };
 
 export function digestCard(card: Card): Digest {

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Card, CardAsks, CardCall } from "./card.ts";
 import { callerLines } from "./render-caller.ts";
 import { entry, group, list, quote } from "./render-line.ts";
+import { planLines } from "./render-plan.ts";
 
 /**
  * The card as lines of a terminal or a page. The first line is the authority; every value that an agent or a pack
@@ -15,6 +16,7 @@ export function renderCard(card: Card): readonly string[] {
     ...group("Who is calling", callerLines(card)),
     ...group("What it asks", askLines(card)),
     ...(card.call === null ? [] : group("This call", callLines(card.call))),
+    ...(card.plan === undefined ? [] : group("What the plan changes", planLines(card.plan))),
     ...group("Budget of the run", budgetLines(card)),
     ...group("What happens if nobody answers", [`  ${showText(card.if_unanswered)}`]),
     ...modeLines(card.mode),

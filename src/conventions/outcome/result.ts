@@ -17,6 +17,8 @@ export interface CallResult {
   /** What must not be done now, in words, where the outcome is unknown. */
   readonly guidance: string | null;
   readonly response: ResponseRecord | null;
+  /** Only for a preview: the plan that was stored. */
+  readonly plan?: JsonObject;
 }
 
 export interface ObservationRecord {

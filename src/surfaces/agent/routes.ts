@@ -3,14 +3,16 @@ import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Call, Run } from "../../gateway/run.ts";
+import type { Run } from "../../gateway/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { AgentContext } from "./context.ts";
-import { actionRecord, pendingCallRecord, runRecord } from "./records.ts";
+import { planRoutes } from "./plan-routes.ts";
+import { actionRecord, runRecord } from "./records.ts";
+import { answerCall, anyCaller, callSchema, runParams, waitFor } from "./wait.ts";
 
 /** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
 export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): readonly PlaneRoute<AgentContext>[] {
@@ -96,6 +98,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       anyCaller,
     ),
+    ...planRoutes(gateway, sleep),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },
@@ -132,46 +135,11 @@ const runSchema = {
   required: ["purpose", "actions"],
 } as const satisfies JsonSchema;
 
-const callSchema = {
-  type: "object",
-  properties: {
-    action: { type: "string", minLength: 3, maxLength: 130 },
-    input: { type: "object", additionalProperties: true },
-  },
-  required: ["action", "input"],
-} as const satisfies JsonSchema;
-
-const runParams = {
-  type: "object",
-  properties: { run_id: { type: "string", maxLength: 64 } },
-  required: ["run_id"],
-} as const satisfies JsonSchema;
-
 const callParams = {
   type: "object",
   properties: { call_id: { type: "string", maxLength: 64 } },
   required: ["call_id"],
 } as const satisfies JsonSchema;
-
-/** The connection was identified before the request was read: whoever it is may ask; the gateway decides. */
-function anyCaller({ caller }: AgentContext): string {
-  return `caller ${caller.key}`;
-}
-
-/** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
-async function waitFor<Value>(
-  work: Promise<Value> | undefined,
-  waitMs: number,
-  sleep: Sleep,
-): Promise<Value | undefined> {
-  if (work === undefined) return undefined;
-  const stop = new AbortController();
-  try {
-    return await Promise.race([work, sleep.sleep(waitMs, stop.signal).then(() => undefined)]);
-  } finally {
-    stop.abort();
-  }
-}
 
 function answerRun(run: Run, callerKey: string, openStatus: 200 | 201): Answer {
   const session = run.sessions.get(callerKey);
@@ -179,10 +147,4 @@ function answerRun(run: Run, callerKey: string, openStatus: 200 | 201): Answer {
   if (session !== undefined || run.state === "ended") return { status: openStatus, body };
   const status_path = `/v1/runs/${run.id}`;
   return { status: 202, body: { ...body, status_path }, headers: { location: status_path } };
-}
-
-function answerCall(call: Call, result: unknown): Answer {
-  if (result !== undefined) return { status: 200, body: result as JsonValue };
-  const body = pendingCallRecord(call);
-  return { status: 202, body, headers: { location: `/v1/calls/${call.id}` } };
 }

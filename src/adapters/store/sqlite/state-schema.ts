@@ -6,6 +6,9 @@ export interface StateTables {
   runs: StateTable;
   attempts: StateTable;
   notes: StateTable;
+  plans: StateTable;
+  operations: StateTable;
+  deployments: StateTable;
 }
 
 const withoutRowId = sql`without rowid`;
@@ -17,23 +20,29 @@ interface StateTable {
   sealed: Uint8Array;
 }
 
-export const stateTables = ["runs", "attempts", "notes"] as const;
+export const stateTables = ["runs", "attempts", "notes", "plans", "operations", "deployments"] as const;
 
 export const stateMigrations: readonly Migration[] = [
+  { name: "runs, attempts and notes", up: (transaction) => createTables(transaction, ["runs", "attempts", "notes"]) },
   {
-    name: "runs, attempts and notes",
-    async up(transaction) {
-      for (const table of stateTables) {
-        await transaction.schema
-          .createTable(table)
-          .addColumn("id", "text", (column) => column.primaryKey())
-          .addColumn("run_id", "text", (column) => column.notNull())
-          .addColumn("state", "text", (column) => column.notNull())
-          .addColumn("sealed", "blob", (column) => column.notNull())
-          .modifyEnd(withoutRowId)
-          .execute();
-        await transaction.schema.createIndex(`${table}_by_state`).on(table).columns(["state", "id"]).execute();
-      }
-    },
+    name: "plans, operations and deployments",
+    up: (transaction) => createTables(transaction, ["plans", "operations", "deployments"]),
   },
 ];
+
+async function createTables(
+  transaction: Parameters<Migration["up"]>[0],
+  tables: readonly (keyof StateTables)[],
+): Promise<void> {
+  for (const table of tables) {
+    await transaction.schema
+      .createTable(table)
+      .addColumn("id", "text", (column) => column.primaryKey())
+      .addColumn("run_id", "text", (column) => column.notNull())
+      .addColumn("state", "text", (column) => column.notNull())
+      .addColumn("sealed", "blob", (column) => column.notNull())
+      .modifyEnd(withoutRowId)
+      .execute();
+    await transaction.schema.createIndex(`${table}_by_state`).on(table).columns(["state", "id"]).execute();
+  }
+}

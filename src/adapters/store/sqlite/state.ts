@@ -51,6 +51,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
 
   function flush(): void {
     const [batch, settle, full] = [rows, waiting, durable];
+    if (settle.length === 0) return;
     rows = new Map();
     waiting = [];
     durable = false;
@@ -69,6 +70,14 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     }
   }
 
+  function readRow(table: Table, row: Record<string, unknown>): StateRow | { readonly tampered: string } {
+    const id = String(row["id"]);
+    const place = { table, id, runId: String(row["run_id"]), state: String(row["state"]) };
+    const sealed = row["sealed"] instanceof Uint8Array ? Buffer.from(row["sealed"]) : Buffer.alloc(0);
+    const body = openRow(key, place, sealed);
+    return body === undefined ? { tampered: id } : { ...place, table, body };
+  }
+
   return {
     commit(changed, durability) {
       return new Promise((resolve, reject) => {
@@ -80,14 +89,22 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     },
     load(table, state) {
       const found = file.handle
-        .prepare(`select id, run_id, sealed from ${table} where state = ? order by id`)
+        .prepare(`select id, run_id, state, sealed from ${table} where state = ? order by id`)
         .all(state);
-      return found.map((row) => {
-        const id = String(row["id"]);
-        const place = { table, id, runId: String(row["run_id"]), state };
-        const sealed = row["sealed"] instanceof Uint8Array ? Buffer.from(row["sealed"]) : Buffer.alloc(0);
-        const body = openRow(key, place, sealed);
-        return body === undefined ? { tampered: id } : { ...place, table, body };
+      return found.map((row) => readRow(table, row));
+    },
+    async change(table, id, change) {
+      // What waits to be written counts as written: the change must see it.
+      if (waiting.length > 0) flush();
+      return file.immediate(() => {
+        const found = file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`).get(id);
+        if (found === undefined) return null;
+        const row = readRow(table, found);
+        if ("tampered" in row) return row;
+        const next = change(row);
+        if (next === null) return row;
+        upserts.get(table)?.run(next.id, next.runId, next.state, sealRow(key, next, next.body, random));
+        return next;
       });
     },
     async close() {

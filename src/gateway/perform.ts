@@ -1,0 +1,24 @@
+import type { CallResult } from "../conventions/outcome/result.ts";
+import type { Sending } from "./attempt.ts";
+import { concludeEffect } from "./conclude.ts";
+import type { Core } from "./core.ts";
+import { executeThrough } from "./execute.ts";
+import { follow, followThrough } from "./follow.ts";
+import type { Way } from "./prepare.ts";
+import { previewThrough } from "./preview.ts";
+
+/** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
+export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
+  switch (way.kind) {
+    case "plain":
+      if (!sending.outbound.sideEffect) return followThrough(core, sending);
+      return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
+    case "preview":
+      return previewThrough(core, sending, way.executes);
+    case "execute": {
+      const { plan, expectedRevision } = way;
+      const followed = await executeThrough(core, sending, plan, expectedRevision);
+      return concludeEffect(core, sending, followed, plan.input);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import { decideScope, type Scope } from "../conventions/scope/scope.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { bindDefinition, notPermitted } from "./admit.ts";
+import type { CallAsked } from "./cards.ts";
+import type { Core } from "./core.ts";
+import { executionInput } from "./execute.ts";
+import { type Definition, type Outbound, reachOf } from "./outbound.ts";
+import { cardPlan, requireExecutable } from "./plan.ts";
+import type { LiveCaller } from "./ports.ts";
+import { findPair } from "./preview.ts";
+import type { Run } from "./run.ts";
+import type { Plan } from "./shelf.ts";
+
+/** What an agent asks for. Without `as` it is a plain call of the action. */
+export interface CallRequest {
+  readonly action: string;
+  readonly input: JsonObject;
+  readonly as?: Purpose;
+}
+
+export type Purpose =
+  | { readonly kind: "plan" }
+  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string };
+
+/** How the bound call is carried out once a person has agreed. */
+export type Way =
+  | { readonly kind: "plain" }
+  | { readonly kind: "preview"; readonly executes: Definition }
+  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string };
+
+export interface Prepared {
+  readonly outbound: Outbound;
+  readonly way: Way;
+  /** What its card says beyond the call itself. */
+  readonly card: Pick<CallAsked, "plan" | "notes">;
+  /** Reasons to ask a person that are not in the definition. */
+  readonly because: readonly string[];
+}
+
+const NOTHING = { card: {}, because: [] } as const;
+const PLAIN: Way = { kind: "plain" };
+
+/** Steps 2 to 4 for whatever is asked: bound to the trusted definition, within scope, with the evidence it needs. */
+export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallRequest): Prepared {
+  const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
+  switch (request.as?.kind) {
+    case undefined:
+      return prepareCall(core, scope, request);
+    case "plan":
+      return preparePreview(core, scope, request);
+    case "execute":
+      return prepareExecution(core, caller, scope, request.as.plan, request.as.expectedRevision);
+  }
+}
+
+/** A preview is one however it is called, and what needs a plan is not called without it. */
+function prepareCall(core: Core, scope: Scope, request: CallRequest): Prepared {
+  const definition = core.packs().find(request.action);
+  if (definition === null) throw notPermitted();
+  const { effect, needs } = definition.action;
+  if (effect === "preview") return preparePreview(core, scope, request);
+  if (needs.plan !== null) {
+    requireReach(scope, definition);
+    const message = `${request.action} carries out a plan of ${needs.plan}. Preview it, then execute that plan.`;
+    throw new Denied("plan_required", message);
+  }
+  return { outbound: bindDefinition(definition, request.input), way: PLAIN, ...NOTHING };
+}
+
+function preparePreview(core: Core, scope: Scope, { action, input }: CallRequest): Prepared {
+  const { preview, executes } = findPair(core, action);
+  requireReach(scope, preview);
+  requireReach(scope, executes);
+  return { outbound: bindDefinition(preview, input), way: { kind: "preview", executes }, ...NOTHING };
+}
+
+function prepareExecution(
+  core: Core,
+  caller: LiveCaller,
+  scope: Scope,
+  plan: Plan,
+  expectedRevision: string,
+): Prepared {
+  const definition = core.packs().find(plan.action);
+  if (definition === null) throw notPermitted();
+  requireReach(scope, definition);
+  requireExecutable(core, plan, caller, definition, expectedRevision);
+  const planId = plan.preview.plan_id;
+  if (planId === null) throw new Denied("plan_not_executable", "The provider named no plan.");
+  const fill = { planId, planRevision: expectedRevision };
+  return {
+    outbound: bindDefinition(definition, executionInput(plan, definition), fill),
+    way: { kind: "execute", plan, expectedRevision },
+    card: { plan: cardPlan(plan) },
+    because: [],
+  };
+}
+
+/** Whether the scope has the action at all; how large the request may be is asked once it is bound. */
+function requireReach(scope: Scope, definition: Definition): void {
+  if (decideScope(scope, { ...reachOf(definition), requestBytes: 0 }) !== "allow") throw notPermitted();
+}

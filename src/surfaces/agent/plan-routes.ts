@@ -1,0 +1,65 @@
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Sleep } from "../../kernel/clock.ts";
+import { readId } from "../../kernel/ids.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { AgentContext } from "./context.ts";
+import { answerCall, anyCaller, callSchema, runParams, waitFor } from "./wait.ts";
+
+/** Preview, then execution by the plan alone: neither takes a second copy of the request. */
+export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
+  return [
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/plans",
+        params: runParams,
+        body: { kind: "json", schema: callSchema },
+        recorded: ["/params/run_id", "/body/action"],
+      },
+      {
+        summary: "Preview an action: what it would change, as a plan that can be executed once",
+        answers: { 200: { description: "The result, with the plan" }, 202: { description: "Still pending" } },
+      },
+      async ({ params, body }, { caller, waitMs }) => {
+        const call = gateway.startPlan(caller, readId("run", params.run_id), body);
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/plans/{plan_id}/execute",
+        params: planParams,
+        body: { kind: "json", schema: executeSchema },
+        recorded: ["/params/plan_id", "/body/expected_revision"],
+      },
+      {
+        summary: "Execute a plan: its identifier and the revision that was read, nothing else",
+        answers: {
+          200: { description: "The result; an unknown outcome is one too" },
+          202: { description: "Still pending" },
+          409: { description: "plan_stale with what changed, or plan_used" },
+        },
+      },
+      async ({ params, body }, { caller, waitMs }) => {
+        const call = gateway.startExecution(caller, readId("plan", params.plan_id), body.expected_revision);
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+  ];
+}
+
+const planParams = {
+  type: "object",
+  properties: { plan_id: { type: "string", maxLength: 64 } },
+  required: ["plan_id"],
+} as const satisfies JsonSchema;
+
+const executeSchema = {
+  type: "object",
+  properties: { expected_revision: { type: "string", minLength: 1, maxLength: 256 } },
+  required: ["expected_revision"],
+} as const satisfies JsonSchema;

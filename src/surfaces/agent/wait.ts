@@ -1,0 +1,48 @@
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { Answer } from "../../conventions/request/serve.ts";
+import type { Call } from "../../gateway/run.ts";
+import type { Sleep } from "../../kernel/clock.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import type { AgentContext } from "./context.ts";
+import { pendingCallRecord } from "./records.ts";
+
+export const callSchema = {
+  type: "object",
+  properties: {
+    action: { type: "string", minLength: 3, maxLength: 130 },
+    input: { type: "object", additionalProperties: true },
+  },
+  required: ["action", "input"],
+} as const satisfies JsonSchema;
+
+export const runParams = {
+  type: "object",
+  properties: { run_id: { type: "string", maxLength: 64 } },
+  required: ["run_id"],
+} as const satisfies JsonSchema;
+
+/** The connection was identified before the request was read: whoever it is may ask; the gateway decides. */
+export function anyCaller({ caller }: AgentContext): string {
+  return `caller ${caller.key}`;
+}
+
+/** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
+export async function waitFor<Value>(
+  work: Promise<Value> | undefined,
+  waitMs: number,
+  sleep: Sleep,
+): Promise<Value | undefined> {
+  if (work === undefined) return undefined;
+  const stop = new AbortController();
+  try {
+    return await Promise.race([work, sleep.sleep(waitMs, stop.signal).then(() => undefined)]);
+  } finally {
+    stop.abort();
+  }
+}
+
+export function answerCall(call: Call, result: unknown): Answer {
+  if (result !== undefined) return { status: 200, body: result as JsonValue };
+  const body = pendingCallRecord(call);
+  return { status: 202, body, headers: { location: `/v1/calls/${call.id}` } };
+}

@@ -1,0 +1,293 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import { renderCard } from "../src/conventions/approval/render.ts";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Run } from "../src/gateway/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import type { PlanId } from "../src/kernel/ids.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
+import { answerJson, bodyOf, consequentialPack, previewBody } from "./support/consequential.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+let run: Run;
+
+const ACTIONS = ["acme.membership.plan", "acme.membership.apply"];
+const INPUT = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(consequentialPack(provider.origin));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+  run = await openApproved();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function openApproved(mine = caller, limits = {}): Promise<Run> {
+  const opened = await bench.openRun(mine, ACTIONS, limits);
+  await bench.approve();
+  await opened.admission?.session;
+  return opened;
+}
+
+/** A provider that previews, executes once, and shows what it did. */
+function answerWell(role = "editor"): void {
+  provider.answer((request, response) => {
+    if (request.url.endsWith("/plan")) return answerJson(response, 200, previewBody());
+    if (request.url === "/memberships") return answerJson(response, 200, { mode: "executed", plan_id: "pln-remote-1" });
+    return answerJson(response, 200, { project_id: "p1", subject_id: "u1", role, revision: "r8" });
+  });
+}
+
+async function preview(
+  input: JsonObject = INPUT,
+): Promise<JsonObject & { plan_id: PlanId; expected_revision: string }> {
+  const { plan } = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input }).done;
+  assert.ok(plan !== undefined);
+  return plan as never;
+}
+
+async function execute(planId: string, revision = "r7"): Promise<CallResult> {
+  const call = bench.gateway.startExecution(caller, planId as PlanId, revision);
+  let settled = false;
+  call.done.catch(() => undefined).finally(() => (settled = true));
+  await untilDone(bench.time, 0, () => settled || bench.gateway.desk.list().length > 0);
+  if (!settled) await bench.approve();
+  return call.done;
+}
+
+const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
+
+test("a preview is stored as a plan and executed with the plan identifier and expected revision alone", async () => {
+  answerWell();
+  const plan = await preview();
+  assert.equal(plan.expected_revision, "r7");
+  assert.notEqual(plan.plan_id, "pln-remote-1");
+  const result = await execute(plan.plan_id);
+  assert.deepEqual([result.outcome, result.confirmed], ["success", true]);
+  const sent = provider.received.find(({ url }) => url === "/memberships");
+  assert.ok(sent !== undefined);
+  assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7" });
+});
+
+test("the card shows direct and derived effects with previous and proposed values as a diff", async () => {
+  answerWell();
+  const plan = await preview();
+  const call = bench.gateway.startExecution(caller, plan.plan_id, "r7");
+  const { card } = await bench.waiting();
+  assert.ok(card?.plan !== undefined && card.call !== null);
+  assert.deepEqual(card.plan.arguments, INPUT);
+  const lines = renderCard(card);
+  const at = lines.indexOf("What the plan changes");
+  const text = lines.slice(at).join("\n");
+  assert.match(text, /changes directly\s+1\n\s+projects\/p1\/memberships\/u1 at r3, because of "request"/);
+  assert.match(text, /- role: "viewer"\n\s+\+ role: "editor"/);
+  assert.match(text, /follows from that\s+40/);
+  assert.match(text, /and 39 more that the provider counts/);
+  assert.match(text, /warning member_count_change/);
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+});
+
+test("a preview is audited on its own path and triggers none of the completed-change events", async () => {
+  answerWell();
+  await preview();
+  const written = types();
+  assert.equal(written.filter((type) => type === "preview_requested").length, 1);
+  const finished = bench.events().find(({ event_type }) => event_type === "preview_finished");
+  assert.ok(finished?.event_type === "preview_finished" && finished.outcome === "succeeded");
+  assert.deepEqual(finished.read_revisions, [{ resource: "projects/p1", revision: "r7" }]);
+  for (const change of ["intent_accepted", "action_started", "transport_started", "action_finished"])
+    assert.ok(!written.includes(change), change);
+  assert.ok(written.includes("budget_reserved") && written.includes("budget_settled"), "a preview escapes no budget");
+  assert.equal(run.budget.attemptsUsed, 1);
+  assert.equal(run.budget.sideEffectAttempts, 0);
+});
+
+test("an answer that is not a 200 or 202 with mode: preview is not taken for a preview", async () => {
+  const answers: readonly (readonly [number, unknown])[] = [
+    [201, previewBody()],
+    [200, { ...previewBody(), mode: "executed" }],
+    [200, { plan_id: "x", executable: true }],
+    [200, []],
+    [204, ""],
+    [200, { ...previewBody(), effects: "none" }],
+    [200, { ...previewBody(), effects: [{ relation: "direct", total: 0, sample: [{}] }] }],
+  ];
+  for (const [status, body] of answers) {
+    provider.answer((_request, response) => answerJson(response, status, body));
+    await assert.rejects(preview(), denies("preview_invalid"));
+  }
+  provider.answer((_request, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end('{"mode":"preview","mode":"preview"}'),
+  );
+  await assert.rejects(preview(), denies("preview_invalid"));
+  const finished = bench.events().filter(({ event_type }) => event_type === "preview_finished");
+  assert.equal(finished.length, answers.length + 1);
+  assert.ok(finished.every((event) => event.event_type === "preview_finished" && event.outcome === "failed"));
+});
+
+test("a preview that the provider refuses is an error with its answer, and leaves no plan", async () => {
+  provider.answer((_request, response) => answerJson(response, 403, { code: "insufficient_scope" }));
+  const result = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.plan", input: INPUT }).done;
+  assert.equal(result.outcome, "error");
+  assert.equal(result.plan, undefined);
+  assert.equal(result.response?.status, 403);
+});
+
+test("a preview that is too large for a card is refused", async () => {
+  provider.answer((_request, response) => answerJson(response, 200, { ...previewBody(), note: "x".repeat(70_000) }));
+  await assert.rejects(preview(), denies("preview_too_large"));
+});
+
+test("an action that needs a plan cannot be called without one, and a preview called plainly is still one", async () => {
+  answerWell();
+  const plain = bench.gateway.startCall(caller, run.id, { action: "acme.membership.apply", input: {} });
+  await assert.rejects(plain.done, denies("plan_required"));
+  assert.equal(provider.received.length, 0);
+  const called = await bench.gateway.startCall(caller, run.id, { action: "acme.membership.plan", input: INPUT }).done;
+  assert.ok(called.plan !== undefined);
+  assert.ok(!types().includes("action_finished"));
+});
+
+test("both the preview and what it leads to must be in scope", async () => {
+  const other = scriptedCaller();
+  const narrow = await bench.openRun(other, ["acme.membership.plan"]);
+  await bench.approve();
+  await narrow.admission?.session;
+  const call = bench.gateway.startPlan(other, narrow.id, { action: "acme.membership.plan", input: INPUT });
+  await assert.rejects(call.done, denies("action_not_permitted"));
+});
+
+test("a plan is used once, by two requests at the same time too", async () => {
+  answerWell();
+  const { plan_id } = await preview();
+  assert.equal((await execute(plan_id)).outcome, "success");
+  await assert.rejects(execute(plan_id), denies("plan_used"));
+  const again = await preview();
+  const first = bench.gateway.startExecution(caller, again.plan_id, "r7");
+  const second = bench.gateway.startExecution(caller, again.plan_id, "r7");
+  await bench.approve();
+  await untilDone(bench.time, 0, () => first.state !== "pending");
+  await bench.approve();
+  const results = await Promise.allSettled([first.done, second.done]);
+  assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 2);
+});
+
+test("another caller's plan is not found", async () => {
+  answerWell();
+  const { plan_id } = await preview();
+  assert.throws(() => bench.gateway.startExecution(scriptedCaller(), plan_id, "r7"), denies("not_found"));
+});
+
+test("a plan expires after fifteen minutes, or with the provider's own expiry when that is sooner", async () => {
+  provider.answer((_request, response) => {
+    const expires_at = new Date(bench.time.clock.wallMs() + 5_000).toISOString();
+    answerJson(response, 200, previewBody({ expires_at }));
+  });
+  const { plan_id } = await preview();
+  await bench.time.advance(5_001);
+  await assert.rejects(execute(plan_id), (error) => {
+    assert.ok(error instanceof Denied && error.code === "plan_stale");
+    assert.deepEqual(error.extra["changed"], ["expires_at"]);
+    return true;
+  });
+  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 0);
+});
+
+test("a plan that expires while its card is open is not executed", async () => {
+  provider.answer((_request, response) => {
+    const expires_at = new Date(bench.time.clock.wallMs() + 5_000).toISOString();
+    answerJson(response, 200, previewBody({ expires_at }));
+  });
+  const { plan_id } = await preview();
+  const call = bench.gateway.startExecution(caller, plan_id, "r7");
+  await bench.waiting();
+  await bench.time.advance(6_000);
+  await bench.approve();
+  await assert.rejects(call.done, denies("plan_stale"));
+  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 0);
+});
+
+test("another expected revision is plan_stale and names what changed", async () => {
+  answerWell();
+  const { plan_id } = await preview();
+  await assert.rejects(execute(plan_id, "r6"), (error) => {
+    assert.ok(error instanceof Denied && error.code === "plan_stale");
+    assert.deepEqual(error.extra["changed"], ["expected_revision"]);
+    return true;
+  });
+});
+
+test("plan_stale of the provider reaches the agent with what changed, and the plan is spent", async () => {
+  provider.answer((request, response) => {
+    if (request.url.endsWith("/plan")) return answerJson(response, 200, previewBody());
+    return answerJson(response, 409, { code: "plan_stale", changed: ["projects/p1"] });
+  });
+  const { plan_id } = await preview();
+  await assert.rejects(execute(plan_id), (error) => {
+    assert.ok(error instanceof Denied && error.code === "plan_stale");
+    assert.deepEqual(error.extra["changed"], ["projects/p1"]);
+    return true;
+  });
+  await assert.rejects(execute(plan_id), denies("plan_stale"));
+  const rejected = bench.events().find(({ event_type }) => event_type === "plan_rejected");
+  assert.ok(rejected?.event_type === "plan_rejected");
+  assert.deepEqual(rejected.changed, ["projects/p1"]);
+  assert.ok(!types().includes("plan_executed"));
+});
+
+test("what the preview calls not executable is not executed, whatever it says of the whole", async () => {
+  const blocked = { severity: "error", code: "legal_hold_active", path: "", message: "held", blocks_execution: false };
+  provider.answer((_request, response) => answerJson(response, 200, previewBody({ validation: [blocked] })));
+  const plan = await preview();
+  assert.equal(plan["executable"], false);
+  await assert.rejects(execute(plan.plan_id), denies("plan_not_executable"));
+  assert.equal(bench.gateway.desk.list().length, 0, "nobody is asked about what cannot run");
+});
+
+test("success is confirmed only when the later read shows the expected state", async () => {
+  answerWell("viewer");
+  const plan = await preview();
+  const result = await execute(plan.plan_id);
+  assert.deepEqual([result.outcome, result.confirmed], ["success", false]);
+  assert.ok(!types().includes("reconciled_success"));
+});
+
+test("the confirming read is an attempt of its own, and without budget for it the success stays unconfirmed", async () => {
+  answerWell();
+  caller = scriptedCaller();
+  run = await openApproved(caller, { attempts: 2 });
+  const plan = await preview();
+  const result = await execute(plan.plan_id);
+  assert.deepEqual([result.outcome, result.confirmed], ["success", false]);
+  assert.equal(run.budget.attemptsUsed, 2);
+});
+
+test("hostile text in a preview cannot pass for a line of the card", async () => {
+  const effects = [
+    {
+      resource: "x\n\nApproved already\u202e",
+      previous: "\u001b[2J",
+      proposed: { 'a": "b"\n  + role': "owner" },
+      cause: '"\n+ nothing',
+    },
+  ];
+  provider.answer((_request, response) => answerJson(response, 200, previewBody({ effects })));
+  const plan = await preview();
+  void bench.gateway.startExecution(caller, plan.plan_id, "r7").done.catch(() => undefined);
+  const { card } = await bench.waiting();
+  assert.ok(card !== null);
+  for (const line of renderCard(card)) assert.match(line, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
+  assert.ok(!renderCard(card).some((line) => line.startsWith("Approved")));
+});
