@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { errorsPage } from "../scripts/errors-page.ts";
+import { codes } from "../src/kernel/codes.ts";
+import { defaults } from "../src/kernel/defaults.ts";
+
+const root = join(import.meta.dirname, "..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+test("docs/errors.md is equal to the table of codes", () => {
+  assert.equal(read("docs/errors.md"), errorsPage());
+});
+
+test("every code says what happened and what to do next", () => {
+  for (const [code, { status, means, mend }] of Object.entries(codes)) {
+    assert.match(code, /^[a-z][a-z0-9_]*$/);
+    assert.ok(status >= 400 && status <= 599, code);
+    assert.ok(means.length > 10 && mend.length > 5, code);
+  }
+});
+
+test("no code is unused", () => {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.endsWith("codes.ts"))
+    .map((file) => read(join("src", file)))
+    .join("\n");
+  assert.deepEqual(
+    Object.keys(codes).filter((code) => !sources.includes(`"${code}"`)),
+    [],
+  );
+});
+
+test("every tunable number has its unit in its name or counts things", () => {
+  for (const [name, value] of Object.entries(defaults))
+    assert.ok(typeof value === "number" && Number.isFinite(value), name);
+});
+
+test("the lock file and npm's settings name no registry", () => {
+  assert.ok(!read("package-lock.json").includes('"resolved"'));
+  assert.ok(!/https?:\/\//.test(read(".npmrc")));
+});
+
+test("the licence is Apache-2.0 and its text is there", () => {
+  const { license } = JSON.parse(read("package.json")) as { readonly license: string };
+  assert.equal(license, "Apache-2.0");
+  assert.match(read("LICENSE"), /Apache License/);
+});
+
+test("every page that the README points to exists", () => {
+  for (const [, page] of read("README.md").matchAll(/\]\((docs\/[a-z-]+\.md)\)/g))
+    assert.ok(existsSync(join(root, page ?? "")), page);
+});
+
+test("the launcher runs the pinned Node without the variables that could bend it", () => {
+  const env = { ...process.env, NODE_OPTIONS: "--require /nowhere/evil.js", SSL_CERT_FILE: "/nowhere" };
+  const version = execFileSync(join(root, "bin", "gw"), ["--version"], { env, encoding: "utf8" }).trim();
+  const { version: wanted } = JSON.parse(read("package.json")) as { readonly version: string };
+  assert.equal(version, wanted);
+});
+
+test("the three launchers are one file", () => {
+  assert.equal(read("bin/gw-ssh"), read("bin/gw"));
+  assert.equal(read("bin/gw-receiver"), read("bin/gw"));
+});

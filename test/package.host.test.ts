@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const root = join(import.meta.dirname, "..");
+
+/** Runs as the invoking user: npm has to reach its registry, which is that user's configuration. */
+test("the packed package installs into an empty folder and its programs run from there", { timeout: 240_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-package-"));
+  try {
+    // A copy, so that building does not touch the clone that other tests run from.
+    const copy = join(folder, "clone");
+    cpSync(root, copy, {
+      recursive: true,
+      filter: (path) => !/\/(node_modules|dist|\.git)(\/|$)/.test(path.slice(root.length)),
+    });
+    execFileSync("ln", ["-s", join(root, "node_modules"), join(copy, "node_modules")]);
+    const quiet = { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] } as const;
+    execFileSync(process.execPath, [join(copy, "scripts", "build.ts")], { ...quiet, cwd: copy });
+    execFileSync("npm", ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", folder], {
+      ...quiet,
+      cwd: copy,
+    });
+    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+    assert.ok(tarball !== undefined);
+    const empty = mkdtempSync(join(folder, "empty-"));
+    execFileSync("npm", ["init", "--yes", "--loglevel=error"], { ...quiet, cwd: empty });
+    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", join(folder, tarball)], {
+      ...quiet,
+      cwd: empty,
+    });
+    const gw = join(empty, "node_modules", ".bin", "gw");
+    const version = execFileSync(gw, ["--version"], quiet).trim();
+    const { version: wanted } = JSON.parse(execFileSync("cat", [join(root, "package.json")], quiet)) as {
+      version: string;
+    };
+    assert.equal(version, wanted);
+    assert.match(execFileSync(gw, ["--help"], quiet), /approve/);
+    const lint = execFileSync(gw, ["pack", "lint", join(empty, "node_modules/gw/packs/example.yaml")], quiet);
+    assert.match(lint, /digest sha256:/);
+    const client = "import('gw/client').then((m) => console.log(typeof m.connectAgent))";
+    assert.equal(execFileSync(process.execPath, ["-e", client], { ...quiet, cwd: empty }).trim(), "function");
+    const request = "import('gw/request').then((m) => console.log(typeof m.defineRoute))";
+    assert.equal(execFileSync(process.execPath, ["-e", request], { ...quiet, cwd: empty }).trim(), "function");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
