@@ -185,7 +185,6 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
           await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
           throw error;
         }
-        watchPending(core, run, caller);
         void endAtDeadline(run).catch(() => undefined);
         return run;
       }),
@@ -274,13 +273,6 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       ledger.openStore(null);
     },
   };
-}
-
-/** While the question is open its caller may die: the question goes with it. */
-function watchPending(core: Core, run: Run, caller: LiveCaller): void {
-  caller.onExit(() => {
-    if (run.state === "pending") void endRun(core, run, "process_exited").catch(() => undefined);
-  });
 }
 
 function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {

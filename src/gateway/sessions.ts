@@ -25,8 +25,30 @@ export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "
     session.catch(() => undefined);
     return { approvalId: "" as ApprovalId, callerKey: caller.key, session };
   }
-  const ask = core.desk.ask(writeQuestion(core, { mode, run, caller, scope: run.asked, call: null }));
-  return admissionOf(core, run, caller, ask);
+  // The question outlives the connection that it came over, and goes with the process that asked.
+  const asker = caller.binding === "process" ? caller.retain() : caller;
+  const letGo = (): void => {
+    if (asker !== caller) asker.close();
+  };
+  try {
+    const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call: null }));
+    asker.onExit(() => void takeBack(core, run, asker.key).catch(() => undefined));
+    const admission = admissionOf(core, run, asker, ask);
+    admission.session.then(letGo, letGo);
+    return admission;
+  } catch (error) {
+    letGo();
+    throw error;
+  }
+}
+
+async function takeBack(core: Core, run: Run, callerKey: string): Promise<void> {
+  if (run.state === "pending") await endRun(core, run, "process_exited");
+  else
+    await core.desk.withdraw(
+      "process_exited",
+      (approval) => approval.runId === run.id && approval.callerKey === callerKey,
+    );
 }
 
 /** One card serves both when a call that needs its own approval comes while the session's question is still open. */
