@@ -1,6 +1,7 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
-import { printable, runsRightToLeft, wrapText } from "./measure.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import { clipText, findMixedWord, printable, runsRightToLeft, wrapText } from "./measure.ts";
 
 /** One row of the screen. Each starts with a mark of ours, so that no text of a card ever stands at the left edge. */
 export interface CardRow {
@@ -16,9 +17,18 @@ const WARNS = "|! ";
 export function layoutCard(card: Card, columns: number): readonly CardRow[] {
   return renderCard(card).flatMap((text, line) => {
     const rows = wrapText(printable(text), columns - START.length, columns - GOES_ON.length);
-    const shown = rows.map((row, index) => ({ text: `${index === 0 ? START : GOES_ON}${row}`, line }));
-    return runsRightToLeft(text) ? [...shown, { text: `${WARNS}${MIXED}`.slice(0, columns), line }] : shown;
+    return [
+      ...rows.map((row, index) => ({ text: `${index === 0 ? START : GOES_ON}${row}`, line })),
+      ...warningsOf(text).map((warning) => ({ text: `${WARNS}${clipText(warning, columns - WARNS.length)}`, line })),
+    ];
   });
 }
 
-const MIXED = "right-to-left letters above: read the order with care";
+/** What the eye cannot tell, said by a row of ours under the line. */
+function warningsOf(text: string): readonly string[] {
+  const mixed = findMixedWord(text);
+  return [
+    ...(mixed === null ? [] : [`look-alike letters above: ${showIdentifier(mixed)}`]),
+    ...(runsRightToLeft(text) ? ["right-to-left letters above: read the order with care"] : []),
+  ];
+}

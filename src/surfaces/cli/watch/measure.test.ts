@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { clipText, printable, runsRightToLeft, widthOf, wrapText } from "./measure.ts";
+import { clipText, findMixedWord, printable, runsRightToLeft, widthOf, wrapText } from "./measure.ts";
 
 test("everything but ASCII counts as two columns, so that no row is longer than the screen", () => {
   assert.equal(widthOf("abc"), 3);
@@ -59,4 +59,11 @@ test("letters that run from the right are noticed", () => {
   assert.ok(runsRightToLeft("a \u05d0 b"));
   assert.ok(runsRightToLeft("\u0627"));
   assert.ok(!runsRightToLeft("abc 東京 цена"));
+});
+
+test("a word that mixes Latin with look-alikes is found, whole words of a script are not", () => {
+  assert.equal(findMixedWord("pay \u0430pi now"), "\u0430pi");
+  assert.equal(findMixedWord("g\u03bfogle"), "g\u03bfogle");
+  for (const text of ["цена 5 EUR", "Tシャツ 東京", "naïve café", "api", "e\u0301a"])
+    assert.equal(findMixedWord(text), null);
 });

@@ -83,6 +83,17 @@ export function runsRightToLeft(text: string): boolean {
   return RIGHT_TO_LEFT.test(text);
 }
 
+/** The first word that mixes Latin letters with look-alikes of another alphabet, or null. */
+export function findMixedWord(text: string): string | null {
+  if (/^[ -~]*$/.test(text)) return null;
+  const words = text.split(/[^\p{L}\p{M}\p{N}]+/u);
+  return words.find((word) => LATIN.test(word) && LOOKS_ALIKE.test(word)) ?? null;
+}
+
+const LATIN = /\p{Script=Latin}/u;
+// Letters of scripts that nobody takes for Latin may stand beside it, as they do in Japanese.
+const LOOKS_ALIKE =
+  /(?!\p{Script=Latin}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Common})\p{L}/u;
 const SHOWN = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
 const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;

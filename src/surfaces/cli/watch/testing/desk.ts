@@ -1,0 +1,126 @@
+import { Unreachable } from "../../../client/connection.ts";
+import type { ApprovalView, Decision, OperatorClient } from "../../../client/operator.ts";
+
+/** A gateway's operator plane as far as a watcher uses it, without a gateway: what a test says happens, happens. */
+export interface TestDesk {
+  readonly client: OperatorClient;
+  readonly decided: { readonly id: string; readonly decision: Decision }[];
+  readonly open: Map<string, ApprovalView>;
+  mode: string;
+  up: boolean;
+  logins: number;
+  tell(view: ApprovalView): void;
+  /** The process is gone: the stream breaks, and nothing answers until `up`. */
+  die(): void;
+  connect(): Promise<OperatorClient>;
+}
+
+export function openDesk(): TestDesk {
+  let wake: (() => void)[] = [];
+  let broken = 0;
+  const news: ApprovalView[] = [];
+  const answer = <Value>(value: () => Value): Promise<Value> =>
+    desk.up ? Promise.resolve(value()) : Promise.reject(new Unreachable("nobody there"));
+  const client = {
+    status: () => answer(() => ({ mode: desk.mode, locked: false })),
+    approvals: () => answer(() => [...desk.open.values()]),
+    decide: (approval: ApprovalView, decision: Decision) =>
+      answer(() => {
+        desk.decided.push({ id: approval.approval_id, decision });
+        desk.open.delete(approval.approval_id);
+        const state = decision.decision === "approve" ? "approved" : "denied";
+        return { ...approval, state, decided_by: "ada", reason: decision.reason } as ApprovalView;
+      }),
+    extend: (id: string) => answer(() => ({ ...desk.open.get(id), expires_in_ms: 900_000 }) as ApprovalView),
+    sessions: () => answer(() => [{ session_id: "ses_1", ended_at: null }]),
+    revoke: () => answer(() => undefined),
+    async *watch(signal: AbortSignal) {
+      const born = broken;
+      let at = news.length;
+      for (const view of desk.open.values()) yield view;
+      while (!signal.aborted) {
+        while (at < news.length) yield news[at++] as ApprovalView;
+        if (broken !== born) throw new Unreachable("the stream broke");
+        await new Promise<void>((resolve) => {
+          wake.push(resolve);
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+      }
+    },
+    close: () => undefined,
+  } as unknown as OperatorClient;
+  const stir = (): void => {
+    for (const resolve of wake) resolve();
+    wake = [];
+  };
+  const desk: TestDesk = {
+    client,
+    decided: [],
+    open: new Map(),
+    mode: "guard-rail",
+    up: true,
+    logins: 0,
+    tell(view) {
+      if (view.state === "pending") desk.open.set(view.approval_id, view);
+      else desk.open.delete(view.approval_id);
+      news.push(view);
+      stir();
+    },
+    die() {
+      desk.up = false;
+      broken++;
+      stir();
+    },
+    connect() {
+      desk.logins++;
+      return answer(() => client);
+    },
+  };
+  return desk;
+}
+
+/** Time that only the test moves; whoever sleeps wakes when it is past their hour. */
+export interface TestTime {
+  readonly clock: { bootMs(): number };
+  readonly sleep: { sleep(ms: number, signal?: AbortSignal): Promise<void> };
+  /** Moves in small steps, so that everybody who wakes has time to act. */
+  pass(ms: number): Promise<void>;
+  /** One jump: as when the program was stopped. */
+  jump(ms: number): void;
+}
+
+export function openTime(): TestTime {
+  let nowMs = 10_000;
+  let sleepers: { readonly at: number; readonly wake: () => void }[] = [];
+  const rouse = (): void => {
+    const due = sleepers.filter(({ at }) => at <= nowMs);
+    sleepers = sleepers.filter(({ at }) => at > nowMs);
+    for (const { wake } of due) wake();
+  };
+  return {
+    clock: { bootMs: () => nowMs },
+    sleep: {
+      sleep: (ms, signal) =>
+        new Promise((resolve) => {
+          if (signal?.aborted === true) return resolve();
+          const sleeper = { at: nowMs + ms, wake: () => resolve() };
+          sleepers.push(sleeper);
+          signal?.addEventListener("abort", () => {
+            sleepers = sleepers.filter((one) => one !== sleeper);
+            resolve();
+          });
+        }),
+    },
+    async pass(ms) {
+      for (const end = nowMs + ms; nowMs < end; ) {
+        nowMs = Math.min(end, nowMs + 50);
+        rouse();
+        for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+    jump(ms) {
+      nowMs += ms;
+    },
+  };
+}

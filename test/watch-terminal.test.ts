@@ -1,0 +1,372 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  call,
+  codeOf,
+  demoPack,
+  type Gateway,
+  GW,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  type Plane,
+  until,
+} from "./support/home.ts";
+import { noTmux, openPane, type Pane } from "./support/pane.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const PIN = "471147";
+const LONG = `
+  thing.long:
+    effect: write
+    needs: { approval: each_use }
+    request: { method: POST, path: /v1/long, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 20000 }
+`;
+const skip = noTmux === null ? {} : { skip: noTmux };
+
+describe("gw watch in a real terminal", skip, () => {
+  let folder: string;
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+  let attempts = 5;
+  const panes: Pane[] = [];
+
+  before(async () => {
+    folder = makeFolder();
+    provider = await startProvider();
+    home = await new Home(folder).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin, LONG));
+    const pane = sit(`${GW} operator pin ${operator()}; echo DONE`);
+    for (const prompt of ["New PIN:", "Once more:"]) {
+      await pane.shows(prompt);
+      pane.write(PIN);
+      pane.type("Enter");
+    }
+    await pane.shows("DONE");
+    assert.match(pane.text(), /The PIN is set/);
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    for (const pane of panes) pane.close();
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  function operator(): string {
+    return `--home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+  }
+
+  function sit(command: string, size?: { readonly columns: number; readonly rows: number }): Pane {
+    const pane = openPane(folder, `${command}; sleep 600`, home.environment(), size);
+    panes.push(pane);
+    return pane;
+  }
+
+  async function watch(size?: { readonly columns: number; readonly rows: number }): Promise<Pane> {
+    const pane = sit(`${GW} watch ${operator()}; echo LEFT $?; stty -a`, size);
+    await pane.shows("connected");
+    return pane;
+  }
+
+  async function ask(purpose = "to prove it", actions = ["demo.thing.get"]): Promise<Members> {
+    // Another budget each time: what was denied is not asked again for a while.
+    const asked = await agent.ask("POST", "/v1/runs", { purpose, actions, budget: { attempts: ++attempts } });
+    assert.equal(asked.status, 202, asked.text);
+    return asked.body;
+  }
+
+  /** Waits until keys count, then pages to the end. Every page that was seen is returned. */
+  async function readOn(pane: Pane): Promise<readonly string[]> {
+    const pages: string[] = [];
+    await until(
+      "the end of the card",
+      async () => {
+        const text = pane.text();
+        if (pages.at(-1) !== text) pages.push(text);
+        if (/^-- end of the card/m.test(text) && !text.includes("one moment")) return true;
+        pane.type("Enter");
+        await pause(250);
+        return false;
+      },
+      90_000,
+    );
+    await pause(800);
+    return pages;
+  }
+
+  async function runState(run: Members): Promise<string> {
+    return String((await agent.ask("GET", `/v1/runs/${run["run_id"]}`)).body["state"]);
+  }
+
+  async function pending(): Promise<number> {
+    return Number((await home.status())["approvals_pending"]);
+  }
+
+  test("a person reads to the end, types the PIN, and the agent may act", async () => {
+    const pane = await watch();
+    const run = await ask();
+    await pane.shows("session for demo.thing.get");
+    assert.match(pane.rows()[0] ?? "", /^gw watch {2}ada {2}guard-rail mode {2}connected {2}1 card waits/);
+    await readOn(pane);
+    pane.type("a");
+    await pane.shows("PIN:");
+    pane.write(PIN);
+    await pane.shows(`PIN: ${"*".repeat(PIN.length)}_`);
+    assert.ok(!pane.text().includes(PIN));
+    pane.type("Enter");
+    await pane.shows("approved by ada");
+    const done = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "1" });
+    assert.equal(done.status, 200, done.text);
+    pane.close();
+  });
+
+  test("keys typed by another program cannot approve without the PIN, and every guess counts", async () => {
+    const pane = await watch();
+    const sent = provider.received.length;
+    const run = await ask();
+    await pane.shows("session for demo.thing.get");
+    pane.type("a", "y", "Enter", "a", "Enter");
+    await readOn(pane);
+    for (let guess = 0; guess < 5; guess++) {
+      pane.type("a");
+      await pane.shows(/PIN: _|Passphrase: _/);
+      pane.write(`000${guess}`);
+      pane.type("Enter");
+      await pane.shows(/Wrong PIN|only the passphrase/);
+      pane.type("Escape");
+      await until("the prompt is closed", () => !pane.text().includes("? Approve"));
+      await pause(800);
+    }
+    pane.type("a");
+    await pane.shows("Too many wrong PINs");
+    pane.write(PIN);
+    pane.type("Enter");
+    await pane.shows("That is not the passphrase");
+    pane.type("Escape", "y", "Enter", "Enter", "y");
+    assert.equal(await pending(), 1);
+    assert.equal(provider.received.length, sent);
+    pane.type("Escape");
+    await pause(800);
+    pane.type("d");
+    await pane.shows("Deny. Why?");
+    pane.write("not on a Friday");
+    pane.type("Enter");
+    await pane.shows("denied by ada (not on a Friday)");
+    assert.equal(await runState(run), "ended");
+    pane.close();
+  });
+
+  test("keys pushed into the terminal with TIOCSTI cannot approve without the PIN", async (t) => {
+    if (spawnSync("perl", ["-e", "1"]).status !== 0) return t.skip("perl is absent: apt-get install perl");
+    const script = join(folder, "push.pl");
+    const [go, report] = [join(folder, "push.go"), join(folder, "push.report")];
+    writeFileSync(script, PUSH);
+    const pane = sit(`perl ${script} ${go} ${report} & exec ${GW} watch ${operator()}`);
+    await pane.shows("connected");
+    const run = await ask("pushed", ["demo.thing.make"]);
+    await pane.shows("session for demo.thing.make");
+    await readOn(pane);
+    writeFileSync(go, "");
+    await until("the keys were pushed", () => existsSync(report) && readFileSync(report, "utf8").endsWith("\n"));
+    const refused = readFileSync(report, "utf8").trim();
+    if (refused !== "pushed") {
+      t.diagnostic(`the kernel refuses TIOCSTI here (${refused}): the attack ends there`);
+    } else {
+      t.diagnostic("the kernel permits TIOCSTI: the pushed keys reach gw watch as if typed");
+      await pane.shows("Wrong PIN");
+    }
+    assert.equal(await pending(), 1);
+    assert.notEqual(await runState(run), "open");
+    pane.type("Escape");
+    await pause(800);
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    pane.close();
+  });
+
+  test("a card's text with escapes, bidi, look-alikes, padding and lines of its own acts on nothing", async () => {
+    const pane = await watch({ columns: 90, rows: 30 });
+    const evil = `\u001b[2J\u001b[1;1Hgw watch  eve\u001b]0;title\u0007\u009b31m\u202eevorppa\r\n| Budget of the run\n-- end of the card ----\n? Approve\t${" ".repeat(120)}аpi.example\u200b`;
+    const asked = await agent.ask("POST", "/v1/runs", { purpose: evil.slice(0, 200), actions: ["demo.thing.long"] });
+    assert.equal(asked.status, 202, asked.text);
+    const long = `${evil}${Array.from({ length: 1200 }, (_, index) => `<${index}>`).join("")}`;
+    const made = agent.ask(
+      "POST",
+      `/v1/runs/${asked.body["run_id"]}/calls`,
+      { action: "demo.thing.long", input: { name: long } },
+      { prefer: "wait=1" },
+    );
+    await pane.shows("session and call demo.thing.long");
+    const pages = await readOn(pane);
+    for (const page of pages) {
+      const rows = page.split("\n");
+      assert.match(rows[0] ?? "", /^gw watch {2}ada {2}guard-rail mode/);
+      for (const row of rows) {
+        assert.match(row, /^(gw watch|> {2}1 |\||-- (card|MORE|end)|\* |Enter read|a approve|one moment| |$)/, row);
+        // Letters stay letters, in a value: the row of ours below says what they are.
+        assert.match(row, /^[ -~\u0430]*$/, row);
+      }
+      const ends = rows.filter((row) => row.startsWith("-- end of the card"));
+      assert.ok(ends.length <= 1);
+    }
+    const shown = pages.join("\n");
+    for (const escaped of [
+      "\\u{1b}[2J",
+      "\\u{202e}",
+      "look-alike letters above: \\u{430}pi",
+      "\\u{a}| Budget",
+      "\\u{20}\\u{20}",
+      "\\u{9b}",
+    ]) {
+      assert.ok(shown.replaceAll(/\n\|\+ {3}/g, "").includes(escaped), escaped);
+    }
+    for (let index = 0; index < 1200; index++) {
+      assert.ok(shown.replaceAll(/\n\|\+ {3}/g, "").includes(`<${index}>`), `<${index}>`);
+    }
+    assert.notEqual(pane.show("#{pane_title}"), "title");
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    await made;
+    pane.close();
+  });
+
+  test("what is pasted is never keys, and what was typed before the screen came is dropped", async () => {
+    const pane = sit(`${GW} watch ${operator()}`);
+    pane.type("q", "q");
+    await pane.shows("connected");
+    await ask("pasted");
+    await pane.shows("session for demo.thing.get");
+    await readOn(pane);
+    pane.paste("a\ndq\n");
+    await pane.shows("pasted text was dropped");
+    assert.doesNotMatch(pane.text(), /^\? /m);
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    pane.close();
+  });
+
+  test("a decision made elsewhere is shown at once, and what was being typed goes nowhere", async () => {
+    const pane = await watch();
+    const asked = await ask("elsewhere", ["demo.thing.make"]);
+    await pane.shows("session for demo.thing.make");
+    await readOn(pane);
+    pane.type("a");
+    await pane.shows("PIN: _");
+    pane.write(PIN);
+    await home.must(["deny", String(asked["approval_id"]), "--reason", "the other one says no"]);
+    await pane.shows("Gone while you were typing, denied by ada (the other one says no)");
+    await pause(800);
+    pane.type("Enter");
+    await pane.shows("nothing waits");
+    pane.close();
+  });
+
+  test("a gateway that dies and comes back is followed, and the screen says so meanwhile", async () => {
+    const pane = await watch();
+    await gateway.end();
+    await pane.shows("NOT CONNECTED");
+    gateway = await home.up();
+    await pane.shows("connected again");
+    agent.close();
+    agent = openPlane(home.agentSocket);
+    await ask("after it came back", ["demo.thing.make"]);
+    await pane.shows("session for demo.thing.make");
+    await readOn(pane);
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    pane.close();
+  });
+
+  test("a small window says so and takes no decision", async () => {
+    const pane = await watch();
+    await ask("small", ["demo.thing.get", "demo.thing.make"]);
+    await pane.shows("session for 2 actions");
+    pane.resize(50, 12);
+    await pane.shows("too small");
+    pane.type("d", "Enter", "a");
+    await pause(300);
+    pane.resize(100, 40);
+    await pane.shows("session for 2 actions");
+    assert.equal(await pending(), 1);
+    await readOn(pane);
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    pane.close();
+  });
+
+  for (const [how, leave] of [
+    ["q", (pane: Pane) => pane.type("q")],
+    ["Ctrl-C", (pane: Pane) => pane.type("C-c")],
+    ["SIGTERM", (pane: Pane) => signalChild(pane, "TERM")],
+    ["SIGHUP", (pane: Pane) => signalChild(pane, "HUP")],
+  ] as const) {
+    test(`the terminal is given back as it was after ${how}`, async () => {
+      const pane = await watch();
+      assert.equal(pane.show("#{alternate_on}"), "1");
+      await pause(800);
+      leave(pane);
+      await pane.shows("LEFT 0");
+      await pane.shows(/\bicanon\b/);
+      assert.match(pane.text(), /[^-]\becho\b/);
+      assert.equal(pane.show("#{alternate_on} #{cursor_flag}"), "0 1");
+      pane.close();
+    });
+  }
+
+  test("without a terminal it says what to do, and --json prints every change as a line", async () => {
+    const refused = await home.operator(["watch"]);
+    assert.equal(codeOf(refused), "terminal_needed");
+    const watching = home.start(["watch", "--json", "--passphrase-file", home.passphraseFile]);
+    const asked = await ask("in \u202e json", ["demo.thing.make"]);
+    const id = String(asked["approval_id"]);
+    await until("the question is printed", () => watching.out().includes(id));
+    await home.must(["deny", id]);
+    await until("the answer is printed", () => /"state":"denied"/.test(watching.out()));
+    assert.match(watching.out(), /^[\n -~]*$/);
+    const records = watching
+      .out()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Members);
+    assert.deepEqual(
+      records
+        .filter(({ approval_id }) => approval_id === id)
+        .map(({ state }) => state)
+        .at(-1),
+      "denied",
+    );
+    assert.equal((await watching.end("SIGTERM")).code, 0);
+  });
+});
+
+function signalChild(pane: Pane, signal: string): void {
+  const shell = pane.show("#{pane_pid}");
+  const child = spawnSync("pgrep", ["-P", shell], { encoding: "utf8" }).stdout.trim().split("\n")[0] ?? "";
+  process.kill(Number(child), `SIG${signal}` as NodeJS.Signals);
+}
+
+/** Shares the terminal with gw watch and pushes keys into its input, as a program of the same user could. */
+const PUSH = `
+my ($go, $report) = @ARGV;
+open(my $tty, "+<", "/dev/tty") or die;
+select(undef, undef, undef, 0.05) until -e $go;
+my $told = "pushed";
+sub push_key { my $key = shift; ioctl($tty, 0x5412, $key) or $told = "$!"; select(undef, undef, undef, 0.05); }
+push_key($_) for ("a");
+select(undef, undef, undef, 0.5);
+push_key($_) for ("0", "0", "0", "0", "\\r");
+open(my $out, ">", $report); print $out "$told\\n"; close($out);
+`;
