@@ -2,6 +2,7 @@ import type { CallResult } from "../conventions/outcome/result.ts";
 import type { Sending } from "./attempt.ts";
 import { concludeEffect } from "./conclude.ts";
 import type { Core } from "./core.ts";
+import { discover } from "./discover.ts";
 import { executeThrough } from "./execute.ts";
 import { follow, followThrough } from "./follow.ts";
 import type { Way } from "./prepare.ts";
@@ -11,7 +12,7 @@ import { previewThrough } from "./preview.ts";
 export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
   switch (way.kind) {
     case "plain":
-      if (!sending.outbound.sideEffect) return followThrough(core, sending);
+      if (!sending.outbound.sideEffect) return read(core, sending);
       return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
     case "preview":
       return previewThrough(core, sending, way.executes);
@@ -21,4 +22,9 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
       return concludeEffect(core, sending, followed, plan.input);
     }
   }
+}
+
+function read(core: Core, sending: Sending): Promise<CallResult> {
+  const { pages } = sending.outbound.definition.action;
+  return pages === null ? followThrough(core, sending) : discover(core, sending, pages);
 }

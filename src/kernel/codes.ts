@@ -957,7 +957,8 @@ export const codes = {
   },
   deployment_unknown: {
     status: 404,
-    means: "No deployment of this name was made through this gateway, so that there is no stored record to undo it from.",
+    means:
+      "No deployment of this name was made through this gateway, so that there is no stored record to undo it from.",
     mend: "Roll back what was promoted through the gateway; anything else is a person's decision at the provider.",
   },
   rollback_impossible: {
@@ -999,6 +1000,83 @@ export const codes = {
     status: 409,
     means: "The pack that started this is no longer trusted or was changed, so that nothing more is sent for it.",
     mend: "Ask a person to trust the pack again, or to look at the provider.",
+  },
+  // Tickets
+  ticket_required: {
+    status: 403,
+    means: "The action needs a signed work context, and none is attached to this run. A reference from the agent is none.",
+    mend: "Ask an operator to attach one: gw ticket issue RUN --ref SYSTEM:REF --target … --operation …",
+  },
+  ticket_signature_invalid: {
+    status: 403,
+    means: "The work context is not signed by an operator of this vault or a configured issuer, or it was changed.",
+    mend: "Issue a new one; one whose issuer was removed counts no longer.",
+  },
+  ticket_invalid: {
+    status: 422,
+    means: "The work context is signed, and what it says is not a work context.",
+    mend: "Have the issuer write the members that docs/tickets.md lists.",
+  },
+  ticket_wrong_run: {
+    status: 403,
+    means: "The work context was issued for another run.",
+    mend: "Issue one for this run. A context is never carried over.",
+  },
+  ticket_expired: {
+    status: 403,
+    means: "The work context has expired.",
+    mend: "Ask an operator to issue a new one for this run.",
+  },
+  ticket_outlives_run: {
+    status: 422,
+    means: "The work context would be good for longer than the run it was issued for.",
+    mend: "Issue it with an expiry no later than the run's deadline.",
+  },
+  ticket_scope_mismatch: {
+    status: 403,
+    means: "The work context covers other operations or other targets than this call.",
+    mend: "Do only what the ticket covers, or ask an operator to issue one for this operation and target.",
+  },
+  // Lists: why a walk stopped. None of these is an answer of its own; they stand as `stop_reason` in a discovery report
+  page_ceiling: {
+    status: 200,
+    means: "The list was read up to the most pages that its definition allows.",
+    mend: "Narrow the query. A larger page is no way around it: page size controls cost, not completeness.",
+  },
+  record_ceiling: {
+    status: 200,
+    means: "The list was read up to the most records that its definition allows.",
+    mend: "Narrow the query; what was not looked at stands in the report.",
+  },
+  size_ceiling: {
+    status: 200,
+    means: "The pages of the list together reached the most bytes that are collected.",
+    mend: "Narrow the query, or have the definition select fewer fields.",
+  },
+  cursor_repeated: {
+    status: 200,
+    means: "The provider gave a cursor that it had given before, so that the list would never end.",
+    mend: "Report it to the provider. What was read may hold records twice and lack others.",
+  },
+  page_malformed: {
+    status: 200,
+    means: "An answer is not a page of a list as the definition describes it.",
+    mend: "Compare the answer with the definition's pages.items.",
+  },
+  continuation_malformed: {
+    status: 200,
+    means: "The cursor or Link header that should lead to the next page cannot be read.",
+    mend: "Report it to the provider; the pages before it stand.",
+  },
+  continuation_foreign: {
+    status: 200,
+    means: "The next page is said to be at another origin or path. It was not followed.",
+    mend: "Report it: a list does not move. Nothing was sent there.",
+  },
+  continuation_undocumented: {
+    status: 200,
+    means: "The next page is said to be reached in a way that the definition does not describe.",
+    mend: "Have the definition reviewed; the pages before it stand.",
   },
   // The gateway itself
   internal_fault: {

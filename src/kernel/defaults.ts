@@ -51,6 +51,15 @@ export const defaults = {
   pageSize: 50,
   discoveryPages: 10,
   discoveryRecords: 500,
+  /** Of all pages of one walk together. */
+  discoveryBytes: 8_388_608,
+  discoveryCursorCharacters: 4_096,
+  discoveryLinkCharacters: 8_192,
+  // Tickets
+  ticketMs: 3_600_000,
+  ticketContextCharacters: 32_768,
+  ticketEntries: 64,
+  ticketEntryCharacters: 2_048,
   // Approval
   approvalWaitMs: 300_000,
   cardsOpenPerUid: 3,

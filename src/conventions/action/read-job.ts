@@ -62,7 +62,8 @@ export function readPages(wire: NonNullable<ActionWire["pages"]>, path: string, 
         : { kind: "cursor", pointer: readPointer(wire.cursor, `${path}/cursor`, findings) },
     cursorParam: wire.cursor_param,
     sizeParam: wire.size_param ?? null,
-    pageSize: wire.page_size ?? defaults.pageSize,
+    // The smallest page that serves: never more than the walk may take.
+    pageSize: Math.min(wire.page_size ?? defaults.pageSize, wire.max_records ?? defaults.discoveryRecords),
     maxPages: wire.max_pages ?? defaults.discoveryPages,
     maxRecords: wire.max_records ?? defaults.discoveryRecords,
   };

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { DiscoveryReport } from "../discovery/report.ts";
 import type { TransportObservation } from "./observation.ts";
 
 /** The result an agent gets of one call, with the specification's field names. */
@@ -19,6 +20,8 @@ export interface CallResult {
   readonly response: ResponseRecord | null;
   /** Only for a preview: the plan that was stored. */
   readonly plan?: JsonObject;
+  /** Only for a list: how far it was read and why it ended. The records stand in `response.body.data`. */
+  readonly discovery?: DiscoveryReport;
 }
 
 export interface ObservationRecord {

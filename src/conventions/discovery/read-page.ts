@@ -1,0 +1,111 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import { type Link, readLinks } from "./read-link.ts";
+
+/** Where a definition says that the records and the way on are. Pointers are RFC 6901. */
+export interface PageContract {
+  readonly items: string;
+  readonly continuation: { readonly kind: "cursor"; readonly pointer: string } | { readonly kind: "link" };
+  readonly cursorParam: string;
+}
+
+/** One answered page. `body` is strictly parsed JSON; `url` is what we asked for, after no redirect. */
+export interface AnsweredPage {
+  readonly url: string;
+  readonly body: JsonValue;
+  readonly link: string | null;
+}
+
+export type PageFault =
+  | "page_malformed"
+  | "continuation_malformed"
+  | "continuation_foreign"
+  | "continuation_undocumented";
+
+/** What a page holds and what it says comes next. A fault in the way on does not spoil the records before it. */
+export type PageReading =
+  | { readonly kind: "fault"; readonly fault: PageFault; readonly records: readonly JsonValue[] | null }
+  | { readonly kind: "page"; readonly records: readonly JsonValue[]; readonly cursor: string | null };
+
+export function readPage(page: AnsweredPage, contract: PageContract): PageReading {
+  const records = valueAt(page.body, contract.items);
+  if (!Array.isArray(records)) return { kind: "fault", fault: "page_malformed", records: null };
+  const next =
+    contract.continuation.kind === "cursor"
+      ? readCursor(page, contract.continuation.pointer)
+      : readNextLink(page, contract.cursorParam);
+  return next.kind === "fault" ? { ...next, records } : { kind: "page", records, cursor: next.cursor };
+}
+
+type Next =
+  | { readonly kind: "fault"; readonly fault: PageFault }
+  | { readonly kind: "next"; readonly cursor: string | null };
+
+const END: Next = { kind: "next", cursor: null };
+
+function readCursor({ body, link }: AnsweredPage, pointer: string): Next {
+  const value = valueAt(body, pointer);
+  if (value === undefined || value === null) {
+    // The list ended where the pack looks, and goes on where it does not: a way that nobody documented.
+    const links = link === null ? [] : readLinks(link);
+    return links?.some(isNext) ? fault("continuation_undocumented") : END;
+  }
+  return typeof value === "string" && isCursor(value)
+    ? { kind: "next", cursor: value }
+    : fault("continuation_malformed");
+}
+
+/**
+ * The cursor inside a `next` link. The link itself is never followed: our own request is built again with the cursor, so
+ * that a link which wants anything else (another host, path, filter or order) is a fault and not a way on.
+ */
+function readNextLink({ url, link }: AnsweredPage, cursorParam: string): Next {
+  if (link === null) return END;
+  const links = readLinks(link);
+  if (links === null) return fault("continuation_malformed");
+  const nexts = links.filter(isNext);
+  const [next] = nexts;
+  if (next === undefined) return END;
+  if (nexts.some(({ target }) => target !== next.target)) return fault("continuation_malformed");
+  const target = URL.parse(next.target, url);
+  if (target === null) return fault("continuation_malformed");
+  const asked = new URL(url);
+  if (target.origin !== asked.origin || target.username !== "" || target.password !== "") {
+    return fault("continuation_foreign");
+  }
+  if (target.pathname !== asked.pathname) return fault("continuation_foreign");
+  const cursors = target.searchParams.getAll(cursorParam);
+  const [cursor] = cursors;
+  if (cursor === undefined || cursors.length > 1) return fault("continuation_undocumented");
+  for (const name of new Set(target.searchParams.keys())) {
+    if (name === cursorParam) continue;
+    const [theirs, ours] = [target.searchParams.getAll(name), asked.searchParams.getAll(name)];
+    if (theirs.length !== ours.length || theirs.some((value, index) => value !== ours[index])) {
+      return fault("continuation_undocumented");
+    }
+  }
+  return isCursor(cursor) ? { kind: "next", cursor } : fault("continuation_malformed");
+}
+
+function isNext({ relations, anchored }: Link): boolean {
+  return relations.includes("next") && !anchored;
+}
+
+function isCursor(text: string): boolean {
+  return text !== "" && text.length <= defaults.discoveryCursorCharacters && text.isWellFormed();
+}
+
+function fault(reason: PageFault): Next {
+  return { kind: "fault", fault: reason };
+}
+
+/** RFC 6901. Own members alone; undefined where nothing stands. */
+function valueAt(value: JsonValue, pointer: string): JsonValue | undefined {
+  let at: JsonValue | undefined = value;
+  for (const part of pointer.split("/").slice(1)) {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (!isJsonObject(at) || !Object.hasOwn(at, name)) return undefined;
+    at = at[name];
+  }
+  return at;
+}
