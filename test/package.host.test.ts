@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ test("the packed package installs into an empty folder and its programs run from
       filter: (path) => !/\/(node_modules|dist|\.git)(\/|$)/.test(path.slice(root.length)),
     });
     execFileSync("ln", ["-s", join(root, "node_modules"), join(copy, "node_modules")]);
-    const quiet = { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] } as const;
+    const quiet: ExecFileSyncOptionsWithStringEncoding = { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
     execFileSync(process.execPath, [join(copy, "scripts", "build.ts")], { ...quiet, cwd: copy });
     execFileSync("npm", ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", folder], {
       ...quiet,

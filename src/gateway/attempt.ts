@@ -13,7 +13,7 @@ import { type Core, now, requireUnlocked } from "./core.ts";
 import type { Outbound } from "./outbound.ts";
 import type { IntentReceipt, OutboundHttp, StateRow } from "./ports.ts";
 import { budgetFields, nameCaller, requestFields } from "./record.ts";
-import { tokenOf } from "./request.ts";
+import { sshRequestOf, tokenOf } from "./request.ts";
 import { runRow } from "./rows.ts";
 import type { Run, Session } from "./run.ts";
 
@@ -56,6 +56,7 @@ export interface CustodySending extends Shot {
 
 export interface Attempted {
   readonly attemptId: string;
+  readonly reservation: Reservation;
   readonly observation: TransportObservation;
   readonly verdict: Verdict;
 }
@@ -77,17 +78,17 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
     outbound.sideEffect,
   );
   const startedAt = core.envelope("transport_started");
-  const observation = await send(core, sending, receipt, timeoutMs);
-  const verdict = classifyObservation(observation, outbound.sideEffect);
+  const observation = await send(core, sending, receipt, timeoutMs, attemptId);
+  const verdict = classifyObservation(observation, outbound.sideEffect, outbound.channel);
   run.budget = settle(run, reservation, verdict);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
-  const attempted = { attemptId, observation, verdict };
+  const attempted = { attemptId, reservation, observation, verdict };
   const after = sending.after?.(attempted) ?? NOTHING;
   const started: NewEvent = {
     ...startedAt,
     run_id: run.id,
     ...links(sending, attemptId),
-    transport: "http",
+    transport: outbound.channel,
     request_id: attemptId,
     attempt: reservation.attempt,
   };
@@ -140,11 +141,20 @@ async function send(
   sending: Shot,
   receipt: IntentReceipt,
   timeoutMs: number,
+  attemptId: string,
 ): Promise<TransportObservation> {
   const { request, outbound } = sending;
   const limits = { timeoutMs, responseBytes: outbound.definition.action.limits.responseBytes, signal: NEVER };
   if (sending.credential === null) return core.ports.http.send(receipt, request, null, limits);
   try {
+    if (outbound.bound.kind === "ssh") {
+      const signer = requireUnlocked(core).lendSshSigner(sending.credential, outbound.bound.hostKey);
+      try {
+        return await core.ports.ssh.send(receipt, sshRequestOf(outbound.bound, attemptId), signer, limits);
+      } finally {
+        signer.release();
+      }
+    }
     const loan = requireUnlocked(core).lendHttp(sending.credential, new URL(request.url).origin);
     try {
       return await core.ports.http.send(receipt, request, loan, limits);
@@ -221,7 +231,7 @@ function intentEvents(
       action_id: attemptId,
       operation_id: sending.operationId ?? null,
       channel: outbound.channel,
-      destination: url.origin,
+      destination: outbound.channel === "ssh" ? outbound.reach.destination : url.origin,
       method: request.method,
       path: url.pathname,
       payload_sha256: request.body === null ? null : digestBytes(request.body),
@@ -322,7 +332,7 @@ function outcomeOf(verdict: Verdict): "succeeded" | "failed" | "unknown" {
 function attemptRow(
   sending: Sending | CustodySending,
   attemptId: string,
-  state: "sent" | "settled" | "unknown",
+  state: "sent" | "settled" | "unknown" | "tracked",
   reservation: Reservation,
 ): StateRow {
   const { outbound, run, session } = sending;
@@ -341,10 +351,19 @@ function attemptRow(
       maximum_cents: reservation.maximumCents,
       ...(isPreview(outbound) ? { preview: true } : {}),
       ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
-      ...(state === "settled" ? {} : { target: sending.request.url, method: sending.request.method }),
-      ...(state === "settled" || !outbound.sideEffect ? {} : evidenceOf(sending)),
+      ...(isOver(state) ? {} : { target: sending.request.url, method: sending.request.method }),
+      ...(isOver(state) || !outbound.sideEffect ? {} : evidenceOf(sending)),
     },
   };
+}
+
+function isOver(state: string): boolean {
+  return state === "settled" || state === "tracked";
+}
+
+/** An attempt of unknown outcome that an operation now answers for: recovery need not look at it again. */
+export function trackedRow(sending: Sending, { attemptId, reservation }: Attempted): StateRow {
+  return attemptRow(sending, attemptId, "tracked", reservation);
 }
 
 /** What finding out later needs: the arguments, and the token under which the provider knows the request. */

@@ -2,11 +2,13 @@ import type { CallResult } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
+import { readSshPublicLine, sshFingerprint } from "../kernel/ssh-key.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./admit.ts";
 import { type Authorization, authorizedByCard, authorizedBySession } from "./authorize.ts";
 import { writeQuestion } from "./cards.ts";
 import type { Core } from "./core.ts";
 import type { DenialRecorder } from "./denials.ts";
+import { joinAsDescendant } from "./descendants.ts";
 import { type Outbound, reasonsToAsk } from "./outbound.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
@@ -16,6 +18,9 @@ import type { Call, Run, Session } from "./run.ts";
 import { mergeIntoAdmission, requestSession } from "./sessions.ts";
 
 export type { CallRequest };
+
+/** More of them are counted and not named. */
+const UNKNOWN_NAMED = 50;
 
 /** Starts the way of a call. The answer is kept with the call, so that whoever asked can come back for it. */
 export function startCall(
@@ -41,10 +46,12 @@ export function startCall(
   call.done = dispatch(core, caller, run, request, call).then(
     (result) => {
       call.state = "done";
+      countOutcome(run, result);
       return result;
     },
     async (error: unknown) => {
       call.state = "denied";
+      run.tally.denied++;
       if (error instanceof Denied) {
         await denials.record(error, { caller, runId: run.id, callId: id, action: request.action });
       }
@@ -52,8 +59,14 @@ export function startCall(
     },
   );
   call.done.catch(() => undefined);
+  run.tally.calls++;
   core.book.addCall(call);
   return call;
+}
+
+function countOutcome({ tally }: Run, { outcome, call_id }: CallResult): void {
+  tally[outcome]++;
+  if (outcome === "unknown" && tally.unknownCalls.length < UNKNOWN_NAMED) tally.unknownCalls.push(call_id as CallId);
 }
 
 /** The way of a call, in the order of the specification. Each step adds evidence or refuses; none is skipped. */
@@ -138,12 +151,15 @@ async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Se
   const standing = run.sessions.get(caller.key);
   if (standing !== undefined) return standing;
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
-  if (run.admission === null || run.admission.callerKey !== caller.key) {
-    run.admission = requestSession(core, run, caller, "join");
-  }
+  if (run.admission?.callerKey === caller.key) return run.admission.session;
+  if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
+  run.admission = requestSession(core, run, caller, "join");
   return run.admission.session;
 }
 
 function targetOf({ bound }: Outbound): string {
-  return bound.kind === "ssh" ? `${bound.user}@${bound.host}:${bound.port} ${bound.hostKey}` : bound.url;
+  if (bound.kind !== "ssh") return bound.url;
+  const key = readSshPublicLine(bound.hostKey);
+  const fingerprint = key === undefined ? bound.hostKey : sshFingerprint(key.blob);
+  return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprint}`;
 }

@@ -1,10 +1,11 @@
 import type { NewEvent } from "../audit/event.ts";
 import type { IntentReceipt } from "../audit/receipt.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
+import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { HttpLoan, LentCredential } from "../vault/lent.ts";
+import type { HttpLoan, LentCredential, SshSigner } from "../vault/lent.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
 export type { IntentReceipt, LentCredential };
@@ -28,6 +29,16 @@ export interface SendLimits {
   readonly signal: AbortSignal;
 }
 
+/** One operation on one host. Only a signer that the vault bound to the pinned host key takes part. */
+export interface SshTransport {
+  send(
+    receipt: IntentReceipt,
+    request: OutboundSsh,
+    signer: SshSigner,
+    limits: SendLimits,
+  ): Promise<TransportObservation>;
+}
+
 export interface HttpTransport {
   send(
     receipt: IntentReceipt,
@@ -49,6 +60,8 @@ export interface Credentials {
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
   /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
   lendHttp(label: string, origin: string): HttpLoan;
+  /** Denied `credential_not_bound` for any host key but those the credential was sealed for. */
+  lendSshSigner(label: string, hostKey: string): SshSigner;
 }
 
 /** A row of state that must survive us. The store seals and authenticates `body`. */
@@ -83,4 +96,5 @@ export interface Ports {
   readonly ids: Ids;
   readonly audit: AuditSink;
   readonly http: HttpTransport;
+  readonly ssh: SshTransport;
 }

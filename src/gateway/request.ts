@@ -1,6 +1,8 @@
+import type { BoundSsh } from "../conventions/action/bind.ts";
 import type { Pack } from "../conventions/action/pack.ts";
+import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
+import { canonicalJson } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import type { Core } from "./core.ts";
 import type { Outbound } from "./outbound.ts";
@@ -13,7 +15,7 @@ export function httpRequestOf(
   callId: CallId,
   token: string | null = null,
 ): OutboundHttp {
-  if (bound.kind === "ssh") throw new Denied("action_not_permitted", "This gateway has no SSH transport.");
+  if (bound.kind === "ssh") return sshDescription(bound);
   const { pack, action } = definition;
   const headers: Record<string, string> = { ...bound.headers };
   const { provider } = pack;
@@ -30,6 +32,25 @@ export function httpRequestOf(
     ca: provider?.ca ?? null,
     echo: action.echo,
   };
+}
+
+/** An SSH operation in the words that records and cards share with HTTP; what is sent is `sshRequestOf`. */
+function sshDescription({ user, host, port, operation, fields }: BoundSsh): OutboundHttp {
+  return {
+    method: "ssh",
+    url: `ssh://${user}@${host}:${port}/${operation}`,
+    headers: {},
+    body: Buffer.from(canonicalJson(fields), "utf8"),
+    network: "public",
+    ca: null,
+    echo: "withhold",
+  };
+}
+
+/** The request that the receiver gets. Its identifier is the attempt's: a repeat is refused on the host. */
+export function sshRequestOf(bound: BoundSsh, attemptId: string): OutboundSsh {
+  const { host, port, user, hostKey, operation, fields } = bound;
+  return { host, port, user, hostKey, action: operation, fields, requestId: attemptId, recording: "off" };
 }
 
 /** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. */

@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { createCallerPlatform } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
+import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
 import { openLog } from "../audit/log.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
@@ -62,6 +66,18 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
   const http = createHttpTransport();
+  const ssh = createSshTransport({
+    folder: sshFolder(folder),
+    helper: { command: process.execPath, arguments: ["--disable-sigusr1", programFile("gw-ssh")] },
+    sshPath: "/usr/bin/ssh",
+    clock,
+    sleep,
+    connectTimeoutMs: defaults.sshConnectTimeoutMs,
+    spareHelperMs: defaults.sshSpareHelperMs,
+    requestSigner: null,
+    recorder: null,
+    recordingBytes: defaults.sshRecordingBytes,
+  });
   const callers = await createCallerPlatform(() => ({
     enrolled: new Map(
       (state.trust.policy?.callers ?? []).map(({ imageDigest, authority }) => [
@@ -74,7 +90,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   }));
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: log, http },
+    { clock, sleep, random, ids, audit: log, http, ssh },
     {
       packs: () => state.packs.book,
       posture: () => ({
@@ -142,6 +158,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     await steward.shutDown(signal);
     operatorDoor.close();
     callers.close();
+    ssh.close();
     await http.close();
     process.exit(0);
   };
@@ -151,4 +168,16 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   process.on("SIGHUP", (signal) => void stop(signal));
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
+}
+
+/** Made private and emptied at start: what a killed gateway left there is of no use to anybody. */
+function sshFolder(home: string): string {
+  const path = join(home, "ssh");
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path, { mode: 0o700 });
+  return path;
+}
+
+function programFile(name: string): string {
+  return join(import.meta.dirname, `${name}.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`);
 }

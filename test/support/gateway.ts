@@ -17,7 +17,14 @@ import {
 import type { Approval } from "../../src/gateway/desk.ts";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Definition } from "../../src/gateway/outbound.ts";
-import type { AuditSink, Credentials, HttpTransport, LiveCaller, StateStore } from "../../src/gateway/ports.ts";
+import type {
+  AuditSink,
+  Credentials,
+  HttpTransport,
+  LiveCaller,
+  SshTransport,
+  StateStore,
+} from "../../src/gateway/ports.ts";
 import type { Run } from "../../src/gateway/run.ts";
 import { isoTime } from "../../src/kernel/clock.ts";
 import { Denied } from "../../src/kernel/failure.ts";
@@ -93,6 +100,18 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       const headerValue = Secret.fromText(`Bearer ${TOKEN}`);
       return { label, headerName: "authorization", headerValue, secrets: [secret], release: () => headerValue.wipe() };
     },
+    lendSshSigner(label) {
+      throw new Denied("credential_not_bound", `${label} is no key`);
+    },
+  };
+  const noHost: SshTransport = {
+    send: async () => ({
+      kind: "never_sent",
+      reason: "helper_failed",
+      detail: "no host here",
+      elapsedMs: 0,
+      connected: false,
+    }),
   };
   const posture: Bench["posture"] = { mode: "guard-rail", sessionApproval: true };
   const transport: HttpTransport = {
@@ -108,6 +127,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ids: createIds(time.clock, random),
       audit: options.wrapAudit?.(log) ?? log,
       http: options.wrapHttp?.(transport) ?? transport,
+      ssh: noHost,
     },
     {
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),

@@ -21,7 +21,11 @@ export type Verdict =
 /** Statuses that a server, or something in front of it, sends without having decided about the request. */
 const UNDECIDED = new Set([408, 425, 500, 502, 503, 504]);
 
-export function classifyObservation(observation: TransportObservation, sideEffect: boolean): Verdict {
+export function classifyObservation(
+  observation: TransportObservation,
+  sideEffect: boolean,
+  channel: "http" | "ssh" = "http",
+): Verdict {
   switch (observation.kind) {
     case "never_sent":
       return { kind: "error", reason: observation.reason, observation };
@@ -30,8 +34,18 @@ export function classifyObservation(observation: TransportObservation, sideEffec
         ? { kind: "unknown", reason: observation.reason, observation }
         : { kind: "error", reason: observation.reason, observation };
     case "answered":
-      return classifyAnswer(observation, sideEffect);
+      return channel === "ssh" ? classifyReport(observation) : classifyAnswer(observation, sideEffect);
   }
+}
+
+/** A receiver's last frame: it refused before it began, or it says how the operation ended. */
+function classifyReport(observation: Answered): Verdict {
+  if (observation.headers["frame"] === "refused") {
+    return { kind: "error", reason: observation.headers["code"] ?? "refused", observation };
+  }
+  return observation.status === 0
+    ? { kind: "success", observation }
+    : { kind: "error", reason: `exit_${observation.status}`, observation };
 }
 
 function classifyAnswer(observation: Answered, sideEffect: boolean): Verdict {

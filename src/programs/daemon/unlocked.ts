@@ -65,6 +65,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       return { disabled: found.disabled, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin) => service.lendHttp(label, origin),
+    lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
   };
 }
 
