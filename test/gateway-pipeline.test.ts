@@ -242,6 +242,19 @@ test("an approval that nobody answers expires, nothing is sent, and a late decis
   assert.ok(types.includes("approval_expired") && types.includes("decision_refused"));
 });
 
+test("more time makes another card: a decision signed for the old one no longer fits", async () => {
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  const before = await bench.waiting();
+  const extended = await bench.gateway.desk.extend(before.approvalId, 120_000);
+  assert.equal(extended.expiresBootMs, before.expiresBootMs + 120_000);
+  await assert.rejects(bench.gateway.desk.decide(bench.decision(before)), denies("card_mismatch"));
+  await bench.time.advance(301_000);
+  assert.equal(run.state, "pending");
+  await bench.gateway.desk.decide(bench.decision(extended));
+  const endless = bench.gateway.desk.extend(before.approvalId, 1_000);
+  await assert.rejects(endless, denies("approval_not_pending"));
+});
+
 test("a decision without a right signature, or for another card, is refused and recorded", async () => {
   const run = await bench.openRun(caller, ["acme.thing.get"]);
   const approval = await bench.waiting();

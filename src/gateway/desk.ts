@@ -306,7 +306,9 @@ export function createDesk(ports: DeskPorts): Desk {
       const { deadlineBootMs } = entry.question;
       const expiresBootMs = Math.min(deadlineBootMs, entry.approval.expiresBootMs + ms);
       entry.approval = { ...entry.approval, expiresBootMs };
-      announce(entry.approval);
+      // The card says when it expires, so that more time makes it another card: a signature for the old one no longer fits.
+      if (entry.approval.card !== null) show(entry);
+      else announce(entry.approval);
       return entry.approval;
     },
 
