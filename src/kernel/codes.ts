@@ -1004,7 +1004,8 @@ export const codes = {
   // Tickets
   ticket_required: {
     status: 403,
-    means: "The action needs a signed work context, and none is attached to this run. A reference from the agent is none.",
+    means:
+      "The action needs a signed work context, and none is attached to this run. A reference from the agent is none.",
     mend: "Ask an operator to attach one: gw ticket issue RUN --ref SYSTEM:REF --target … --operation …",
   },
   ticket_signature_invalid: {
