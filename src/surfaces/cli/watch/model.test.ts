@@ -429,3 +429,17 @@ test("a gateway that is locked is said once", () => {
   table.tell({ kind: "live", guardRail: true, locked: true });
   assert.equal(table.state.notices.filter(({ text }) => text.includes("LOCKED")).length, 1);
 });
+
+test("an answer to another attempt, or for another card than the prompt was opened for, approves nothing", () => {
+  const table = withCard(sitConnected({ rows: 80 }));
+  table.type("a");
+  typeSecret(table, 4);
+  const asked = table.take("checkSecret");
+  const right = { kind: "pin", right: true } as const;
+  table.tell({ kind: "secretChecked", attempt: (asked?.attempt ?? 0) - 1, answer: right });
+  assert.equal(table.take("decide"), undefined);
+  assert.ok(table.state.prompt?.kind === "secret");
+  table.state = { ...table.state, prompt: { ...table.state.prompt, digest: "sha256:another" } };
+  table.tell({ kind: "secretChecked", attempt: asked?.attempt ?? 0, answer: right });
+  assert.equal(table.take("decide"), undefined);
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  areasOf,
+  isReadToEnd,
+  isTooSmall,
+  markSeen,
+  pageBack,
+  pageForward,
+  pageOf,
+  relayout,
+  rowsFor,
+} from "./reading.ts";
+import type { Item } from "./state.ts";
+import { call, viewOf } from "./testing/table.ts";
+
+const size = { columns: 80, rows: 24 };
+
+function itemOf(characters = 3_000): Item {
+  const view = viewOf("apr_1", {}, { call: { ...call, arguments: { name: "x".repeat(characters) } } });
+  const rows = rowsFor(view, size);
+  return { view, digest: "", expiresMs: 0, firstSeenMs: 0, rows, top: 0, seen: 0, pagedMs: -1_000, narrow: null };
+}
+
+test("rows that were skipped are not seen, however the end came on screen", () => {
+  const item = { ...itemOf(), top: 40 };
+  assert.equal(markSeen(item, 10).seen, 0);
+  assert.equal(markSeen({ ...item, seen: 40 }, 10).seen, 50);
+  assert.equal(markSeen({ ...item, seen: 45 }, 10).seen, 50);
+});
+
+test("going back does not forget what was read", () => {
+  const read = markSeen(pageForward(markSeen(itemOf(), 10), 10, 0), 10);
+  assert.equal(markSeen(pageBack(read, 10), 10).seen, read.seen);
+});
+
+test("every way of paging keeps the place inside the card and counts only what was on screen", () => {
+  const moves = fc.array(
+    fc.oneof(
+      fc.constantFrom("forward", "forward", "forward", "back"),
+      fc.record({ columns: fc.integer({ min: 60, max: 160 }), rows: fc.integer({ min: 18, max: 60 }) }),
+    ),
+    { maxLength: 40 },
+  );
+  fc.assert(
+    fc.property(moves, (steps) => {
+      let [item, at, nowMs] = [itemOf(), size, 0];
+      const shown = new Set<number>();
+      for (const move of steps) {
+        const page = areasOf(at).card;
+        nowMs += 1_000;
+        if (move === "forward") item = pageForward(item, page, nowMs);
+        else if (move === "back") item = pageBack(item, page);
+        else {
+          at = move;
+          item = relayout(item, at);
+          shown.clear();
+          for (let row = 0; row < item.seen; row++) shown.add(row);
+        }
+        for (let row = item.top; row < item.top + areasOf(at).card; row++) shown.add(row);
+        item = markSeen(item, areasOf(at).card);
+        assert.ok(item.top >= 0 && item.top <= item.rows.length);
+        assert.ok(item.seen <= item.rows.length);
+        for (let row = 0; row < item.seen; row++) assert.ok(shown.has(row), String(row));
+        const { at: number, of } = pageOf(item, areasOf(at).card);
+        assert.ok(number >= 1 && number <= of);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a card can be read to its end in any window that is large enough", () => {
+  for (const rows of [18, 24, 60]) {
+    let item = itemOf();
+    assert.ok(!isReadToEnd(item));
+    const page = areasOf({ columns: 80, rows }).card;
+    item = markSeen(item, page);
+    for (let step = 0; step < 500; step++) item = markSeen(pageForward(item, page, step * 1_000), page);
+    assert.ok(isReadToEnd(item));
+  }
+});
+
+test("the areas fill the screen whatever its size", () => {
+  for (let rows = 18; rows < 100; rows++) {
+    const { list, card, foot } = areasOf({ columns: 80, rows });
+    assert.equal(list + card + foot + 4, rows);
+  }
+  assert.ok(isTooSmall({ columns: 59, rows: 40 }) && isTooSmall({ columns: 60, rows: 17 }));
+  assert.ok(!isTooSmall({ columns: 60, rows: 18 }));
+});
