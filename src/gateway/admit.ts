@@ -88,7 +88,15 @@ export function requireStanding(core: Core, run: Run, session: Session): void {
     throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
   }
   requireLiveCaller(session.caller);
+  requireLiveOwner(run, session);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+}
+
+/** What a wrapper started acts only while the wrapper lives, also in the moment before its exit is noticed. */
+function requireLiveOwner(run: Run, session: Session): void {
+  const owner = run.kin === null ? undefined : run.sessions.get(run.ownerKey);
+  if (owner === undefined || owner === session || owner.caller.check().kind === "same") return;
+  throw new Denied("session_ended", "The program that started this process under its approval is gone.");
 }
 
 export function budgetDenied(stop: Code): Denied {

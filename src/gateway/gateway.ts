@@ -16,6 +16,7 @@ import { notPermitted, requireLiveCaller } from "./admit.ts";
 import { createBook } from "./book.ts";
 import { type Core, now, type Posture, requireUnlocked } from "./core.ts";
 import { createDenialRecorder } from "./denials.ts";
+import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
 import { createDesk, type Desk } from "./desk.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
@@ -24,7 +25,7 @@ import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
 import { createEnvelope, nameCaller } from "./record.ts";
 import { recover } from "./recover.ts";
 import { runRow } from "./rows.ts";
-import type { Call, Run, Session } from "./run.ts";
+import { type Call, newTally, partyOf, type Run, type Session } from "./run.ts";
 import { closeSession, endRun, requestSession } from "./sessions.ts";
 import { createShelf } from "./shelf.ts";
 
@@ -35,6 +36,8 @@ export interface RunRequest {
   readonly limits: RunLimits;
   /** What the surface itself knows of the caller and a person should read first. */
   readonly notes?: readonly string[];
+  /** Whatever the caller starts may act as well. The card says so. */
+  readonly descendants?: boolean;
 }
 
 export interface PlanRequest {
@@ -118,6 +121,19 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     }
   }
 
+  /** The run, for those who belong to it: by a session, or because the process that opened it started them. */
+  function findRun(caller: LiveCaller, id: RunId | undefined): Run {
+    const run = id === undefined ? undefined : book.run(id);
+    const started = run !== undefined && !run.sessions.has(caller.key) && isDescendant(run, caller);
+    return started ? run : book.findRun(caller.key, id);
+  }
+
+  function partyKey(caller: LiveCaller, id: RunId): string {
+    const run = book.run(id);
+    const belongs = run !== undefined && (run.sessions.has(caller.key) || isDescendant(run, caller));
+    return belongs ? partyOf(run, caller.key) : caller.key;
+  }
+
   async function endAtDeadline(run: Run): Promise<void> {
     while (run.state !== "ended") {
       const leftMs = timeLeftMs(run.budget, now(core));
@@ -153,10 +169,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
           id,
           ownerKey: caller.key,
           purpose: request.purpose,
-          notes: request.notes ?? [],
+          notes: [...(request.descendants === true ? [descendantsNote] : []), ...(request.notes ?? [])],
           asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
           createdAt: isoTime(moment.wallMs),
           sessions: new Map(),
+          kin: request.descendants === true ? createKin() : null,
+          tally: newTally(),
           over: new AbortController(),
           state: "pending",
           endReason: null,
@@ -200,22 +218,26 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
           throw new Denied("not_found", "There is no such run for this caller.");
         }
         if (run.sessions.has(caller.key)) return run;
+        if (run.kin !== null && isDescendant(run, caller)) {
+          void joinAsDescendant(core, run, run.kin, caller);
+          return run;
+        }
         if (run.admission !== null)
           throw new Denied("approvals_full", "Another process is being asked about for this run.");
         run.admission = requestSession(core, run, caller, "join");
         return run;
       }),
 
-    run: (caller, id) => book.findRun(caller.key, id),
-    startCall: (caller, runId, request) => startCall(core, denials, caller, book.findRun(caller.key, runId), request),
+    run: findRun,
+    startCall: (caller, runId, request) => startCall(core, denials, caller, findRun(caller, runId), request),
     call: (caller, id) => book.findCall(caller.key, id),
     startPlan: (caller, runId, { action, input }) => {
-      const run = book.findRun(caller.key, runId);
+      const run = findRun(caller, runId);
       return startCall(core, denials, caller, run, { action, input, as: { kind: "plan" } });
     },
     startExecution: (caller, planId, expectedRevision) => {
-      const plan = core.plans.find(caller.key, planId);
-      const run = book.findRun(caller.key, plan.runId);
+      const plan = core.plans.find(planId, ({ runId, callerKey }) => callerKey === partyKey(caller, runId));
+      const run = findRun(caller, plan.runId);
       const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
       return startCall(core, denials, caller, run, request);
     },

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { type Core, now } from "./core.ts";
 import type { Definition, Outbound } from "./outbound.ts";
 import type { LiveCaller, StateRow } from "./ports.ts";
-import type { Run } from "./run.ts";
+import { partyOf, type Run } from "./run.ts";
 import type { Plan } from "./shelf.ts";
 
 /** Stores what was previewed, for as long as the plan, the run and the provider allow, whichever is least. */
@@ -36,7 +36,7 @@ export function makePlan(
   return {
     id: core.ports.ids.next("plan"),
     runId: run.id,
-    callerKey: caller.key,
+    callerKey: partyOf(run, caller.key),
     action: executes.action.qualifiedName,
     previewAction: outbound.action,
     packDigest: outbound.definition.pack.digest,
@@ -61,6 +61,7 @@ export function requireExecutable(
   definition: Definition,
   expectedRevision: string,
 ): void {
+  const run = core.book.run(plan.runId);
   const decision = decideExecution(
     {
       caller: plan.callerKey,
@@ -71,7 +72,7 @@ export function requireExecutable(
       state: plan.state,
     },
     {
-      caller: caller.key,
+      caller: run === undefined ? caller.key : partyOf(run, caller.key),
       nowMs: core.ports.clock.bootMs(),
       expectedRevision,
       // A pack that changed meanwhile may send something else for the same plan.

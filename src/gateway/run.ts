@@ -16,6 +16,9 @@ export interface Run {
   readonly asked: Scope;
   readonly createdAt: string;
   readonly sessions: Map<string, Session>;
+  /** Set where whatever the owner starts may act as well. */
+  readonly kin: Kin | null;
+  readonly tally: Tally;
   /** Aborts whatever the run still waits for. */
   readonly over: AbortController;
   state: "pending" | "open" | "ended";
@@ -23,6 +26,28 @@ export interface Run {
   budget: RunBudget;
   /** The question about the session that is still open, if one is. */
   admission: Admission | null;
+}
+
+/** What the owner of a run started, where a person approved that as well. */
+export interface Kin {
+  /** What a person said of images that the owner's own card did not show, by digest. */
+  readonly images: Map<string, Promise<Grant>>;
+  /** Sessions on their way, by caller: a process that calls twice at once joins once. */
+  readonly joining: Map<string, Promise<Session>>;
+}
+
+/** What a session rests on. */
+export type Grant = Pick<Session, "scope" | "approvalId" | "approvedBy" | "approvedAt">;
+
+/** What became of the calls of a run so far. */
+export interface Tally {
+  calls: number;
+  success: number;
+  error: number;
+  denied: number;
+  unknown: number;
+  /** Calls whose outcome was unknown when they were answered, the first of them. */
+  readonly unknownCalls: CallId[];
 }
 
 export interface Admission {
@@ -61,4 +86,18 @@ export interface Call {
   onTakenBack: (() => void) | null;
   state: "pending" | "sending" | "done" | "denied";
   approvalId: ApprovalId | null;
+}
+
+export function newTally(): Tally {
+  return { calls: 0, success: 0, error: 0, denied: 0, unknown: 0, unknownCalls: [] };
+}
+
+/** Whose plans these are: the processes of one wrapped run act as one. Only for callers that belong to the run. */
+export function partyOf(run: Run, callerKey: string): string {
+  return run.kin === null ? callerKey : run.ownerKey;
+}
+
+/** The session that is still being asked for, for whoever wants to wait for it. */
+export function pendingSession(run: Run, callerKey: string): Promise<Session> | undefined {
+  return run.kin?.joining.get(callerKey) ?? run.admission?.session;
 }

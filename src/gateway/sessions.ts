@@ -16,7 +16,7 @@ import type { Core } from "./core.ts";
 import type { LiveCaller } from "./ports.ts";
 import { nameCaller } from "./record.ts";
 import { runRow } from "./rows.ts";
-import type { Admission, Run, Session } from "./run.ts";
+import type { Admission, Grant, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so by signed policy where that says nobody is asked. */
 export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "session" | "join"): Admission {
@@ -103,21 +103,35 @@ async function grantSession(
     narrow === null
       ? run.asked
       : narrowScope(run.asked, { actions: narrow.actions, requestBytes: narrow.request_bytes });
-  const at = isoTime(core.ports.clock.wallMs());
+  run.state = "open";
+  run.admission = null;
+  return startSession(core, run, caller, {
+    scope,
+    approvalId: statement === null ? null : (statement.approval_id as ApprovalId),
+    approvedBy: statement?.operator ?? "policy: session approval is off",
+    approvedAt: isoTime(core.ports.clock.wallMs()),
+  });
+}
+
+/** Ties the caller to the run. Whoever calls this has just looked at the caller and holds the approval. */
+export async function startSession(
+  core: Core,
+  run: Run,
+  caller: LiveCaller,
+  { scope, approvalId, approvedBy, approvedAt }: Grant,
+): Promise<Session> {
   const session: Session = {
     id: core.ports.ids.next("ses"),
     runId: run.id,
     caller: caller.binding === "process" ? caller.retain() : caller,
     scope,
-    approvalId: statement === null ? null : (statement.approval_id as ApprovalId),
-    approvedBy: statement?.operator ?? "policy: session approval is off",
-    approvedAt: at,
+    approvalId,
+    approvedBy,
+    approvedAt,
     endedAt: null,
     endReason: null,
   };
   run.sessions.set(caller.key, session);
-  run.state = "open";
-  run.admission = null;
   session.caller.onExit((end) => {
     const reason =
       end.kind === "replaced"
@@ -189,6 +203,11 @@ export async function closeSession(
       ended_by: endedBy,
     },
   ]);
+  // What a wrapper started acts only as long as the wrapper's own approval stands.
+  if (run.kin !== null && session.caller.key === run.ownerKey) {
+    const rest = reason === "process_exited" || reason === "image_replaced" ? "parent_exited" : reason;
+    for (const other of run.sessions.values()) await closeSession(core, run, other, rest, endedBy);
+  }
   if ([...run.sessions.values()].every(({ endReason }) => endReason !== null)) await endRun(core, run, reason);
 }
 

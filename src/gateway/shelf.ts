@@ -32,7 +32,8 @@ export interface Plan {
 /** The plans of live runs. A plan of another caller is as absent as one that never was. */
 export interface PlanShelf {
   put(plan: Plan): void;
-  find(callerKey: string, id: PlanId | undefined): Plan;
+  /** `mayUse` says whether whoever asks is the one it was made for. */
+  find(id: PlanId | undefined, mayUse: (plan: Plan) => boolean): Plan;
 }
 
 export function createShelf(): PlanShelf {
@@ -52,9 +53,9 @@ export function createShelf(): PlanShelf {
         ofRun.delete(runId);
       }
     },
-    find(callerKey, id) {
+    find(id, mayUse) {
       const plan = id === undefined ? undefined : plans.get(id);
-      if (plan === undefined || plan.callerKey !== callerKey) {
+      if (plan === undefined || !mayUse(plan)) {
         throw new Denied("not_found", "There is no such plan for this caller.");
       }
       return plan;

@@ -8,7 +8,14 @@ export interface ScriptedCaller extends LiveCaller {
 let serial = 100;
 
 export function scriptedCaller(
-  options: { readonly uid?: number; readonly binding?: "process" | "connection" } = {},
+  options: {
+    readonly uid?: number;
+    readonly binding?: "process" | "connection";
+    /** Who started it. */
+    readonly parent?: LiveCaller;
+    /** Two hexadecimal digits that stand for its image. */
+    readonly image?: string;
+  } = {},
 ): ScriptedCaller {
   const pid = serial++;
   const uid = options.uid ?? 1000;
@@ -21,7 +28,7 @@ export function scriptedCaller(
       pathObserved: "/opt/agent/bin/agent",
       signingIdentifier: null,
       designatedRequirement: null,
-      cdhash: `sha256:${"ab".repeat(32)}`,
+      cdhash: `sha256:${(options.image ?? "ab").repeat(32)}`,
       validity: "unsigned",
       authority: { kind: "unsigned", note: null },
       interpreter: null,
@@ -39,7 +46,12 @@ export function scriptedCaller(
       if (state.kind === "gone" || state.kind === "replaced") listener(state);
       else listeners.add(listener);
     },
-    ancestry: () => [],
+    ancestry: () => {
+      const { parent } = options;
+      if (parent === undefined) return [];
+      const { pid: above, startTime } = parent.evidence.process;
+      return [{ pid: above, startTime, path: null }, ...parent.ancestry()];
+    },
     retain: () => caller,
     close: () => undefined,
     become(next) {

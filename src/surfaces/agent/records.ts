@@ -1,7 +1,7 @@
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Definition } from "../../gateway/outbound.ts";
-import type { Call, Run, Session } from "../../gateway/run.ts";
+import type { Call, Run, Session, Tally } from "../../gateway/run.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 
 /** What agents get to see, in the specification's names. None of it says how a person decided or what else exists. */
@@ -16,7 +16,13 @@ export function runRecord(run: Run, session: Session | undefined): JsonObject {
     approval_id: run.admission?.approvalId ?? session?.approvalId ?? null,
     scope: session === undefined ? null : scopeRecord(session.scope),
     budget: budgetRecord(run.budget),
+    descendants: run.kin !== null,
+    calls: tallyRecord(run.tally),
   };
+}
+
+function tallyRecord({ calls, success, error, denied, unknown, unknownCalls }: Tally): JsonObject {
+  return { started: calls, success, error, denied, unknown, unknown_calls: [...unknownCalls] };
 }
 
 export function pendingCallRecord(call: Call): JsonObject {

@@ -3,7 +3,7 @@ import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Run } from "../../gateway/run.ts";
+import { pendingSession, type Run } from "../../gateway/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
@@ -28,7 +28,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs",
         body: { kind: "json", schema: runSchema },
-        recorded: ["/body/actions", "/body/budget"],
+        recorded: ["/body/actions", "/body/budget", "/body/descendants"],
       },
       {
         summary: "Open a run: one budgeted piece of work, which a person approves",
@@ -36,8 +36,9 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
-        const run = await gateway.openRun(caller, { purpose: body.purpose, actions: body.actions, limits });
-        await waitFor(run.admission?.session, waitMs, sleep);
+        const { purpose, actions, descendants = false } = body;
+        const run = await gateway.openRun(caller, { purpose, actions, limits, descendants });
+        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 201);
       },
       anyCaller,
@@ -47,7 +48,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       { summary: "A run of this caller", answers: { 200: { description: "The run, its scope and its budget" } } },
       async ({ params }, { caller, waitMs }) => {
         const run = gateway.run(caller, readId("run", params.run_id));
-        await waitFor(run.admission?.session, waitMs, sleep);
+        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 200);
       },
       anyCaller,
@@ -60,7 +61,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       async ({ params }, { caller, waitMs }) => {
         const run = await gateway.joinRun(caller, readId("run", params.run_id));
-        await waitFor(run.admission?.session, waitMs, sleep);
+        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 200);
       },
       anyCaller,
@@ -131,6 +132,7 @@ const runSchema = {
         spend_cents: { type: "integer", minimum: 0, maximum: defaults.runMaximumSpendCents },
       },
     },
+    descendants: { type: "boolean" },
   },
   required: ["purpose", "actions"],
 } as const satisfies JsonSchema;

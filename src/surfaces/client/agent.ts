@@ -37,6 +37,8 @@ export interface RunOpening {
   readonly purpose: string;
   readonly actions: readonly string[];
   readonly budget?: Partial<LimitsRecord>;
+  /** Whatever this process starts may act in the run as well. */
+  readonly descendants?: boolean;
 }
 
 export function connectAgent(socketPath: string): AgentClient {
@@ -57,11 +59,12 @@ export function connectAgent(socketPath: string): AgentClient {
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
     actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
-    openRun: ({ purpose, actions, budget }, wait) => {
+    openRun: ({ purpose, actions, budget, descendants }, wait) => {
       const body = {
         purpose,
         actions: [...actions],
         ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
+        ...(descendants === true ? { descendants } : {}),
       };
       return runView(connection.ask("POST", "/v1/runs", { body, ...prefer(wait) }));
     },
