@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Duplex } from "node:stream";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
+import { serveMcp } from "../src/surfaces/mcp/serve.ts";
+import { serveEverything } from "./fixtures/mcp-everything.ts";
+import { startHttpFront } from "./mcp-http-front.ts";
+import { scriptedCaller } from "./support/caller.ts";
+import { type Bench, startBench } from "./support/gateway.ts";
+
+const suite = join(
+  dirname(fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/package.json"))),
+  "dist/index.js",
+);
+const folder = mkdtempSync(join(tmpdir(), "gw-conformance-"));
+let bench: Bench;
+
+before(async () => {
+  bench = await startBench(`
+format: gw.pack/v1
+pack: acme
+provider:
+  origin: http://127.0.0.1:9
+  network: private
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/v1/things/{id}" }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
+`);
+});
+after(async () => {
+  await bench.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function serveGateway(socket: Duplex): void {
+  serveMcp({
+    socket,
+    head: Buffer.alloc(0),
+    caller: scriptedCaller(),
+    options: readBridgeOptions(undefined),
+    gateway: bench.gateway,
+    sleep: bench.time.sleep,
+    version: "1.0.0",
+    correlationId: () => "evt_conformance",
+    onFault: (error) => assert.fail(String(error)),
+  });
+}
+
+/** The scenarios that a revision requires, by name, and whether each passed. */
+function runSuite(url: string, revision: string): Promise<ReadonlyMap<string, boolean>> {
+  const args = [suite, "server", "--url", url, "--requirements", revision, "--timeout", "8000", "-o", folder];
+  return new Promise((resolve) => {
+    // It exits with 1 when anything failed; what failed is compared below.
+    execFile(process.execPath, args, { cwd: folder, maxBuffer: 64 << 20 }, (_error, out, err) => {
+      const found = new Map<string, boolean>();
+      for (const [, mark, name = ""] of `${out}${err}`.matchAll(/^([✓✗]) ([a-z0-9-]+): \d+ passed/gm)) {
+        found.set(name, mark === "✓");
+      }
+      resolve(found);
+    });
+  });
+}
+
+for (const [target, serve] of [
+  ["gateway", serveGateway],
+  ["fixture", serveEverything],
+] as const) {
+  for (const revision of ["2025-11-25", "2026-07-28"]) {
+    test(`the conformance suite finds in the ${target} what ${revision} asks for, but for what is listed with its reason`, async () => {
+      const file = join(import.meta.dirname, "fixtures", "mcp-conformance", `${target}-${revision}.yaml`);
+      const expected = parse(readFileSync(file, "utf8")) as Record<string, string>;
+      const front = await startHttpFront(serve);
+      try {
+        const found = await runSuite(front.url, revision);
+        assert.ok(found.size > 25, `only ${found.size} scenarios ran`);
+        const failed = [...found].filter(([, passed]) => !passed).map(([name]) => name);
+        assert.deepEqual(failed.sort(), Object.keys(expected).sort());
+        for (const [name, why] of Object.entries(expected)) assert.ok(why.length > 20, `${name} needs a reason`);
+      } finally {
+        front.close();
+      }
+    });
+  }
+}
