@@ -71,6 +71,7 @@ export const defaults = {
   agentConnectionsPerUid: 256,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
+  operatorConnections: 128,
   challengeMs: 60_000,
   challengesOpen: 64,
   /** The longest that a request on the agent plane may hold its connection for a person. */
@@ -112,10 +113,14 @@ export const defaults = {
   pollJitter: 0.2,
   /** Reads that an operation may still make after its session ended. */
   custodianReads: 10,
+  /** Reads without a usable answer; a job that still runs does not use these up. */
+  pollFaults: 10,
+  /** How long the gateway goes on caring for an operation that does not end. */
+  operationCareMs: 2_592_000_000,
   operationPollsAtOnce: 32,
   operationPollsPerMinute: 3_000,
   operationsPerRun: 100,
-  operationsRemembered: 10_000,
+  operationsRemembered: 20_000,
   operationResultBytes: 262_144,
   operationHistory: 200,
   // URLs

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { examineMachine } from "../adapters/platform/examine.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { Denied } from "../kernel/failure.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
@@ -42,8 +43,9 @@ function createDeps(): CliDeps {
       clock,
       random: systemRandom,
       sleep: systemSleep,
-      afterChange: ({ home }) => askToReload(home),
-      afterWrongPassphrase: async () => undefined,
+      afterChange: ({ home }) => tellGateway(home, "/v1/reload"),
+      afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
+        tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
     examine: (home) => () => examineMachine(home),
     startGateway,
@@ -72,11 +74,14 @@ function createDeps(): CliDeps {
   };
 }
 
-/** The files carry their own proof, so a running gateway may be told to read them by anyone who can reach it. */
-async function askToReload(home: string): Promise<void> {
+/**
+ * Tells a running gateway that its signed files changed, or that a passphrase was wrong. Both are open to whoever can reach
+ * the socket: the files carry their own proof, and a failure gives nothing away. No gateway, nothing to tell.
+ */
+async function tellGateway(home: string, path: string, body?: JsonObject): Promise<void> {
   const connection = openConnection(join(home, "operator.sock"));
   try {
-    await connection.ask("POST", "/v1/reload");
+    await connection.ask("POST", path, body === undefined ? {} : { body });
   } catch (error) {
     if (error instanceof Unreachable) return;
     if (!(error instanceof Denied)) throw error;

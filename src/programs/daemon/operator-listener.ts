@@ -64,6 +64,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     });
   }
 
+  server.maxConnections = defaults.operatorConnections;
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
   rmSync(options.path, { force: true });

@@ -49,6 +49,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
   const record = (events: readonly NewEvent[]): Promise<void> => gateway.ledger.record(events);
 
+  let failureRecordedMs = Number.NEGATIVE_INFINITY;
+
   async function unlock(
     serviceKey: Secret,
     method: "passphrase" | "key_file" | "systemd_credential",
@@ -93,6 +95,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     operatorConnected: (login) =>
       record([{ ...envelope("operator_connected"), operator: login.operator, operator_key_id: login.operatorKeyId }]),
     unlock: (serviceKey, login) => unlock(serviceKey, "passphrase", login),
+    async passphraseFailed(operator, failedAttempts) {
+      const nowMs = clock.bootMs();
+      if (nowMs - failureRecordedMs < 1_000) return;
+      failureRecordedMs = nowMs;
+      const reason = `passphrase_wrong (${operator})`;
+      await record([{ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason }]);
+    },
     async unlockHeadless(serviceKey, method) {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
         throw new Denied("headless_unlock_off", "Signed policy does not allow a key file to unlock this gateway.");

@@ -60,6 +60,15 @@ export function operatorRoutes(
       loggedIn,
     ),
     planeRoute(
+      { method: "POST", path: "/v1/unlock/failed", body: { kind: "json", schema: failedSchema } },
+      { summary: "An operator's client met a wrong passphrase", answers: { 204: { description: "Recorded" } } },
+      async ({ body }) => {
+        await steward.passphraseFailed(body.operator, body.failed_attempts);
+        return { status: 204 };
+      },
+      open,
+    ),
+    planeRoute(
       { method: "POST", path: "/v1/lock", body: { kind: "json", schema: reasonSchema } },
       { summary: "End all sessions and forget the service key", answers: { 200: { description: "Locked" } } },
       async ({ body }, context) => {
@@ -269,6 +278,12 @@ const unlockSchema = {
   type: "object",
   properties: { service_key: { type: "string", minLength: 1, maxLength: 200 } },
   required: ["service_key"],
+} as const satisfies JsonSchema;
+
+const failedSchema = {
+  type: "object",
+  properties: { operator: short, failed_attempts: { type: "integer", minimum: 1 } },
+  required: ["operator", "failed_attempts"],
 } as const satisfies JsonSchema;
 
 const reasonSchema = {

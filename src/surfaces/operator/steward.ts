@@ -12,6 +12,8 @@ export interface Steward {
   status(): JsonObject;
   operatorConnected(login: Login): Promise<void>;
   unlock(serviceKey: Secret, login: Login): Promise<void>;
+  /** Recorded at most once a second: whoever can reach the socket could say it. */
+  passphraseFailed(operator: string, failedAttempts: number): Promise<void>;
   lock(reason: string, login: Login): Promise<void>;
   /** The files carry their own proof, so nobody has to log in for this. */
   reload(): Promise<void>;

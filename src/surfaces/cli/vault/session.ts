@@ -35,7 +35,11 @@ export interface VaultCliPorts {
   readonly sleep: Sleep;
   readonly random: Random;
   afterChange(change: VaultChanged): Promise<void>;
-  afterWrongPassphrase(failure: { readonly operator: string; readonly failedAttempts: number }): Promise<void>;
+  afterWrongPassphrase(failure: {
+    readonly home: string;
+    readonly operator: string;
+    readonly failedAttempts: number;
+  }): Promise<void>;
 }
 
 /** Prints a refusal as its code and message, which never hold a secret, and gives the exit. */
@@ -149,7 +153,11 @@ async function unlockTold(
   } catch (error) {
     if (error instanceof Denied && error.code === "passphrase_wrong") {
       const { operator, failed_attempts: failed } = error.extra;
-      await ports.afterWrongPassphrase({ operator: String(operator), failedAttempts: Number(failed) });
+      await ports.afterWrongPassphrase({
+        home: home.folder,
+        operator: String(operator),
+        failedAttempts: Number(failed),
+      });
     }
     throw error;
   }
