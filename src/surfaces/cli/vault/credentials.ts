@@ -9,17 +9,10 @@ import {
 import { openHome } from "../../../vault/files/home.ts";
 import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
+import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
-import {
-  answering,
-  applyChange,
-  say,
-  type VaultCliPorts,
-  type VaultOptions,
-  type VaultSession,
-  withOperator,
-} from "./session.ts";
+import { applyChange, say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 
 export interface CredentialAddOptions extends SecretOptions {
   readonly kind: string;

@@ -7,8 +7,9 @@ import { generatePassphrase } from "../../../vault/passphrase/generate.ts";
 import { firstPolicy } from "../../../vault/policy/change.ts";
 import type { PolicySettings } from "../../../vault/policy/policy.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
+import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { answering, askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
+import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 
 export interface InitOptions extends VaultOptions {
   readonly mode?: PolicySettings["mode"];

@@ -1,7 +1,8 @@
 import { writeKeyFile } from "../../../vault/files/key-file.ts";
 import { requireOperator } from "../../../vault/operator.ts";
+import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { answering, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
 
 /** `gw unlock --write-key-file FILE`: for a machine that starts without a person. The policy has to allow its use. */
 export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {

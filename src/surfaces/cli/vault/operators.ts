@@ -3,9 +3,9 @@ import { keyIdOf } from "../../../vault/keys.ts";
 import { addOperator, changePassphrase, removeOperator, setPin } from "../../../vault/operator-change.ts";
 import { recipientOf } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
+import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import {
-  answering,
   applyChange,
   askTwice,
   readSecretFile,

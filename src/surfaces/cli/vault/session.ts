@@ -42,17 +42,6 @@ export interface VaultCliPorts {
   }): Promise<void>;
 }
 
-/** Prints a refusal as its code and message, which never hold a secret, and gives the exit. */
-export async function answering(io: CliIo, work: () => Promise<Exit>): Promise<Exit> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Denied)) throw error;
-    io.err(`${error.code}: ${error.message}`);
-    return exits.denied;
-  }
-}
-
 /** One answer, as a record for programs or as a line for people. */
 export function say(io: CliIo, json: boolean, record: Readonly<Record<string, unknown>>, line: string): void {
   io.out(json ? JSON.stringify(record) : line);

@@ -25,7 +25,7 @@ export async function checkSecret(
     if (error.code !== "passphrase_wrong")
       return { kind: "passphrase", right: false, why: `${error.code}: ${error.message}` };
     const { failed_attempts: failed, next_delay_ms: delayMs } = error.extra;
-    await ports.afterWrongPassphrase({ operator: operator.name, failedAttempts: Number(failed) });
+    await ports.afterWrongPassphrase({ home: home.folder, operator: operator.name, failedAttempts: Number(failed) });
     const wait = Number(delayMs) > 0 ? ` The next try takes ${Math.ceil(Number(delayMs) / 1000)} s longer.` : "";
     return { kind: "passphrase", right: false, why: `That is not the passphrase.${wait}` };
   } finally {
