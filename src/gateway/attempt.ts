@@ -16,6 +16,7 @@ import { budgetFields, nameCaller, requestFields } from "./record.ts";
 import { sshRequestOf, tokenOf } from "./request.ts";
 import { runRow } from "./rows.ts";
 import type { Run, Session } from "./run.ts";
+import { requireTicketStill, type TicketUse, ticketIntent } from "./ticket.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
 interface Shot {
@@ -43,6 +44,8 @@ export interface Beside {
 export interface Sending extends Shot {
   readonly run: Run;
   readonly session: Session;
+  /** As it stood on the card, for an action that needs one. */
+  readonly ticket?: TicketUse | undefined;
   readonly custody?: undefined;
 }
 
@@ -69,11 +72,16 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const { run, outbound } = sending;
   if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
   else requireUnlocked(core);
+  const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
   const beside = sending.beside?.() ?? NOTHING;
   const receipt = await core.ledger.intent(
-    [...intentEvents(core, sending, attemptId, reservation), ...beside.events],
+    [
+      ...intentEvents(core, sending, attemptId, reservation),
+      ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
+      ...beside.events,
+    ],
     [payerRow(sending), attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
     outbound.sideEffect,
   );
@@ -367,7 +375,14 @@ export function trackedRow(sending: Sending, { attemptId, reservation }: Attempt
 }
 
 /** What finding out later needs: the arguments, and the token under which the provider knows the request. */
-function evidenceOf({ outbound, request }: Shot) {
+function evidenceOf({ outbound, request, session, authorization }: Sending | CustodySending) {
   const { pack } = outbound.definition;
-  return { input: outbound.input, pack_digest: pack.digest, token: tokenOf(request, pack) };
+  const { kind, approvalId, authorizedBy, decidedAt } = authorization;
+  return {
+    input: outbound.input,
+    pack_digest: pack.digest,
+    token: tokenOf(request, pack),
+    caller: session.caller.key,
+    authorization: { kind, approvalId, authorizedBy, decidedAt },
+  };
 }

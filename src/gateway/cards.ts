@@ -10,6 +10,7 @@ import type { Question } from "./desk.ts";
 import type { Outbound } from "./outbound.ts";
 import type { LiveCaller } from "./ports.ts";
 import type { Run } from "./run.ts";
+import { cardTicket } from "./ticket.ts";
 
 export interface CallAsked {
   readonly callId: CallId;
@@ -40,6 +41,7 @@ export function writeQuestion(
   const { mode, run, caller, scope, call, says = run.purpose, notes = [] } = asked;
   const shownCall = call === null ? null : cardCall(call);
   const budget = limitsRecord(run.budget.limits);
+  const evidence = call?.outbound.definition.action.needs.ticket === true ? core.tickets.of(run) : null;
   return {
     mode,
     callerKey: caller.key,
@@ -57,6 +59,7 @@ export function writeQuestion(
         call === null
           ? null
           : { digest: call.plan?.request_digest ?? call.outbound.requestDigest, target: call.target },
+      ...(evidence === null ? {} : { ticket: evidence.scopeDigest }),
       notes,
     }),
     writeCard: (approval_id, created_at, expires_at): Card => ({
@@ -73,6 +76,7 @@ export function writeQuestion(
       scope: scope === null ? null : scopeRecord(scope),
       call: shownCall,
       ...(call?.plan === undefined ? {} : { plan: call.plan }),
+      ...(evidence === null ? {} : { ticket: cardTicket(evidence) }),
       notes: [
         ...(call?.notes ?? []),
         ...(caller.key === run.ownerKey ? run.notes : []),

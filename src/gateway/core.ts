@@ -7,6 +7,7 @@ import type { PackBook } from "./outbound.ts";
 import type { Credentials, Ports } from "./ports.ts";
 import type { Envelope } from "./record.ts";
 import type { PlanShelf } from "./shelf.ts";
+import type { Tickets } from "./tickets.ts";
 
 /** What the operator signed that the gateway must know while it works. */
 export interface Posture {
@@ -23,6 +24,7 @@ export interface Core {
   readonly ledger: Ledger;
   readonly envelope: Envelope;
   readonly plans: PlanShelf;
+  readonly tickets: Tickets;
   packs(): PackBook;
   posture(): Posture;
   /** Null while locked. */

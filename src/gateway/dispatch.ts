@@ -16,6 +16,7 @@ import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
 import { httpRequestOf } from "./request.ts";
 import type { Call, Run, Session } from "./run.ts";
 import { mergeIntoAdmission, requestSession } from "./sessions.ts";
+import { requireTicket } from "./ticket.ts";
 
 export type { CallRequest };
 
@@ -81,6 +82,7 @@ async function dispatch(
   const prepared = prepare(core, caller, run, request);
   const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
+  const ticket = requireTicket(core, run, outbound, prepared.card.plan?.arguments);
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
   const asking = authorize(core, caller, run, prepared, credential.eachUse, call);
@@ -91,7 +93,7 @@ async function dispatch(
   call.state = "sending";
   const wire = httpRequestOf(core, outbound, call.id);
   const { credential: label } = outbound;
-  const sending = { run, session, callId: call.id, outbound, authorization, request: wire, credential: label };
+  const sending = { run, session, callId: call.id, outbound, authorization, request: wire, credential: label, ticket };
   return perform(core, sending, prepared.way);
 }
 

@@ -6,6 +6,7 @@ import {
 } from "../conventions/approval/decision.ts";
 import { openBudget, type RunLimits, timeLeftMs } from "../conventions/budget/budget.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
+import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -28,6 +29,8 @@ import { runRow } from "./rows.ts";
 import { type Call, newTally, partyOf, type Run, type Session } from "./run.ts";
 import { closeSession, endRun, requestSession } from "./sessions.ts";
 import { createShelf } from "./shelf.ts";
+import { attachTicket } from "./ticket.ts";
+import { createTickets } from "./tickets.ts";
 
 export interface RunRequest {
   readonly purpose: string;
@@ -57,6 +60,8 @@ export interface Surroundings {
   packs(): PackBook;
   posture(): Posture;
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
+  /** Whose work contexts count beside the operators' own. */
+  ticketIssuers(): readonly IssuerKey[];
   /** The gateway can no longer record and has stopped sending. */
   onStop(cause: unknown): void;
 }
@@ -87,6 +92,9 @@ export interface Gateway {
   sessions(): readonly Session[];
   runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
+  /** The run and the work context attached to it, for an operator. */
+  ticketOf(runId: RunId | undefined): { readonly run: Run; readonly evidence: TicketEvidence | null };
+  attachTicket(runId: RunId | undefined, context: string): Promise<TicketEvidence>;
   unlock(unlocked: Unlocked): Promise<void>;
   lock(reason: string, operator: string | null): Promise<void>;
 }
@@ -105,6 +113,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ledger,
     envelope,
     plans: createShelf(),
+    tickets: createTickets(() => ticketIssuersOf(around)),
     packs: around.packs,
     posture: around.posture,
     credentials: () => unlocked?.credentials ?? null,
@@ -132,6 +141,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     const run = book.run(id);
     const belongs = run !== undefined && (run.sessions.has(caller.key) || isDescendant(run, caller));
     return belongs ? partyOf(run, caller.key) : caller.key;
+  }
+
+  function requireRun(id: RunId | undefined): Run {
+    const run = id === undefined ? undefined : book.run(id);
+    if (run === undefined) throw new Denied("not_found", "There is no such run. Runs end with the gateway's process.");
+    return run;
   }
 
   async function endAtDeadline(run: Run): Promise<void> {
@@ -277,6 +292,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       await closeSession(core, run, session, "operator_revoked", statement.operator);
     },
 
+    ticketOf(runId) {
+      const run = requireRun(runId);
+      return { run, evidence: core.tickets.of(run) };
+    },
+    attachTicket: async (runId, context) => attachTicket(core, requireRun(runId), context),
+
     async unlock(next) {
       ledger.openStore(next.store);
       await recover(core, next.store);
@@ -307,4 +328,9 @@ function pickActions(packs: PackBook, names: readonly string[]): readonly Defini
     for (const definition of found) picked.set(definition.action.qualifiedName, definition);
   }
   return [...picked.values()];
+}
+
+function ticketIssuersOf(around: Surroundings): readonly IssuerKey[] {
+  const operators = around.operators().keys.map((key) => ({ ...key, kind: "operator" as const }));
+  return [...operators, ...around.ticketIssuers()];
 }

@@ -22,7 +22,7 @@ import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { createSteward, type StewardState } from "./daemon/steward.ts";
-import { auditRecipientsOf, operatorKeysOf, readTrust, vaultHashOf } from "./daemon/trust.ts";
+import { auditRecipientsOf, operatorKeysOf, readTrust, ticketIssuersOf, vaultHashOf } from "./daemon/trust.ts";
 import { harden } from "./harden.ts";
 import { version } from "./version.ts";
 
@@ -98,6 +98,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
         sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
       }),
       operators,
+      ticketIssuers: () => ticketIssuersOf(state.trust),
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
         console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then start it again.`);

@@ -14,6 +14,7 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
+import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
 import type { Approval } from "../../src/gateway/desk.ts";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Definition } from "../../src/gateway/outbound.ts";
@@ -41,6 +42,7 @@ export interface Bench {
   readonly time: ManualTime;
   readonly sent: string[];
   readonly credentials: Map<string, { eachUse: boolean; disabled: boolean; origin: string }>;
+  readonly issuers: IssuerKey[];
   posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
   deny(reason: string): Promise<Approval>;
@@ -133,6 +135,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),
       posture: () => posture,
       operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
+      ticketIssuers: () => bench.issuers,
       onStop: () => undefined,
     },
   );
@@ -143,6 +146,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     time,
     sent,
     credentials,
+    issuers: [],
     posture,
     decision(approval, change = {}, key = operatorKeys.privateKey) {
       const statement: DecisionStatement = {

@@ -25,6 +25,8 @@ export type Card = {
   readonly call: CardCall | null;
   /** Only where the call carries out a plan: what the provider said it would change. */
   readonly plan?: CardPlan;
+  /** Only where the action needs one: the signed work context that the call rests on. */
+  readonly ticket?: CardTicket;
   /** What else a person should know before signing, most important first. */
   readonly notes: readonly string[];
   readonly if_unanswered: string;
@@ -71,6 +73,21 @@ export type CardPlan = {
   readonly read_revisions: readonly ReadRevision[];
   readonly effects: readonly EffectGroup[];
   readonly assumptions: readonly Assumption[];
+};
+
+export type CardTicket = {
+  readonly system: string;
+  readonly reference: string;
+  readonly observed_state: string;
+  readonly issued_by: string;
+  readonly issued_by_kind: "operator" | "issuer";
+  readonly issued_at: string;
+  readonly expires_at: string;
+  readonly scope_digest: string;
+  readonly allowed_operations: readonly string[];
+  readonly allowed_targets: readonly string[];
+  readonly emergency: { readonly reason: string; readonly normal_ticket_opened_at: string | null } | null;
+  readonly batch: { readonly change_execution_id: string; readonly manifest_digest: string } | null;
 };
 
 export function digestCard(card: Card): Digest {

@@ -4,6 +4,7 @@ import type { Card, CardAsks, CardCall } from "./card.ts";
 import { callerLines } from "./render-caller.ts";
 import { entry, group, list, quote } from "./render-line.ts";
 import { planLines } from "./render-plan.ts";
+import { ticketLines } from "./render-ticket.ts";
 
 /**
  * The card as lines of a terminal or a page. The first line is the authority; every value that an agent or a pack
@@ -16,6 +17,7 @@ export function renderCard(card: Card): readonly string[] {
     ...group("Who is calling", callerLines(card)),
     ...group("What it asks", askLines(card)),
     ...(card.call === null ? [] : group("This call", callLines(card.call))),
+    ...(card.ticket === undefined ? [] : group("The ticket behind it", ticketLines(card.ticket))),
     ...(card.plan === undefined ? [] : group("What the plan changes", planLines(card.plan))),
     ...group("Budget of the run", budgetLines(card)),
     ...group("What happens if nobody answers", [`  ${showText(card.if_unanswered)}`]),

@@ -1,7 +1,8 @@
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
+import type { IssuerKey } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
-import { publicKeyOf } from "../../vault/keys.ts";
+import { keyIdOf, publicKeyOf } from "../../vault/keys.ts";
 import type { Policy } from "../../vault/policy/policy.ts";
 import type { Vault } from "../../vault/vault.ts";
 
@@ -28,6 +29,16 @@ export function operatorKeysOf({ vault }: Trust): readonly OperatorKey[] {
     name,
     keyId,
     publicKey: publicKeyOf("ed25519", approverKey),
+  }));
+}
+
+/** The issuers that signed policy names. A key of theirs signs work contexts and nothing else. */
+export function ticketIssuersOf({ policy }: Trust): readonly IssuerKey[] {
+  return (policy?.ticketIssuers ?? []).map(({ issuer, publicKey }) => ({
+    kind: "issuer",
+    name: issuer,
+    keyId: keyIdOf(publicKey),
+    publicKey: publicKeyOf("ed25519", publicKey),
   }));
 }
 
