@@ -7,7 +7,7 @@ import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/
 import { readPrivateFile } from "../../../vault/files/private-file.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import type { Vault } from "../../../vault/vault.ts";
-import { type CliIo, type Exit, exits } from "../io.ts";
+import type { CliIo, Exit } from "../io.ts";
 
 /** What every command of the vault takes, as the command line parsed it. */
 export interface VaultOptions {

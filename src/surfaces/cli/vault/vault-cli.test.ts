@@ -285,7 +285,7 @@ test("a wrong passphrase is counted, told to whoever records it, and said at the
   const refused = paper({ secrets: ["not-the-passphrase"], piped: TOKEN });
   assert.equal(await runCredentialAdd("acme", { ...options, ...addOptions }, refused.io, ports), 1);
   assert.match(refused.all(), /^passphrase_wrong: /);
-  assert.deepEqual(wrong.slice(before), [{ operator: "ada", failedAttempts: 1 }]);
+  assert.deepEqual(wrong.slice(before), [{ home: options.home, operator: "ada", failedAttempts: 1 }]);
   const right = paper({ secrets: [ADA], piped: TOKEN });
   assert.equal(await runCredentialAdd("acme", { ...options, ...addOptions }, right.io, ports), 0);
   assert.match(right.errors.join("\n"), /1 wrong/);
