@@ -15,7 +15,10 @@ import { signPolicy } from "../../src/vault/policy/verify.ts";
 export const TOKEN = "bench-token-0123456789abcdef";
 
 /** A home whose signed policy asks nobody and lets a key file unlock it: what is measured is the way of a call. */
-export async function makeHome(origin: string): Promise<{ folder: string; keyFile: string; remove(): void }> {
+export async function makeHome(
+  origin: string,
+  moreActions = "",
+): Promise<{ folder: string; keyFile: string; remove(): void }> {
   const folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   const ports = { clock: { wallMs: () => Date.now() }, random: { bytes: randomBytes }, sleep: systemSleep };
   const packText = `format: gw.pack/v1
@@ -31,7 +34,7 @@ actions:
     request: { method: GET, path: "/v1/things/{id}" }
     input:
       id: { in: path, type: string, maxLength: 64 }
-`;
+${moreActions}`;
   const { pack } = readPack(Buffer.from(packText), "bench.yaml");
   if (pack === null) throw new Error("the bench pack is not sound");
   const passphrase = Secret.fromText("bench passphrase of six plain words");
