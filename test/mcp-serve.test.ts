@@ -435,6 +435,37 @@ test("approving what no trusted pack defines gives nothing; the agent is told wh
   assert.ok(!types().includes("session_widened"));
 });
 
+test("access that is asked for before any call waits for the session's question no longer than a call does", async () => {
+  const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
+  const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "both at once" });
+  const first = await bench.waiting();
+  assert.equal(first.mode, "session");
+  await bench.time.advance(defaults.mcpWaitMs);
+  const { state, approval_id } = (await asked).structuredContent;
+  assert.deepEqual([state, approval_id], ["pending", first.approvalId]);
+  const waited = wire.call("gw_wait", { id: approval_id });
+  await bench.approve();
+  await soon("the card of the request", () => bench.gateway.desk.list()[0]?.mode === "access");
+  await bench.approve();
+  assert.deepEqual((await waited).structuredContent["granted"], ["acme.thing.change"]);
+});
+
+test("access that is asked for while the session is refused is refused with it", async () => {
+  const wire = await openWire(bench);
+  const asked = wire.call("gw_request_access", { actions: ["other.thing.do"], reason: "x" });
+  await bench.deny("no");
+  assert.equal((await asked).structuredContent["code"], "approval_denied");
+});
+
+test("where signed policy asks nobody about sessions, wider access still asks a person", async () => {
+  bench.posture.sessionApproval = false;
+  const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
+  const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "x" });
+  assert.equal((await bench.waiting()).mode, "access");
+  await bench.approve();
+  assert.deepEqual((await asked).structuredContent["granted"], ["acme.thing.change"]);
+});
+
 test("what a session already has is not asked for again, and what does not fit is not asked at all", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });

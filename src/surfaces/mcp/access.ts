@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { compileSchema } from "../../conventions/request/schema.ts";
-import type { Access } from "../../gateway/access.ts";
+import type { AccessAnswer, AccessRequest } from "../../gateway/access.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -21,36 +21,42 @@ export interface AccessDesk {
 
 const check = compileSchema(accessInput);
 
-export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: RunDoor): AccessDesk {
-  const requests = new Map<string, Access>();
+interface Request {
+  /** What `gw_wait` takes: the session's question while that is open, the request's own afterwards. */
+  id: string | null;
+  readonly answer: Promise<AccessAnswer>;
+}
 
-  async function ask(input: JsonObject, asked: Asked): Promise<Access> {
-    const errors = check(input);
-    if (errors.length > 0)
-      throw new Denied("schema_violation", "The arguments do not fit gw_request_access.", { errors });
-    const {
-      actions = [],
-      credentials = [],
-      reason,
-    } = input as {
-      readonly actions?: readonly string[];
-      readonly credentials?: readonly string[];
-      readonly reason: string;
-    };
-    if (actions.length + credentials.length === 0) {
-      throw new Denied("schema_violation", "Name at least one action or credential.");
-    }
+export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: RunDoor): AccessDesk {
+  const requests = new Map<string, Request>();
+
+  async function ask(input: JsonObject, asked: Asked): Promise<Request> {
+    const request = readRequest(input);
     const run = await door.enter(asked.purpose);
-    await run.admission?.session;
-    return gateway.requestAccess(caller, run.id, { actions, credentials, reason });
+    const { admission } = run;
+    // A person decides about the session first; whoever asked waits for both no longer than for one.
+    const opened = Promise.resolve(admission?.session).then(() => gateway.requestAccess(caller, run.id, request));
+    const made: Request = {
+      id: admission === null || admission.approvalId === "" ? null : admission.approvalId,
+      answer: opened.then(({ answer }) => answer),
+    };
+    made.answer.catch(() => undefined);
+    remember(made);
+    void opened.then(
+      ({ approvalId }) => {
+        made.id = approvalId ?? made.id;
+        remember(made);
+      },
+      () => undefined,
+    );
+    return made;
   }
 
-  async function answer(access: Access, waiting: Waiting): Promise<CallToolResult> {
-    const { approvalId } = access;
+  async function answer(request: Request, waiting: Waiting): Promise<CallToolResult> {
     try {
-      const waited = await waitFor(access.answer, waiting);
-      if (waited.kind === "settled") return accessResult(approvalId, waited.value);
-      return pendingAccessResult(approvalId ?? "");
+      const waited = await waitFor(request.answer, waiting);
+      if (waited.kind === "settled") return accessResult(request.id, waited.value);
+      return pendingAccessResult(request.id ?? "");
     } catch (error) {
       if (error instanceof Denied) return deniedResult(error, null);
       throw error;
@@ -60,25 +66,36 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
   return {
     async request(input, asked) {
       try {
-        const access = await ask(input, asked);
-        if (access.approvalId !== null) remember(access.approvalId, access);
-        return await answer(access, asked.waiting);
+        return await answer(await ask(input, asked), asked.waiting);
       } catch (error) {
         if (error instanceof Denied) return deniedResult(error, null);
         throw error;
       }
     },
     wait(id, waiting) {
-      const access = requests.get(id);
-      return access === undefined ? null : answer(access, waiting);
+      const request = requests.get(id);
+      return request === undefined ? null : answer(request, waiting);
     },
   };
 
-  function remember(id: string, access: Access): void {
-    requests.set(id, access);
+  function remember(request: Request): void {
+    if (request.id === null) return;
+    requests.set(request.id, request);
     for (const oldest of requests.keys()) {
       if (requests.size <= defaults.mcpAccessRemembered) return;
       requests.delete(oldest);
     }
   }
+}
+
+function readRequest(input: JsonObject): AccessRequest {
+  const errors = check(input);
+  if (errors.length > 0) {
+    throw new Denied("schema_violation", "The arguments do not fit gw_request_access.", { errors });
+  }
+  const { actions = [], credentials = [], reason } = input as Partial<AccessRequest> & Pick<AccessRequest, "reason">;
+  if (actions.length + credentials.length === 0) {
+    throw new Denied("schema_violation", "Name at least one action or credential.");
+  }
+  return { actions, credentials, reason };
 }

@@ -110,7 +110,9 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
     socket.off("data", take);
     // What is left of the input is of no interest, and unread input would hold the connection.
     socket.resume();
-    socket.end();
+    // Whoever does not read its answers, or never closes its own side, does not hold the connection either.
+    if (socket.writableNeedDrain) socket.destroy();
+    else socket.end(() => socket.destroy());
     transport.onclose?.();
   }
 }
