@@ -161,7 +161,7 @@ describe("gw watch in a real terminal", skip, () => {
     pane.type("Escape");
     await pause(800);
     pane.type("d");
-    await pane.shows("Deny. Why?");
+    await pane.shows("? Deny: session for demo.thing.get. Why?");
     pane.write("not on a Friday");
     pane.type("Enter");
     await pane.shows("denied by ada (not on a Friday)");

@@ -109,7 +109,7 @@ test("prompts, lists and messages each have their words", () => {
   table.tell({ kind: "sessions", sessions: [{ id: "ses_1", live: true, text: "live ses_1" }] });
   assert.ok(textOf(table).includes("> live ses_1"));
   table.type("r");
-  assert.ok(textOf(table).some((line) => line.startsWith("? Revoke ses_1")));
+  assert.ok(textOf(table).some((line) => line.startsWith("? Revoke session ses_1")));
   assertWhole(table);
 });
 

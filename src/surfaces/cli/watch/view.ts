@@ -163,11 +163,19 @@ function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: n
         line("! Enter goes on.", "strong"),
       ];
     case "reason": {
-      const asks =
-        prompt.to.kind === "deny"
-          ? "Deny. Why? The agent reads this. Enter signs the no, Esc goes back."
-          : `Revoke ${prompt.to.sessionId}. Why? For the log. Enter ends it now, Esc goes back.`;
-      return [line(`? ${asks}`, "strong"), line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain")];
+      const { to } = prompt;
+      const [asks, hint] =
+        to.kind === "deny"
+          ? [
+              `Deny${what(state, to.approvalId, false)}. Why?`,
+              "The agent reads this. Enter signs the no, Esc goes back.",
+            ]
+          : [`Revoke session ${to.sessionId}. Why?`, "For the log. Enter ends the session now, Esc goes back."];
+      return [
+        line(`? ${asks}`, "strong"),
+        line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain"),
+        line(`  ${hint}`, "quiet"),
+      ];
     }
     case "confirm":
       return [
@@ -186,9 +194,9 @@ function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: n
   }
 }
 
-function what(state: WatchState, id: string): string {
+function what(state: WatchState, id: string, withNarrowing = true): string {
   const item = state.queue.find(({ view }) => view.approval_id === id);
-  const narrowed = sayNarrowing(item?.narrow ?? null);
+  const narrowed = withNarrowing ? sayNarrowing(item?.narrow ?? null) : "";
   return `${narrowed === "" ? "" : `, ${narrowed}`}: ${item === undefined ? id : wants(item.view)}`;
 }
 
