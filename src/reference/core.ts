@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/clock.ts";
 import type { Faults } from "./faults.ts";
@@ -18,10 +18,12 @@ export interface Core {
   readonly tokens: TokenKeys;
   readonly plans: PlanShelf;
   /** Seals cursors and plan tokens: what comes back was made here. */
-  readonly macKey: Buffer;
+  readonly macKey: KeyObject;
   /** The provider's own address, which links are written with; never the Host that a client sent. */
   readonly origin: string;
   readonly artifactFolder: string;
+  /** Whether anybody takes webhooks: what nobody subscribed to is not written down. */
+  subscribed(): boolean;
   /** Wakes the courier: something was committed that must be told outside. */
   published(): void;
   /** Named steps of an execution, for tests that stop the process there. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../kernel/json.ts";
 import { type Core, nowIso } from "./core.ts";
+import { insertRow } from "./prepared.ts";
 
 export interface ChangeEvent {
   readonly tenant: string;
@@ -14,15 +15,16 @@ export function recordChange(core: Core, event: ChangeEvent, notice: JsonObject)
   const event_id = core.identify("evt");
   const { tenant: tenant_id, actor: actor_id, type, resource } = event;
   const at = nowIso(core);
-  store.run(store.db.insertInto("events").values({ tenant_id, event_id, type, resource, actor_id, at }));
-  post(core, tenant_id, event_id, "webhook", { type, timestamp: at, data: { event_id, resource, ...notice } });
+  store.run(insertRow("events", { tenant_id, event_id, type, resource, actor_id, at }));
+  if (core.subscribed())
+    post(core, tenant_id, event_id, "webhook", { type, timestamp: at, data: { event_id, resource, ...notice } });
   return event_id;
 }
 
 /** Adds something to tell outside. It leaves after the transaction has committed, and again until it was taken. */
 export function post(core: Core, tenant: string, eventId: string, kind: "webhook" | "mail", payload: JsonObject): void {
   core.store.run(
-    core.store.db.insertInto("outbox").values({
+    insertRow("outbox", {
       tenant_id: tenant,
       event_id: eventId,
       kind,
@@ -31,4 +33,5 @@ export function post(core: Core, tenant: string, eventId: string, kind: "webhook
       due_at_ms: core.clock.wallMs(),
     }),
   );
+  core.published();
 }

@@ -4,6 +4,17 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Who } from "./context.ts";
 import type { Core } from "./core.ts";
+import { insertRow, prepared } from "./prepared.ts";
+
+const rowOf = prepared((db, p: { tenant: string; actor: string; route: string; token: string }) =>
+  db
+    .selectFrom("idempotency")
+    .select(["payload_digest", "answer", "settled_at_ms"])
+    .where("tenant_id", "=", p.tenant)
+    .where("actor_id", "=", p.actor)
+    .where("route", "=", p.route)
+    .where("token", "=", p.token),
+);
 
 /**
  * Runs `work` under the request's idempotency token: the effect, the answer and the token are one transaction, so a token
@@ -13,15 +24,7 @@ export function underToken(core: Core, who: Who, route: string, digest: string, 
   const token = requireToken(who);
   const { store, clock } = core;
   return store.write(() => {
-    const row = store.one(
-      store.db
-        .selectFrom("idempotency")
-        .select(["payload_digest", "answer", "settled_at_ms"])
-        .where("tenant_id", "=", who.tenant)
-        .where("actor_id", "=", who.actor)
-        .where("route", "=", route)
-        .where("token", "=", token),
-    );
+    const row = store.one(rowOf({ tenant: who.tenant, actor: who.actor, route, token }));
     const stored: StoredToken | undefined = row && {
       kind: "settled",
       payloadDigest: row.payload_digest,
@@ -41,7 +44,7 @@ export function underToken(core: Core, who: Who, route: string, digest: string, 
       case "fresh": {
         const answer = work();
         store.run(
-          store.db.insertInto("idempotency").values({
+          insertRow("idempotency", {
             tenant_id: who.tenant,
             actor_id: who.actor,
             route,

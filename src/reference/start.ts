@@ -2,6 +2,7 @@
  * The reference provider: the specification's reference actions as a real server, for API authors to run, read and copy
  * from, for packs and demos to act on, and for tests to break on purpose.
  */
+import { createSecretKey } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -77,8 +78,9 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     faults: createFaults(options.faults ?? false, defaults.referenceFaultsArmed),
     tokens: keys,
     plans: createShelf(),
-    macKey: Buffer.from(setting(store, "mac_key", newKey), "base64"),
+    macKey: createSecretKey(setting(store, "mac_key", newKey), "base64"),
     artifactFolder: `${options.file}.artifacts`,
+    subscribed: () => webhookUrl !== null,
     published: () => courier?.wake(),
     step: (name) => options.onStep?.(name),
   };

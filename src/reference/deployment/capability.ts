@@ -2,6 +2,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Core, nowIso } from "../core.ts";
+import { insertRow, prepared } from "../prepared.ts";
 
 export const ROLLBACK_ROUTE = "POST /v1/environments/{environment}/rollbacks";
 
@@ -33,9 +34,7 @@ export function issueCapability(
     actor_id: actor,
   };
   store.run(
-    store.db
-      .insertInto("capabilities")
-      .values({ ...granted, tenant_id: tenant, issued_by: issuedBy, expires_at_ms, revoked_at: null }),
+    insertRow("capabilities", { ...granted, tenant_id: tenant, issued_by: issuedBy, expires_at_ms, revoked_at: null }),
   );
   return { ...granted, expires_at: isoTime(expires_at_ms) };
 }
@@ -71,14 +70,15 @@ export function requireLive(authority: Authority): void {
   if (authority === "ended") throw new Denied("capability_ended", "the authority over this deployment has ended");
 }
 
+const endAll = prepared((db, p: { readonly tenant: string; readonly deploymentId: string; readonly at: string }) =>
+  db
+    .updateTable("capabilities")
+    .set({ revoked_at: p.at })
+    .where("tenant_id", "=", p.tenant)
+    .where("deployment_id", "=", p.deploymentId)
+    .where("revoked_at", "is", null),
+);
+
 export function endCapabilities(core: Core, tenant: string, deploymentId: string): void {
-  const { store } = core;
-  store.run(
-    store.db
-      .updateTable("capabilities")
-      .set({ revoked_at: nowIso(core) })
-      .where("tenant_id", "=", tenant)
-      .where("deployment_id", "=", deploymentId)
-      .where("revoked_at", "is", null),
-  );
+  core.store.run(endAll({ tenant, deploymentId, at: nowIso(core) }));
 }

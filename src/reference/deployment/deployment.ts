@@ -3,20 +3,31 @@ import type { ProvenanceRecord } from "../../conventions/rollback/record.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Fault } from "../../kernel/failure.ts";
 import { type Core, nowIso } from "../core.ts";
+import { prepared } from "../prepared.ts";
 import type { Tables } from "../tables.ts";
 import { endCapabilities } from "./capability.ts";
 
 export type DeploymentRow = Tables["deployments"];
 
+const deploymentOf = prepared((db, p: { readonly tenant: string; readonly deploymentId: string }) =>
+  db
+    .selectFrom("deployments")
+    .selectAll()
+    .where("tenant_id", "=", p.tenant)
+    .where("deployment_id", "=", p.deploymentId),
+);
+
+const setState = prepared(
+  (db, p: { tenant: string; deploymentId: string; state: DeploymentRow["state"]; updated_at: string }) =>
+    db
+      .updateTable("deployments")
+      .set({ state: p.state, updated_at: p.updated_at })
+      .where("tenant_id", "=", p.tenant)
+      .where("deployment_id", "=", p.deploymentId),
+);
+
 export function findDeployment(core: Core, tenant: string, deploymentId: string): DeploymentRow | undefined {
-  const { store } = core;
-  return store.one(
-    store.db
-      .selectFrom("deployments")
-      .selectAll()
-      .where("tenant_id", "=", tenant)
-      .where("deployment_id", "=", deploymentId),
-  );
+  return core.store.one(deploymentOf({ tenant, deploymentId }));
 }
 
 export function provenanceOf(row: DeploymentRow): ProvenanceRecord {
@@ -39,13 +50,7 @@ export function moveDeployment(core: Core, row: DeploymentRow, trigger: Deployme
   const from = row.state === "running" && trigger !== "rollout_failed" ? "active" : row.state;
   const to = stepDeployment(from, trigger);
   if (to === undefined) throw new Fault(`a deployment that is ${from} cannot take ${trigger}`);
-  const { store } = core;
-  store.run(
-    store.db
-      .updateTable("deployments")
-      .set({ state: to, updated_at: nowIso(core) })
-      .where("tenant_id", "=", row.tenant_id)
-      .where("deployment_id", "=", row.deployment_id),
-  );
-  if (isTerminalDeployment(to)) endCapabilities(core, row.tenant_id, row.deployment_id);
+  const { tenant_id: tenant, deployment_id: deploymentId } = row;
+  core.store.run(setState({ tenant, deploymentId, state: to, updated_at: nowIso(core) }));
+  if (isTerminalDeployment(to)) endCapabilities(core, tenant, deploymentId);
 }

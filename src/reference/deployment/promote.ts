@@ -3,6 +3,7 @@ import type { TargetRecord } from "../../conventions/rollback/record.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import { type Core, nowIso } from "../core.ts";
 import { recordChange } from "../events.ts";
+import { insertRow, prepared } from "../prepared.ts";
 import type { Tables } from "../tables.ts";
 import { type CapabilityRecord, issueCapability } from "./capability.ts";
 import { type DeploymentRow, findDeployment, moveDeployment } from "./deployment.ts";
@@ -58,7 +59,7 @@ export function promoteRelease(core: Core, target: TargetRecord, promotion: Prom
   // One that failed stays failed, although its release was still on the target.
   if (before !== undefined && !isTerminalDeployment(before.state))
     moveDeployment(core, before, reverts ? "rollback_accepted" : "newer_promotion");
-  core.store.run(core.store.db.insertInto("deployments").values(deployment));
+  core.store.run(insertRow("deployments", deployment));
   const capability = issueCapability(core, tenant, deployment, actor, "promotion");
   const generation = target.generation + 1;
   recordChange(
@@ -74,9 +75,10 @@ export function promoteRelease(core: Core, target: TargetRecord, promotion: Prom
   return { deployment, generation, capability };
 }
 
+const releaseOf = prepared((db, p: { readonly tenant: string; readonly releaseId: string }) =>
+  db.selectFrom("releases").selectAll().where("tenant_id", "=", p.tenant).where("release_id", "=", p.releaseId),
+);
+
 export function findRelease(core: Core, tenant: string, releaseId: string): Tables["releases"] | undefined {
-  const { store } = core;
-  return store.one(
-    store.db.selectFrom("releases").selectAll().where("tenant_id", "=", tenant).where("release_id", "=", releaseId),
-  );
+  return core.store.one(releaseOf({ tenant, releaseId }));
 }

@@ -3,19 +3,21 @@ import type { TargetRecord } from "../../conventions/rollback/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Who } from "../context.ts";
 import type { Core } from "../core.ts";
+import { prepared } from "../prepared.ts";
 
 export const environments = ["staging", "production"] as const;
 export type Environment = (typeof environments)[number];
 
+const targetOf = prepared((db, p: { readonly tenant: string; readonly environment: string }) =>
+  db
+    .selectFrom("targets")
+    .select(["environment", "release_id", "generation", "active_deployment_id", "updated_at"])
+    .where("tenant_id", "=", p.tenant)
+    .where("environment", "=", p.environment),
+);
+
 export function readTarget(core: Core, tenant: string, environment: string): TargetRecord {
-  const { store } = core;
-  const target = store.one(
-    store.db
-      .selectFrom("targets")
-      .select(["environment", "release_id", "generation", "active_deployment_id", "updated_at"])
-      .where("tenant_id", "=", tenant)
-      .where("environment", "=", environment),
-  );
+  const target = core.store.one(targetOf({ tenant, environment }));
   if (target === undefined) throw new Denied("not_found", "there is no such environment");
   return target;
 }
@@ -39,21 +41,29 @@ export function requireMatch(who: Who, target: TargetRecord, required: boolean):
   });
 }
 
-/** Compare and set: false when the generation is not the one that the decision was made on. */
-export function moveTarget(
-  core: Core,
-  tenant: string,
-  from: TargetRecord,
-  to: { readonly release_id: string; readonly active_deployment_id: string; readonly updated_at: string },
-): boolean {
-  const { store } = core;
-  const changed = store.run(
-    store.db
+type Move = {
+  readonly release_id: string;
+  readonly active_deployment_id: string;
+  readonly updated_at: string;
+};
+
+const compareAndSet = prepared(
+  (db, p: Move & { tenant: string; environment: string; generation: number; next: number }) =>
+    db
       .updateTable("targets")
-      .set({ ...to, generation: from.generation + 1 })
-      .where("tenant_id", "=", tenant)
-      .where("environment", "=", from.environment)
-      .where("generation", "=", from.generation),
-  );
-  return changed === 1;
+      .set({
+        release_id: p.release_id,
+        active_deployment_id: p.active_deployment_id,
+        updated_at: p.updated_at,
+        generation: p.next,
+      })
+      .where("tenant_id", "=", p.tenant)
+      .where("environment", "=", p.environment)
+      .where("generation", "=", p.generation),
+);
+
+/** Compare and set: false when the generation is not the one that the decision was made on. */
+export function moveTarget(core: Core, tenant: string, from: TargetRecord, to: Move): boolean {
+  const { environment, generation } = from;
+  return core.store.run(compareAndSet({ tenant, environment, generation, next: generation + 1, ...to })) === 1;
 }

@@ -4,6 +4,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Who } from "../context.ts";
 import { type Core, nowIso } from "../core.ts";
+import { insertRow } from "../prepared.ts";
 import type { Tables } from "../tables.ts";
 import { advanceJob, isFinal, type Job, type JobNow, PROGRESS_TOTAL } from "./advance.ts";
 
@@ -40,7 +41,9 @@ export function startOperation(core: Core, who: Who, input: NewOperation): Opera
     created_at: at,
     updated_at: at,
   };
-  store.run(store.db.insertInto("operations").values(row));
+  store.run(insertRow("operations", row));
+  // The courier settles it when its time has come.
+  core.published();
   for (const client_operation_id of new Set(input.clientIds)) {
     if (client_operation_id === undefined) continue;
     // The first use of a name keeps it: a later operation must not take over what somebody reconciles by.

@@ -14,7 +14,7 @@ export function settleOperation(core: Core, row: OperationRow): OperationRow {
   const { state } = operationNow(core, row);
   if (isFinal(row.state) || !isFinal(state)) return row;
   const { store } = core;
-  const settled = store.write(() => {
+  return store.write(() => {
     const result = state === "succeeded" ? JSON.stringify(complete(core, row)) : null;
     const updated_at = nowIso(core);
     const changed = store.run(
@@ -39,8 +39,6 @@ export function settleOperation(core: Core, row: OperationRow): OperationRow {
     );
     return { ...row, state, result, updated_at };
   });
-  core.published();
-  return settled;
 }
 
 /** Settles everything whose time has come; returns when the next one is due. */

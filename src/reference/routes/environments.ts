@@ -69,10 +69,7 @@ function promote(core: Core, route: MakeRoute): ReferenceRoute {
       scope: "deployments:write",
     },
     ({ command: { body, endpoint }, digest, who }) =>
-      published(
-        core,
-        underToken(core, who, endpoint, digest, () => promoteTo(core, who, body.environment, body.release, false)),
-      ),
+      underToken(core, who, endpoint, digest, () => promoteTo(core, who, body.environment, body.release, false)),
   );
 }
 
@@ -93,10 +90,7 @@ function setTarget(core: Core, route: MakeRoute): ReferenceRoute {
       scope: "deployments:write",
     },
     ({ command: { params, body, endpoint }, digest, who }) =>
-      published(
-        core,
-        underToken(core, who, endpoint, digest, () => promoteTo(core, who, params.environment, body.release, true)),
-      ),
+      underToken(core, who, endpoint, digest, () => promoteTo(core, who, params.environment, body.release, true)),
   );
 }
 
@@ -148,13 +142,10 @@ function rollback(core: Core, route: MakeRoute): ReferenceRoute {
       scope: "rollbacks:write",
     },
     ({ command: { params, body, endpoint }, digest, who }) =>
-      published(
-        core,
-        underToken(core, who, endpoint, digest, () => ({
-          status: 201,
-          body: rollBack(core, who, params.environment, body),
-        })),
-      ),
+      underToken(core, who, endpoint, digest, () => ({
+        status: 201,
+        body: rollBack(core, who, params.environment, body),
+      })),
   );
 }
 
@@ -249,9 +240,4 @@ function describe(core: Core, row: DeploymentRow): JsonObject {
   });
   const { rollback_of, updated_at } = row;
   return { ...provenanceOf(row), status: stateNow(core, row), reversibility, rollback_of, updated_at };
-}
-
-function published<Result>(core: Core, result: Result): Result {
-  core.published();
-  return result;
 }

@@ -3,7 +3,9 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Core } from "../core.ts";
 import { after, limitOf, type Order, type PageQuery, pageOf, readCursor, readOrder, selectFields } from "../page.ts";
+import { prepared } from "../prepared.ts";
 import type { MakeRoute, ReferenceRoute } from "../route.ts";
+import type { ProjectState } from "../tables.ts";
 import type { Version } from "../version.ts";
 
 const limit = { type: "integer", minimum: 1, maximum: defaults.referencePageMaximum } as const;
@@ -46,29 +48,13 @@ function projects(core: Core, route: MakeRoute, version: Version): ReferenceRout
       };
       const order = readOrder(sort, { id: "project_id", name: "name", updated_at: "updated_at" });
       const place = readCursor(core, who, asked);
-      const { db } = core.store;
-      let found = db
-        .selectFrom("projects")
-        .select(["project_id", "name", "state", "revision", "updated_at"])
-        .where("tenant_id", "=", who.tenant)
-        .where((where) =>
-          where.or([
-            where("restricted", "=", 0),
-            where.exists(
-              where
-                .selectFrom("project_access")
-                .select("actor_id")
-                .whereRef("project_access.tenant_id", "=", "projects.tenant_id")
-                .whereRef("project_access.project_id", "=", "projects.project_id")
-                .where("actor_id", "=", who.actor),
-            ),
-          ]),
-        )
-        .orderBy(sql.ref(order.column), direction(order))
-        .orderBy("project_id", direction(order))
-        .limit(limitOf(asked) + 1);
-      if (state !== "any") found = found.where("state", "=", state);
-      if (place !== undefined) found = found.where(after(order, "project_id", place));
+      const shape = `${order.column} ${direction(order)} ${state === "any"} ${place === undefined}`;
+      const pageQuery = projectPages.get(shape) ?? writeProjectPage(order, state !== "any", place !== undefined);
+      projectPages.set(shape, pageQuery);
+      const found = pageQuery({
+        ...{ tenant: who.tenant, actor: who.actor, state, limit: limitOf(asked) + 1 },
+        ...{ key: place?.key ?? "", id: place?.id ?? "" },
+      });
       const body = pageOf(
         core,
         who,
@@ -80,6 +66,46 @@ function projects(core: Core, route: MakeRoute, version: Version): ReferenceRout
       return { status: 200, body };
     },
   );
+}
+
+type ProjectPage = {
+  readonly tenant: string;
+  readonly actor: string;
+  readonly state: string;
+  readonly limit: number;
+  readonly key: string | number;
+  readonly id: string;
+};
+
+/** One statement for each shape of the query: a closed set, since orders and filters are. */
+const projectPages = new Map<string, ReturnType<typeof writeProjectPage>>();
+
+function writeProjectPage(order: Order, filtered: boolean, continued: boolean) {
+  return prepared((db, p: ProjectPage) => {
+    let found = db
+      .selectFrom("projects")
+      .select(["project_id", "name", "state", "revision", "updated_at"])
+      .where("tenant_id", "=", p.tenant)
+      .where((where) =>
+        where.or([
+          where("restricted", "=", 0),
+          where.exists(
+            where
+              .selectFrom("project_access")
+              .select("actor_id")
+              .whereRef("project_access.tenant_id", "=", "projects.tenant_id")
+              .whereRef("project_access.project_id", "=", "projects.project_id")
+              .where("actor_id", "=", p.actor),
+          ),
+        ]),
+      )
+      .orderBy(sql.ref(order.column), direction(order))
+      .orderBy("project_id", direction(order))
+      .limit(p.limit);
+    if (filtered) found = found.where("state", "=", p.state as ProjectState);
+    if (continued) found = found.where(after(order, "project_id", p));
+    return found;
+  });
 }
 
 function integrations(core: Core, route: MakeRoute): ReferenceRoute {

@@ -126,7 +126,6 @@ function execute(core: Core, route: MakeRoute): ReferenceRoute {
       const work = () => ({ status: 200, body: executePlan(core, who, planOrUsed, body.expected_revision) });
       const answer = who.fields.idempotencyKey === undefined ? work() : underToken(core, who, endpoint, digest, work);
       core.step("execute_committed");
-      core.published();
       return answer;
     },
     ({ body }) =>

@@ -61,7 +61,7 @@ function release(core: Core, route: MakeRoute, version: Version): ReferenceRoute
       scope: version === "2026-04-01" ? "releases:write" : "deployments:write",
     },
     ({ command: { body, endpoint }, digest, who }) => {
-      const answer = underToken(core, who, endpoint, digest, () => {
+      return underToken(core, who, endpoint, digest, () => {
         const { service, artifact, environment: to } = body;
         const made = recordRelease(core, who, { service, artifact, environment: to, sourceRevision: artifact });
         const operation = startOperation(core, who, {
@@ -88,8 +88,6 @@ function release(core: Core, route: MakeRoute, version: Version): ReferenceRoute
           },
         };
       });
-      core.published();
-      return answer;
     },
   );
 }
@@ -120,7 +118,7 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
       scope: "deployments:write",
     },
     ({ command: { body, endpoint }, digest, who }) => {
-      const answer = underToken(core, who, endpoint, digest, () => {
+      return underToken(core, who, endpoint, digest, () => {
         const row = startOperation(core, who, {
           kind: "deployment",
           request: body,
@@ -145,8 +143,6 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
           status_url: `/operations/${row.operation_id}`,
         });
       });
-      core.published();
-      return answer;
     },
   );
 }

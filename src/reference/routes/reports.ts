@@ -54,7 +54,7 @@ function create(core: Core, route: MakeRoute): ReferenceRoute {
       scope: "reports:write",
     },
     ({ command: { body, endpoint }, digest, who }) => {
-      const answer = underToken(core, who, endpoint, digest, () => {
+      return underToken(core, who, endpoint, digest, () => {
         const row = startOperation(core, who, {
           kind: "report",
           request: body,
@@ -66,8 +66,6 @@ function create(core: Core, route: MakeRoute): ReferenceRoute {
         const job_id = row.job_id ?? "";
         return accepted(row, { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` });
       });
-      core.published();
-      return answer;
     },
     ({ body }) =>
       body.range.start <= body.range.end

@@ -7,6 +7,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Identity } from "../context.ts";
 import type { Core } from "../core.ts";
+import { prepared } from "../prepared.ts";
 import { AUDIENCE, ISSUER, TOKEN_TYPE } from "./keys.ts";
 
 interface Claims extends Identity {
@@ -14,6 +15,10 @@ interface Claims extends Identity {
   readonly audience: string;
   readonly expiresAtMs: number;
 }
+
+const revocation = prepared((db, p: { readonly tokenId: string }) =>
+  db.selectFrom("revoked_tokens").select("revoked_at").where("token_id", "=", p.tokenId),
+);
 
 export type VerifyToken = (token: string) => Promise<Identity>;
 
@@ -32,10 +37,7 @@ export function createVerifier(core: Pick<Core, "store" | "clock" | "tokens">): 
     if (claims.issuer !== ISSUER) throw new Denied("token_issuer_wrong", "the token comes from another issuer");
     if (claims.audience !== AUDIENCE) throw new Denied("token_audience_wrong", `the token is not for ${AUDIENCE}`);
     if (clock.wallMs() >= claims.expiresAtMs) throw new Denied("token_expired", "the token has expired");
-    const { db } = store;
-    const revoked = store.one(
-      db.selectFrom("revoked_tokens").select("revoked_at").where("token_id", "=", claims.tokenId),
-    );
+    const revoked = store.one(revocation({ tokenId: claims.tokenId }));
     if (revoked !== undefined) throw new Denied("token_revoked", `the token was revoked at ${revoked.revoked_at}`);
     return claims;
   };
