@@ -34,7 +34,7 @@ export const bench: Bench = {
       const ours = await openLine(
         spawnInto(children, join(root, "bin/gw"), ["mcp", "--home", home.folder, "--attempts", "10000"]),
       );
-      const bareServer = [join(root, "bench/mcp/bare-server.ts"), origin, TOKEN, String(ACTIONS)];
+      const bareServer = [join(root, "bench/mcp-server.ts"), origin, TOKEN, String(ACTIONS)];
       const bare = await openLine(start(children, bareServer, ["pipe", "pipe", "inherit"]));
       const call = (line: Line) => line.request("tools/call", { name: "bench__thing-get", arguments: { id: "7" } });
       const list = (line: Line) => line.request("tools/list", {});

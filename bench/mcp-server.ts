@@ -1,7 +1,7 @@
 import { type CallToolResult, Server, type Tool } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { Pool } from "undici";
-import { outcomeSchema } from "../../src/surfaces/mcp/schemas.ts";
+import { outcomeSchema } from "../src/surfaces/mcp/schemas.ts";
 
 /** The peer: the same tools on a bare SDK server over stdio, with the token in its own memory and nothing else done. */
 const [origin = "", token = "", count = "1"] = process.argv.slice(2);
