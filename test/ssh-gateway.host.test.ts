@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
+import { missingForSsh, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { call, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
+
+/** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
+standInAccount(import.meta.filename);
+const missing = missingForSsh();
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+
+const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-gateway-"));
+const at = (name: string) => join(scripts, name);
+let stand: Stand;
+let home: Home;
+let gateway: Gateway;
+let otherKey = "";
+
+before(async () => {
+  if (missing !== null) return;
+  const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
+  const worker = { first: "a-z", characters: "a-z0-9-", max: 32 };
+  stand = await startStand({
+    operations: {
+      release_status: { executable: program("release-status", `printf '{"release":"r41"}'`), arguments: ["--json"] },
+      restart_worker: {
+        executable: program("restart-worker", `echo "$1" >> ${at("restarted")}; echo "restarted $1"`),
+        arguments: [{ field: "worker" }],
+        fields: { worker },
+      },
+      fail_worker: { executable: program("fail-worker", "echo broken >&2; exit 7") },
+      hold_worker: {
+        executable: program("hold-worker", `touch ${at("held")}; while [ ! -e ${at("let-go")} ]; do sleep 0.1; done`),
+        timeout_s: 60,
+      },
+    },
+  });
+  const keyFile = makeKey("id");
+  otherKey = publicHalf(makeKey("other_host"));
+  const line = `restrict,command="${stand.receiverCommand.replaceAll('"', '\\"')}" ${publicHalf(keyFile)}\n`;
+  appendFileSync(join(stand.folder, "authorized_keys"), line);
+  home = await new Home(makeFolder()).init();
+  // Bound to both host keys: what keeps the request back below is the host, not the vault.
+  const bound = ["--host-key", stand.hostKey, "--host-key", otherKey];
+  await home.must(["credential", "add", "ops-key", "--kind", "ssh", ...bound], {
+    input: readFileSync(keyFile, "utf8"),
+  });
+  await home.trustPack("ops", pack());
+  gateway = await home.up();
+});
+
+after(async () => {
+  writeFileSync(at("let-go"), "");
+  await gateway?.end();
+  if (missing === null) await stand.stop();
+  rmSync(scripts, { recursive: true, force: true });
+});
+
+function makeKey(name: string): string {
+  spawnSync("ssh-keygen", ["-q", "-N", "", "-C", "", "-t", "ed25519", "-f", at(name)]);
+  return at(name);
+}
+
+function publicHalf(keyFile: string): string {
+  return readFileSync(`${keyFile}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
+}
+
+function pack(): string {
+  const ssh = (action: string, hostKey = stand.hostKey, credential = "ops-key") =>
+    `{ host: 127.0.0.1, port: ${stand.port}, user: ${stand.user}, host_key: "${hostKey}", credential: ${credential}, action: ${action} }`;
+  return `format: gw.pack/v1
+pack: ops
+actions:
+  release.status:
+    effect: read
+    ssh: ${ssh("release_status")}
+  worker.restart:
+    effect: write
+    needs: { approval: each_use }
+    ssh: ${ssh("restart_worker")}
+    input: { worker: { type: string, pattern: "^[^!]+$", maxLength: 64 } }
+  worker.fail:
+    effect: write
+    ssh: ${ssh("fail_worker")}
+  worker.hold:
+    effect: write
+    ssh: ${ssh("hold_worker")}
+  worker.vanish:
+    effect: write
+    ssh: ${ssh("vanish_worker")}
+  elsewhere.restart:
+    effect: write
+    ssh: ${ssh("restart_worker", otherKey)}
+    input: { worker: { type: string, pattern: "^[^!]+$", maxLength: 64 } }
+`;
+}
+
+/** `gw call`, and a person who looks at the card and approves. */
+async function callApproved(args: readonly string[], look: (card: Members) => void | Promise<void> = () => undefined) {
+  const calling = home.start(["call", ...args, "--json"]);
+  const [approval] = await home.approvals();
+  const card = (approval?.["card"] ?? {}) as Members;
+  await look(card);
+  await home.approve(String(approval?.["approval_id"]));
+  return { calling, run: String((card["run"] as Members)["run_id"]) };
+}
+
+async function finished(args: readonly string[], look?: (card: Members) => void | Promise<void>) {
+  const { calling, run } = await callApproved(args, look);
+  const done = await calling.exited;
+  return { code: done.code, result: JSON.parse(done.out) as Members, err: done.err, run };
+}
+
+function observed(result: Members): readonly unknown[] {
+  const { kind, reason } = result["transport_observation"] as Members;
+  return [result["outcome"], kind, reason];
+}
+
+real("a person approves, the receiver runs the operation, the agent gets what it wrote: exit 0", async () => {
+  const { code, result, err, run } = await finished(["ops.release.status"], (card) => {
+    const scope = card["scope"] as Members;
+    assert.deepEqual(scope["ssh_destinations"], [`${stand.user}@127.0.0.1:${stand.port}`]);
+    assert.deepEqual([scope["hosts"], scope["credentials"]], [[], ["ops-key"]]);
+    assert.deepEqual(scope["paths"], ["ssh release_status"], "the command family, by the receiver's name");
+  });
+  assert.equal(code, 0, err);
+  const response = result["response"] as Members;
+  assert.deepEqual([result["outcome"], response["status"], response["body"]], ["success", 0, '{"release":"r41"}']);
+  const [entry] = await home.activity(run);
+  assert.equal(entry?.["channel"], "ssh");
+  assert.equal(entry?.["target"], `${stand.user}@127.0.0.1:${stand.port}`);
+  assert.equal(entry?.["outcome"], "succeeded");
+  const shown = await home.must(["activity", "--run", run]);
+  assert.match(shown.out, /ssh/);
+});
+
+real("the card shows host, host key, user, operation and the exact fields; the host keeps its own record", async () => {
+  const key = readSshPublicLine(stand.hostKey);
+  const fingerprint = key === undefined ? "" : sshFingerprint(key.blob);
+  const { code, result, err, run } = await finished(["ops.worker.restart", "worker=web-1"], async (card) => {
+    const asked = card["call"] as Members;
+    assert.equal(asked["channel"], "ssh");
+    assert.equal(
+      asked["target"],
+      `${stand.user}@127.0.0.1:${stand.port} restart_worker, host key ${fingerprint}`,
+      "everything that decides where it goes",
+    );
+    assert.deepEqual(asked["arguments"], { worker: "web-1" });
+    assert.equal(existsSync(at("restarted")), false, "nothing before the approval");
+    const shown = (await home.must(["approvals"])).out;
+    for (const part of [fingerprint, "restart_worker", `${stand.user}@127.0.0.1`, 'worker = "web-1"'])
+      assert.ok(shown.includes(part), `${part}\n${shown}`);
+  });
+  assert.equal(code, 0, err);
+  assert.equal((result["response"] as Members)["body"], "restarted web-1\n");
+  assert.equal(readFileSync(at("restarted"), "utf8"), "web-1\n");
+  const [entry] = await home.activity(run);
+  const record = readFileSync(join(stand.state, "requests", String(entry?.["attempt_id"])), "utf8");
+  assert.match(record, /"operation":"restart_worker"/, "one identifier joins our log with the host's");
+});
+
+real("a hostile field is refused by the receiver, and the outcome is an error that ran nothing", async () => {
+  const ran = readFileSync(at("restarted"), "utf8");
+  for (const worker of ["$(touch x)", "-rf", "web-1\nweb-2", "wеb-1"]) {
+    const { code, result } = await finished(["ops.worker.restart", `worker=${worker}`]);
+    assert.deepEqual([code, ...observed(result).slice(0, 2)], [1, "error", "answered"]);
+    const { headers } = result["response"] as Members;
+    assert.deepEqual(headers, { frame: "refused", code: "field_not_allowed" });
+  }
+  assert.equal(readFileSync(at("restarted"), "utf8"), ran);
+});
+
+real("an operation that the manifest does not have is refused: an error, exit 1", async () => {
+  const { code, result, run } = await finished(["ops.worker.vanish"]);
+  assert.equal(code, 1);
+  assert.deepEqual((result["response"] as Members)["headers"], { frame: "refused", code: "action_unknown" });
+  const [entry] = await home.activity(run);
+  assert.deepEqual([entry?.["outcome"], entry?.["reason"]], ["failed", "action_unknown"]);
+});
+
+real("an exit status other than zero is an error with what the operation wrote", async () => {
+  const { code, result } = await finished(["ops.worker.fail"]);
+  const response = result["response"] as Members;
+  assert.deepEqual([code, result["outcome"], response["status"], response["body"]], [1, "error", 7, "broken\n"]);
+});
+
+real("another host key than the pinned one: never sent, although the vault would lend the key", async () => {
+  const ran = readFileSync(at("restarted"), "utf8");
+  const { code, result, run } = await finished(["ops.elsewhere.restart", "worker=web-1"]);
+  assert.equal(code, 1);
+  assert.deepEqual(observed(result), ["error", "never_sent", "host_key_mismatch"]);
+  assert.equal(readFileSync(at("restarted"), "utf8"), ran);
+  const [entry] = await home.activity(run);
+  assert.deepEqual([entry?.["outcome"], entry?.["reason"]], ["failed", "host_key_mismatch"]);
+});
+
+real("a connection killed after the operation started is unknown: exit 5, and the log says so", async () => {
+  const { calling, run } = await callApproved(["ops.worker.hold"]);
+  await until("the operation runs", () => existsSync(at("held")));
+  killConnectionsOf(stand.sshdPid);
+  const done = await calling.exited;
+  assert.equal(done.code, 5, `${done.err}${gateway.err()}`);
+  const result = JSON.parse(done.out) as Members;
+  assert.deepEqual(observed(result), ["unknown", "silent", "connection_lost"]);
+  const [entry] = await home.activity(run);
+  assert.deepEqual([entry?.["outcome"], entry?.["channel"]], ["unknown", "ssh"]);
+  const of = (events: readonly Members[]) => events.filter((event) => (event["run_id"] ?? event["run"]) === run);
+  const [unobserved] = of(await home.events("outcome_unobserved"));
+  assert.equal(unobserved?.["reason"], "connection_lost");
+  const [ended] = of(await home.events("action_finished"));
+  assert.deepEqual([ended?.["outcome"], ended?.["evidence"]], ["unknown", "local_completion"]);
+  // The host goes on to the end and records it, which is what asking later will find.
+  writeFileSync(at("let-go"), "");
+  const record = join(stand.state, "requests", String(entry?.["attempt_id"]));
+  await until("the host records the end", () => readFileSync(record, "utf8").includes('"exit_status":0'));
+});
+
+real("a session for one operation does not reach another on the same host", async () => {
+  const plane = openPlane(home.agentSocket);
+  try {
+    const asked = await plane.ask("POST", "/v1/runs", {
+      purpose: "to look",
+      actions: ["ops.release.status"],
+      budget: {},
+    });
+    await home.approve(String(asked.body["approval_id"]));
+    const run = String(asked.body["run_id"]);
+    const refused = await call(plane, run, "ops.worker.fail", {});
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "action_not_permitted"]);
+    assert.equal((await call(plane, run, "ops.release.status", {})).body["outcome"], "success");
+  } finally {
+    plane.close();
+  }
+});
+
+real("a locked gateway lends no key, and leaves no helper, socket or key file behind", async () => {
+  await home.must(["lock"]);
+  const done = await home.run(["call", "ops.release.status", "--wait", "5"]);
+  assert.deepEqual([done.code, codeOf(done)], [4, "gateway_locked"]);
+  assert.deepEqual(readdirSync(join(home.folder, "ssh")), []);
+  await home.must(["unlock"]);
+});
+
+/** A connection is a monitor and a process below it that holds the socket; the receiver under them is left alone. */
+function killConnectionsOf(pid: number): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  for (const child of children.filter((one) => one !== "").map(Number)) {
+    if (!readFileSync(`/proc/${child}/comm`, "utf8").startsWith("sshd")) continue;
+    killConnectionsOf(child);
+    process.kill(child, "SIGKILL");
+  }
+}
