@@ -21,7 +21,6 @@ const io = openTerminal();
 try {
   harden({ inspectable: CALLERS.has(process.argv[2] ?? ""), startsPrivileged: process.argv[2] === "run" });
   const program = createProgram(createDeps());
-  program.exitOverride();
   await program.parseAsync();
 } catch (error) {
   if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;

@@ -23,7 +23,9 @@ export function createProgram(deps: CliDeps): Command {
     .option("--home <DIR>", "the home folder", (dir) => resolve(dir), process.env["GW_HOME"] ?? join(homedir(), ".gw"))
     .option("--json", "print records for programs")
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError("Run it with --help to see how it is used.");
+    .showHelpAfterError("Run it with --help to see how it is used.")
+    // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
+    .exitOverride();
   addVaultCommands(program, deps);
   addGatewayCommands(program, deps);
   addPackCommands(program, deps);
