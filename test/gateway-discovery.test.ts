@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { isJsonObject, type JsonValue } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
+import { type Bench, denies, startBench, TOKEN } from "./support/gateway.ts";
+import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(`
+format: gw.pack/v1
+pack: acme
+provider: { origin: "${provider.origin}", credential: acme-token, auth: { scheme: bearer }, network: private }
+actions:
+  thing.list:
+    effect: read
+    request: { method: GET, path: /v1/things }
+    input:
+      state: { in: query, type: string, optional: true }
+    pages: { items: data, cursor: next_cursor, cursor_param: cursor, size_param: limit, page_size: 2, max_pages: 4, max_records: 7 }
+  event.list:
+    effect: read
+    request: { method: GET, path: /v1/events }
+    pages: { items: data, link: next, cursor_param: cursor, size_param: limit, page_size: 2, max_pages: 4, max_records: 100 }
+`);
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+interface Page {
+  readonly status?: number;
+  readonly body?: JsonValue;
+  readonly text?: string;
+  readonly link?: string;
+}
+
+/** Answers page after page, as the test says for each request. */
+function serve(pageOf: (cursor: string | null, request: Received, turn: number) => Page): void {
+  let turn = 0;
+  provider.answer((request, response) => {
+    const { searchParams } = new URL(request.url, provider.origin);
+    const page = pageOf(searchParams.get("cursor"), request, turn++);
+    response.writeHead(page.status ?? 200, {
+      "content-type": "application/json",
+      ...(page.link === undefined ? {} : { link: page.link }),
+    });
+    response.end(page.text ?? JSON.stringify(page.body ?? null));
+  });
+}
+
+async function list(action = "acme.thing.list", input = {}, limits = {}): Promise<CallResult> {
+  const run = await bench.openRun(caller, [action], limits);
+  await bench.approve();
+  await run.admission?.session;
+  let done = false;
+  const work = bench.gateway.startCall(caller, run.id, { action, input }).done.finally(() => {
+    done = true;
+  });
+  work.catch(() => undefined);
+  await untilDone(bench.time, 500, () => done);
+  return work;
+}
+
+function dataOf({ response }: CallResult): JsonValue {
+  return isJsonObject(response?.body) ? (response.body["data"] ?? null) : null;
+}
+
+/** Two records a page under ever new cursors, until `end`. */
+const counting =
+  (end: number) =>
+  (cursor: string | null): Page => {
+    const from = Number(cursor ?? 0);
+    const next = from + 2 < end ? String(from + 2) : null;
+    return { body: { data: [from, from + 1].filter((one) => one < end), next_cursor: next } };
+  };
+
+test("a list is read to its end, each page an attempt of its own: budgeted and logged", async () => {
+  serve(counting(5));
+  const result = await list("acme.thing.list", { state: "active" });
+  assert.equal(result.outcome, "success");
+  assert.deepEqual(dataOf(result), [0, 1, 2, 3, 4]);
+  assert.deepEqual(
+    provider.received.map(({ url }) => url),
+    [
+      "/v1/things?state=active&limit=2",
+      "/v1/things?state=active&limit=2&cursor=2",
+      "/v1/things?state=active&limit=2&cursor=4",
+    ],
+  );
+  assert.ok(provider.received.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`));
+  const { discovery } = result;
+  assert.deepEqual(
+    [discovery?.completion, discovery?.stop_reason, discovery?.pages_fetched, discovery?.records_received],
+    ["complete", "end_of_list", 3, 5],
+  );
+  assert.deepEqual([discovery?.requested_page_size, discovery?.last_continuation_cursor], [2, null]);
+  const types = bench.events().map(({ event_type }) => event_type);
+  for (const type of ["intent_accepted", "action_finished", "budget_reserved", "budget_settled"]) {
+    assert.equal(types.filter((one) => one === type).length, 3, type);
+  }
+});
+
+test("record and page ceilings stop a list that never ends", async () => {
+  serve(counting(1e9));
+  const many = await list();
+  assert.deepEqual([many.discovery?.stop_reason, many.discovery?.completion], ["record_ceiling", "partial"]);
+  assert.deepEqual(dataOf(many), [0, 1, 2, 3, 4, 5, 6]);
+  assert.equal(provider.received.length, 4);
+  assert.match(many.discovery?.last_continuation_cursor ?? "", /^\[redacted: 1 characters/);
+  serve((_cursor, _request, turn) => ({ body: { data: [], next_cursor: `c${turn}` } }));
+  const empty = await list();
+  assert.deepEqual([empty.discovery?.stop_reason, empty.discovery?.pages_fetched], ["page_ceiling", 4]);
+});
+
+test("a repeated cursor stops the list, and the pages before it are in the result", async () => {
+  serve((_cursor, _request, turn) => ({ body: { data: [turn], next_cursor: "again" } }));
+  const result = await list();
+  assert.deepEqual([result.outcome, result.discovery?.stop_reason], ["success", "cursor_repeated"]);
+  assert.deepEqual(dataOf(result), [0, 1]);
+  assert.equal(provider.received.length, 2);
+});
+
+test("a page that is none stops the list and is reported", async () => {
+  for (const page of [{ text: "<html>" }, { text: '{"data":[],"data":[1]}' }, { body: { items: [] } }]) {
+    serve((cursor) => (cursor === null ? { body: { data: [1], next_cursor: "a" } } : page));
+    const result = await list();
+    assert.deepEqual([result.outcome, result.discovery?.stop_reason], ["success", "page_malformed"]);
+    assert.deepEqual(dataOf(result), [1]);
+  }
+  serve(() => ({ body: { items: [] } }));
+  const first = await list();
+  assert.deepEqual(
+    [first.outcome, first.discovery?.pages_fetched, first.discovery?.completion],
+    ["error", 0, "partial"],
+  );
+});
+
+test("Link headers are followed by their cursor alone, through our own request", async () => {
+  serve((cursor) => ({
+    body: { data: [cursor] },
+    ...(cursor === "c2" ? {} : { link: `</v1/events?cursor=${cursor === null ? "c1" : "c2"}&limit=2>; rel="next"` }),
+  }));
+  const result = await list("acme.event.list");
+  assert.deepEqual(dataOf(result), [null, "c1", "c2"]);
+  assert.equal(result.discovery?.completion, "complete");
+});
+
+test("a next link to another origin or path, or with other parameters, is never followed", async () => {
+  const foreign = await startProvider();
+  try {
+    for (const [target, reason] of [
+      [`${foreign.origin}/v1/events?cursor=2`, "continuation_foreign"],
+      ["/v1/secrets?cursor=2", "continuation_foreign"],
+      ["/v1/events?cursor=2&limit=5000", "continuation_undocumented"],
+      ["/v1/events?page=2", "continuation_undocumented"],
+    ] as const) {
+      const before = provider.received.length;
+      serve(() => ({ body: { data: [1] }, link: `<${target}>; rel="next"` }));
+      const result = await list("acme.event.list");
+      assert.deepEqual([result.outcome, result.discovery?.stop_reason], ["success", reason]);
+      assert.deepEqual(dataOf(result), [1]);
+      assert.equal(provider.received.length, before + 1);
+    }
+    assert.equal(foreign.received.length, 0);
+  } finally {
+    await foreign.close();
+  }
+});
+
+test("a budget that ends mid-walk gives the pages read so far and says which ceiling it was", async () => {
+  serve(counting(1e9));
+  const result = await list("acme.thing.list", {}, { attempts: 2 });
+  assert.deepEqual([result.outcome, result.discovery?.completion], ["success", "partial"]);
+  assert.equal(result.discovery?.stop_reason, "attempts_exhausted");
+  assert.deepEqual(dataOf(result), [0, 1, 2, 3]);
+  assert.ok(bench.events().some(({ event_type }) => event_type === "budget_denied"));
+});
+
+test("a run whose time ends mid-walk gives the pages read so far", async () => {
+  serve((cursor) => (cursor === null ? counting(9)(cursor) : { status: 503 }));
+  const result = await list("acme.thing.list", {}, { durationMs: 3_000 });
+  assert.equal(result.outcome, "success");
+  assert.deepEqual(dataOf(result), [0, 1]);
+  assert.ok(["run_deadline_exhausted", "status_503"].includes(result.discovery?.stop_reason ?? ""));
+});
+
+test("a budget that refuses the very first page is a plain denial", async () => {
+  serve(counting(9));
+  const run = await bench.openRun(caller, ["acme.thing.list"], { attempts: 1 });
+  await bench.approve();
+  await run.admission?.session;
+  const call = () => bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} }).done;
+  assert.equal((await call()).discovery?.stop_reason, "attempts_exhausted");
+  await assert.rejects(call(), denies("attempts_exhausted"));
+});
+
+test("a page that fails is retried within the read class, and then ends the list with its status", async () => {
+  serve((cursor, _request, turn) => (cursor !== null && turn === 1 ? { status: 503 } : counting(4)(cursor)));
+  const mended = await list();
+  assert.deepEqual([dataOf(mended), mended.discovery?.completion], [[0, 1, 2, 3], "complete"]);
+  serve((cursor) => (cursor === null ? counting(4)(cursor) : { status: 403 }));
+  const refused = await list();
+  assert.deepEqual([refused.outcome, refused.discovery?.stop_reason], ["success", "status_403"]);
+  assert.deepEqual(dataOf(refused), [0, 1]);
+});
+
+test("a page that echoes the credential is withheld and ends the list", async () => {
+  serve((cursor) => ({ body: { data: [cursor === null ? 1 : TOKEN], next_cursor: "b" } }));
+  const result = await list();
+  assert.equal(result.discovery?.stop_reason, "credential_echoed");
+  assert.deepEqual(dataOf(result), [1]);
+  assert.ok(!JSON.stringify(result).includes(TOKEN));
+});
+
+test("a cursor that fits no request ends the list", async () => {
+  serve(() => ({ body: { data: [1], next_cursor: "é".repeat(4_000) } }));
+  const result = await list();
+  assert.deepEqual([result.discovery?.stop_reason, provider.received.length], ["continuation_malformed", 1]);
+});
+
+test("a caller that is no longer the one who was approved gets nothing more", async () => {
+  const run = await bench.openRun(caller, ["acme.thing.list"]);
+  await bench.approve();
+  await run.admission?.session;
+  serve((cursor) => {
+    if (cursor !== null) caller.become({ kind: "traced", tracer: 4 });
+    return counting(1e9)(cursor);
+  });
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} });
+  await assert.rejects(call.done, denies("caller_traced"));
+  assert.equal(provider.received.length, 2);
+});
