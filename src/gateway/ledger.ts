@@ -12,6 +12,8 @@ export interface Ledger {
   /** Events, and rows where the store is open, durable before it resolves. */
   record(events: readonly NewEvent[], rows?: readonly StateRow[]): Promise<void>;
   openStore(store: StateStore | null): void;
+  /** One row read and replaced in one transaction; null while locked or where there is no such row. */
+  change: StateStore["change"];
   readonly stopped: boolean;
 }
 
@@ -47,11 +49,17 @@ export function createLedger(audit: AuditSink, onStop: (cause: unknown) => void)
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       const stored = keep(store.commit(rows, sideEffect ? "power" : "process"));
       const logged = keep(audit.append(events));
+      // One may fail while the other is awaited, and a failure that nobody awaits would end the process.
+      stored.catch(() => undefined);
+      logged.catch(() => undefined);
       if (sideEffect) await stored;
-      else stored.catch(() => undefined);
       const receipt = await logged;
       if (stopped) throw stoppedError();
       return receipt;
+    },
+    async change(table, id, change) {
+      if (stopped) throw stoppedError();
+      return store === null ? null : keep(store.change(table, id, change));
     },
     async record(events, rows = []) {
       if (stopped) throw stoppedError();
