@@ -237,6 +237,53 @@ real("a session for one operation does not reach another on the same host", asyn
   }
 });
 
+real("gw ssh check has the gateway try the host with the vault's key, and the log keeps what it showed", async () => {
+  const where = ["ssh", "check", "127.0.0.1", "--credential", "ops-key", "--user", stand.user];
+  const pinned = [...where, "--port", String(stand.port), "--host-key"];
+  const done = await home.operator([...pinned, stand.hostKey, "--json"]);
+  const rows = done.out.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Members]));
+  assert.equal(done.code, 0, `${done.err}${done.out}`);
+  assert.deepEqual(new Set(rows.map(({ verdict }) => verdict)), new Set(["permitted", "refused"]));
+  assert.deepEqual(
+    rows.filter(({ verdict }) => verdict === "permitted").map(({ probe }) => probe),
+    ["run"],
+  );
+  const [started] = await home.events("ssh_check_started");
+  const [ended] = await home.events("ssh_check_finished");
+  assert.equal(started?.["destination"], `${stand.user}@127.0.0.1:${stand.port}`);
+  assert.equal(started?.["credential_label"], "ops-key");
+  assert.equal(ended?.["check_id"], started?.["check_id"]);
+  const results = (ended?.["results"] ?? []) as readonly Members[];
+  assert.deepEqual(
+    results.map(({ probe, verdict }) => [probe, verdict]),
+    rows.map(({ probe, verdict }) => [probe, verdict]),
+  );
+  // A host with another key than the one said gets no signature, and nothing is called good.
+  const other = await home.operator([...pinned, otherKey, "--json"]);
+  assert.equal(other.code, 1);
+  assert.ok(
+    other.out.split("\n").every((line) => line === "" || line.includes('"verdict":"unclear"')),
+    other.out,
+  );
+  // A key that the credential is not bound to is not even tried.
+  const foreign = await home.operator([...pinned, publicHalf(makeKey("foreign_host"))]);
+  assert.deepEqual([foreign.code, codeOf(foreign)], [1, "credential_not_bound"]);
+  const unsaid = await home.operator([...where, "--port", String(stand.port)]);
+  assert.deepEqual([unsaid.code, codeOf(unsaid)], [1, "credential_not_bound"]);
+  assert.equal((await home.events("ssh_check_started")).length, 2);
+});
+
+real("the way to check a host is closed to whoever has not logged in", async () => {
+  const plane = openPlane(home.operatorSocket);
+  try {
+    const target = { host: "127.0.0.1", port: stand.port, user: stand.user, host_key: stand.hostKey };
+    const refused = await plane.ask("POST", "/v1/ssh/check", { ...target, credential: "ops-key" });
+    assert.deepEqual([refused.status, refused.body["code"]], [401, "operator_not_logged_in"]);
+  } finally {
+    plane.close();
+  }
+});
+
 real("a locked gateway lends no key, and leaves no helper, socket or key file behind", async () => {
   await home.must(["lock"]);
   const done = await home.run(["call", "ops.release.status", "--wait", "5"]);

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { createCallerPlatform } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
+import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
+import { probeHost } from "../adapters/transport/ssh/probe.ts";
 import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
 import { openLog } from "../audit/log.ts";
 import { createGateway } from "../gateway/gateway.ts";
@@ -66,7 +68,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
   const http = createHttpTransport();
-  const ssh = createSshTransport({
+  const sshOptions: SshTransportOptions = {
     folder: sshFolder(folder),
     helper: { command: process.execPath, arguments: ["--disable-sigusr1", programFile("gw-ssh")] },
     sshPath: "/usr/bin/ssh",
@@ -77,7 +79,8 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     requestSigner: null,
     recorder: null,
     recordingBytes: defaults.sshRecordingBytes,
-  });
+  };
+  const ssh = createSshTransport(sshOptions);
   const callers = await createCallerPlatform(() => ({
     enrolled: new Map(
       (state.trust.policy?.callers ?? []).map(({ imageDigest, authority }) => [
@@ -106,7 +109,10 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     },
   );
   const logins = createLogins(clock, random, operators);
-  const steward = createSteward({ version, settings, home, log, gateway, envelope, clock, random, logins, state });
+  const steward = createSteward({
+    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state },
+    probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
+  });
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => console.error(`gw: fault ${id}:`, error);
   const startEvents = [

@@ -1,4 +1,14 @@
-import { claim, nullable, oneOf, open, optional, person } from "./field.ts";
+import { claim, groups, nullable, oneOf, open, optional, person } from "./field.ts";
+
+/** Where a host was tried, and with which key; the same on both sides of a check. */
+const sshCheck = {
+  check_id: open.text,
+  destination: claim.text,
+  host_key_fingerprint: open.text,
+  credential_label: open.text,
+  operator: person.text,
+  operator_key_id: open.text,
+} as const;
 
 /** Events of the gateway itself: who runs it, what it trusts, what it holds. */
 export const gatewayEvents = {
@@ -52,6 +62,12 @@ export const gatewayEvents = {
   recipients_changed: { recipient_key_ids: open.texts, by: optional(person.text) },
   recovery_finished: { unfinished: open.integer, unknown: open.integer, resumed: open.integer },
   state_tampered: { table: open.text, row: optional(open.text), run_id: optional(open.text) },
+  /** Written before the first connection: from here on the key may be used, once a probe. */
+  ssh_check_started: sshCheck,
+  ssh_check_finished: {
+    ...sshCheck,
+    results: groups({ probe: open.text, verdict: oneOf("refused", "permitted", "unclear"), detail: claim.text }),
+  },
   upgrade_decided: {
     pack: open.text,
     from_digest: open.text,

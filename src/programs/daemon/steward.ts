@@ -13,6 +13,7 @@ import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
 import { checkPolicyVersion } from "../../vault/policy/verify.ts";
+import { checkHost, type ProbeHost } from "./check-host.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import type { Settings } from "./settings.ts";
 import { auditRecipientsOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
@@ -29,6 +30,7 @@ export interface StewardParts {
   readonly random: Random;
   readonly logins: Logins;
   readonly state: StewardState;
+  readonly probe: ProbeHost;
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
@@ -130,6 +132,14 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       }
       if (next.policy === null) await lock("policy_refused", null);
     },
+
+    checkHost: (target, login) =>
+      checkHost(
+        { ledger: gateway.ledger, envelope, probe: parts.probe },
+        state.compartment?.credentials ?? null,
+        target,
+        login,
+      ),
 
     async offerAttestation() {
       const offer = await log.offerAttestation();

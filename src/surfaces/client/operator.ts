@@ -7,10 +7,13 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
+import type { ProbeResult } from "../../conventions/ssh/probe.ts";
+import type { WorkContext } from "../../conventions/ticket/context.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
+import type { HostToCheck } from "../operator/steward.ts";
 import { openConnection } from "./connection.ts";
 
 /** An approval as the operator plane shows it. */
@@ -26,6 +29,14 @@ export interface ApprovalView {
   readonly reason: string | null;
   readonly card_digest: string;
   readonly card: Card;
+}
+
+/** A run and the work context attached to it. */
+export interface TicketView {
+  readonly run_id: string;
+  readonly state: string;
+  readonly deadline_at: string;
+  readonly ticket: (WorkContext & { readonly scope_digest: string; readonly observed_at: string }) | null;
 }
 
 /** The status that anybody who can open the socket may read. */
@@ -51,6 +62,10 @@ export interface OperatorClient {
   watch(signal: AbortSignal): AsyncGenerator<ApprovalView>;
   sessions(): Promise<readonly JsonObject[]>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
+  /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
+  checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
+  ticket(runId: string): Promise<TicketView>;
+  attachTicket(runId: string, context: string): Promise<TicketView>;
   offerAttestation(): Promise<AttestationOffer>;
   attest(statement: Buffer): Promise<JsonObject>;
   close(): void;
@@ -78,6 +93,7 @@ export async function connectOperator(
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
   const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
+  const ticketPath = (runId: string): string => `/v1/runs/${encodeURIComponent(runId)}/ticket`;
 
   async function login(): Promise<string> {
     const { body } = await connection.ask("POST", "/v1/login/challenge");
@@ -144,6 +160,12 @@ export async function connectOperator(
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
       await post(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
     },
+    async checkHost({ host, port, user, hostKey, credential }) {
+      const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
+      return rows as unknown as readonly ProbeResult[];
+    },
+    ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
+    attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
     async offerAttestation() {
       const offer = (await post("/v1/log/attestation/offer")) as Record<string, never>;
       return {

@@ -7,7 +7,9 @@ import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { Login, Logins } from "./logins.ts";
 import { approvalRecord, sessionRecord } from "./records.ts";
+import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
+import { ticketRoutes } from "./ticket-routes.ts";
 
 /** Who speaks on the operator plane; `login` throws unless an operator has proven their key. */
 export interface OperatorContext {
@@ -161,6 +163,7 @@ export function operatorRoutes(
       },
       loggedIn,
     ),
+    ...ticketRoutes(gateway, loggedIn),
     planeRoute(
       { method: "POST", path: "/v1/log/attestation/offer", body: { kind: "none" } },
       { summary: "What an operator signs to vouch for the log", answers: { 200: { description: "The offer" } } },
@@ -173,6 +176,7 @@ export function operatorRoutes(
       async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
       loggedIn,
     ),
+    ...sshRoutes(steward, loggedIn),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

@@ -1,3 +1,4 @@
+import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -17,6 +18,17 @@ export interface Steward {
   lock(reason: string, login: Login): Promise<void>;
   /** The files carry their own proof, so nobody has to log in for this. */
   reload(): Promise<void>;
+  /** Tries, with the real key, everything that a host must refuse. */
+  checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
+}
+
+export interface HostToCheck {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  /** The public line, type and base64. */
+  readonly hostKey: string;
+  readonly credential: string;
 }
