@@ -3,7 +3,7 @@ import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import { readSshPublicLine, sshFingerprint } from "../kernel/ssh-key.ts";
-import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./admit.ts";
+import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./admit.ts";
 import { type Authorization, authorizedByCard, authorizedBySession } from "./authorize.ts";
 import { writeQuestion } from "./cards.ts";
 import type { Core } from "./core.ts";
@@ -87,7 +87,7 @@ async function dispatch(
   requireFit(core, run, outbound);
   const asking = authorize(core, caller, run, prepared, credential.eachUse, call);
   const { session, authorization } = await unlessTakenBack(call, asking);
-  requireStanding(core, run, session);
+  // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
   if (!call.wanted) throw callCancelled();
   call.state = "sending";
