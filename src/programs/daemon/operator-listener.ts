@@ -10,7 +10,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Logins } from "../../surfaces/operator/logins.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
-import type { OperatorContext } from "../../surfaces/operator/routes.ts";
+import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 
 export interface OperatorListenerOptions {

@@ -10,6 +10,7 @@ import { addMcpCommands } from "./commands/mcp.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
 import { addSshCommands } from "./commands/ssh.ts";
+import { addTicketCommands } from "./commands/ticket.ts";
 import { addUpgradeCommands } from "./commands/upgrade.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
@@ -31,6 +32,7 @@ export function createProgram(deps: CliDeps): Command {
   addPackCommands(program, deps);
   addCallerCommands(program, deps);
   addApprovalCommands(program, deps);
+  addTicketCommands(program, deps);
   addWatchCommand(program, deps);
   addCallCommand(program, deps);
   addMcpCommands(program, deps);

@@ -5,17 +5,11 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import type { Login, Logins } from "./logins.ts";
+import type { OperatorContext } from "./context.ts";
+import type { Logins } from "./logins.ts";
 import { approvalRecord, sessionRecord } from "./records.ts";
-import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
 import { ticketRoutes } from "./ticket-routes.ts";
-
-/** Who speaks on the operator plane; `login` throws unless an operator has proven their key. */
-export interface OperatorContext {
-  readonly name: string;
-  login(): Login;
-}
 
 /**
  * The operator plane. A decision, a revocation and an attestation carry their own signature; everything else asks for a
@@ -176,7 +170,6 @@ export function operatorRoutes(
       async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
       loggedIn,
     ),
-    ...sshRoutes(steward, loggedIn),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

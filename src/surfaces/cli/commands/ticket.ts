@@ -1,0 +1,42 @@
+import type { Command } from "commander";
+import type { TicketOptions } from "../operator/ticket.ts";
+import { addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+
+export function addTicketCommands(program: Command, deps: CliDeps): void {
+  const { finish } = deps;
+  const load = () => import("../operator/ticket.ts");
+  const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  const ticket = program.command("ticket").description("signed work contexts for actions that need a ticket");
+  addOperatorCommand(
+    ticket,
+    "issue <RUN>",
+    "sign a work context for a run: this ticket, these operations, these targets",
+    "gw ticket issue run_01k... --ref jira:OPS-17 --operation acme.membership.apply \\\n" +
+      "  --target 'https://api.acme.example/memberships?project_id=p1' --minutes 30",
+  )
+    .option("--ref <SYSTEM:REF>", "the ticket; only an emergency does without")
+    .requiredOption("--target <URL>", "an exact target, pinned arguments in its query (repeatable)", many)
+    .requiredOption("--operation <ACTION>", "an exact operation, PACK.ACTION (repeatable)", many)
+    .option("--minutes <N>", "how long it is good, never longer than the run; 60 by default", Number)
+    .option("--state <TEXT>", "the state that the ticket is in, as you saw it")
+    .option("--emergency", "mark every action under it as an emergency; needs --reason")
+    .option("--reason <TEXT>", "why it is an emergency")
+    .option("--opened-at <TIME>", "when the normal ticket was opened, such as 2030-01-31T12:00:00Z")
+    .option("--change <ID>", "the change execution that its attempts belong to; needs --manifest")
+    .option("--manifest <FILE>", "the manifest of that change, kept as its digest")
+    .action(async (run: string, _options, command: Command) =>
+      finish(await (await load()).runTicketIssue(run, optionsOf<TicketOptions>(command), deps)),
+    );
+  addOperatorCommand(
+    ticket,
+    "attach <RUN> <FILE>",
+    "attach a work context that a configured issuer signed",
+    "gw ticket attach run_01k... context.jws",
+  ).action(async (run: string, file: string, _options, command: Command) =>
+    finish(await (await load()).runTicketAttach(run, file, optionsOf<OperatorOptions>(command), deps)),
+  );
+  addOperatorCommand(ticket, "show <RUN>", "the work context of a run", "gw ticket show run_01k...").action(
+    async (run: string, _options, command: Command) =>
+      finish(await (await load()).runTicketShow(run, optionsOf<OperatorOptions>(command), deps)),
+  );
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from "node:fs";
+import type { WorkContext } from "../../../conventions/ticket/context.ts";
+import { signContext } from "../../../conventions/ticket/sign.ts";
+import { readTarget } from "../../../conventions/ticket/target.ts";
+import { digestBytes } from "../../../kernel/canonical-json.ts";
+import { isoTime } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { TicketView } from "../../client/operator.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import { withGateway } from "./session.ts";
+
+export interface TicketOptions extends OperatorOptions {
+  /** SYSTEM:REF; only an emergency does without. */
+  readonly ref?: string;
+  readonly target: readonly string[];
+  readonly operation: readonly string[];
+  readonly minutes?: number;
+  readonly state?: string;
+  readonly emergency?: boolean;
+  readonly reason?: string;
+  readonly openedAt?: string;
+  readonly change?: string;
+  readonly manifest?: string;
+}
+
+/** `gw ticket issue RUN`: the context is signed here, in the operator's own process, and attached to the run. */
+export function runTicketIssue(runId: string, options: TicketOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () =>
+    withGateway(options, deps, async ({ client, operator }) => {
+      const { deadline_at } = await client.ticket(runId);
+      const context = writeContext(runId, options, operator.name, deps.clock.wallMs(), Date.parse(deadline_at));
+      const signed = await signContext(context, { keyId: operator.keyId, key: operator.approver.key });
+      return report(await client.attachTicket(runId, signed), options, deps);
+    }),
+  );
+}
+
+/** `gw ticket attach RUN FILE`: what a configured issuer signed. The gateway decides whether it counts. */
+export function runTicketAttach(runId: string, file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () => {
+    const context = readBounded(file, defaults.ticketContextCharacters).toString("utf8").trim();
+    return withGateway(options, deps, async ({ client }) =>
+      report(await client.attachTicket(runId, context), options, deps),
+    );
+  });
+}
+
+export function runTicketShow(runId: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () =>
+    withGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps)),
+  );
+}
+
+/** What is signed. It never lasts longer than the run, however many minutes were asked for. */
+export function writeContext(
+  runId: string,
+  options: TicketOptions,
+  issuer: string,
+  nowMs: number,
+  deadlineMs: number,
+): WorkContext {
+  const { emergency, reason, ref, minutes, change, manifest } = options;
+  if (emergency === true && (reason === undefined || reason === "")) {
+    throw new Denied("ticket_invalid", "An emergency needs --reason TEXT: it stands on every card and in the log.");
+  }
+  if (emergency !== true && (reason !== undefined || options.openedAt !== undefined)) {
+    throw new Denied("ticket_invalid", "--reason and --opened-at go with --emergency.");
+  }
+  if (ref === undefined && emergency !== true) {
+    throw new Denied("ticket_invalid", "Name the ticket with --ref SYSTEM:REF; only an emergency does without.");
+  }
+  if (minutes !== undefined && (!Number.isSafeInteger(minutes) || minutes < 1)) {
+    throw new Denied("ticket_invalid", "--minutes takes a whole number of minutes, 1 or more.");
+  }
+  if ((change === undefined) !== (manifest === undefined)) {
+    throw new Denied("ticket_invalid", "A batch has both: --change ID and --manifest FILE.");
+  }
+  const lastsMs = minutes === undefined ? defaults.ticketMs : minutes * 60_000;
+  return {
+    ticket_ref: ref ?? `emergency:${runId}`,
+    allowed_targets: [...new Set(options.target.map((target) => readTarget(target).text))],
+    allowed_operations: [...new Set(options.operation)],
+    expires_at: isoTime(Math.min(nowMs + lastsMs, deadlineMs)),
+    issued_for_run: runId,
+    issuer,
+    issued_at: isoTime(nowMs),
+    observed_state: options.state ?? (emergency === true ? "emergency" : "assigned by the operator"),
+    ...(emergency === true && reason !== undefined
+      ? { emergency: { reason, normal_ticket_opened_at: options.openedAt ?? null } }
+      : {}),
+    ...(change === undefined || manifest === undefined
+      ? {}
+      : {
+          batch: {
+            change_execution_id: change,
+            manifest_digest: digestBytes(readBounded(manifest, defaults.multipartFileBytes)),
+          },
+        }),
+  };
+}
+
+function report(view: TicketView, { json }: OperatorOptions, { io }: CliDeps): Exit {
+  if (json) io.out(JSON.stringify(view, null, 2));
+  else for (const line of ticketLines(view)) io.out(line);
+  return exits.done;
+}
+
+function ticketLines({ run_id, state, deadline_at, ticket }: TicketView): readonly string[] {
+  const run = `run ${showIdentifier(run_id)}, ${showIdentifier(state)}, until ${showText(deadline_at)}`;
+  if (ticket === null) return [run, "  No work context is attached; actions that need a ticket are denied."];
+  const { emergency, batch } = ticket;
+  return [
+    run,
+    ...(emergency === undefined ? [] : [`  EMERGENCY   ${showText(emergency.reason)}`]),
+    `  ticket      ${showIdentifier(ticket.ticket_ref)} (${showText(ticket.observed_state)})`,
+    `  signed by   ${showIdentifier(ticket.issuer)}, good until ${showText(ticket.expires_at)}`,
+    ...ticket.allowed_operations.map((operation) => `  operation   ${showIdentifier(operation)}`),
+    ...ticket.allowed_targets.map((target) => `  target      ${showIdentifier(target)}`),
+    ...(batch === undefined ? [] : [`  batch       ${showIdentifier(batch.change_execution_id)}`]),
+    `  scope       ${showIdentifier(ticket.scope_digest)}`,
+  ];
+}
+
+function readBounded(path: string, most: number): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    throw new Denied("ticket_invalid", `${path} cannot be read.`);
+  }
+  if (bytes.byteLength > most) throw new Denied("ticket_invalid", `${path} is larger than ${most} bytes.`);
+  return bytes;
+}
