@@ -8,9 +8,9 @@ import type { Desk } from "../../gateway/desk.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import type { Logins } from "../../surfaces/operator/logins.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
-import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 
 export interface OperatorListenerOptions {

@@ -7,11 +7,13 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
+import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { WorkContext } from "../../conventions/ticket/context.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
+import type { HostToCheck } from "../operator/steward.ts";
 import { openConnection } from "./connection.ts";
 
 /** An approval as the operator plane shows it. */
@@ -60,6 +62,8 @@ export interface OperatorClient {
   watch(signal: AbortSignal): AsyncGenerator<ApprovalView>;
   sessions(): Promise<readonly JsonObject[]>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
+  /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
+  checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
   ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
   offerAttestation(): Promise<AttestationOffer>;
@@ -155,6 +159,10 @@ export async function connectOperator(
       };
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
       await post(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
+    },
+    async checkHost({ host, port, user, hostKey, credential }) {
+      const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
+      return rows as unknown as readonly ProbeResult[];
     },
     ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,

@@ -8,6 +8,7 @@ import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { Logins } from "./logins.ts";
 import { approvalRecord, sessionRecord } from "./records.ts";
+import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
 import { ticketRoutes } from "./ticket-routes.ts";
 
@@ -170,6 +171,7 @@ export function operatorRoutes(
       async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
       loggedIn,
     ),
+    ...sshRoutes(steward, loggedIn),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

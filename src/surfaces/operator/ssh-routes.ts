@@ -2,7 +2,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import type { OperatorContext } from "./routes.ts";
+import type { OperatorContext } from "./context.ts";
 import type { Steward } from "./steward.ts";
 
 /** Whether a host does no more than it should is for the gateway to find out: it alone has the key. */
