@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from "node:child_process";
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +41,11 @@ test("the packed package installs into an empty folder and its programs run from
     assert.match(execFileSync(gw, ["--help"], quiet), /approve/);
     const lint = execFileSync(gw, ["pack", "lint", join(empty, "node_modules/gw/packs/example.yaml")], quiet);
     assert.match(lint, /digest sha256:/);
+    // What a host gets is one file that stands alone: it runs where nothing else of the package is.
+    const receiver = join(folder, "gw-receiver.mjs");
+    cpSync(join(empty, "node_modules/gw/dist/gw-receiver.mjs"), receiver);
+    const refused = spawnSync(process.execPath, [receiver], { encoding: "utf8", env: {}, input: "{}\n" });
+    assert.match(refused.stdout, /"frame":"refused".*"code":"manifest_invalid"/, refused.stderr);
     const client = "import('gw/client').then((m) => console.log(typeof m.connectAgent))";
     assert.equal(execFileSync(process.execPath, ["-e", client], { ...quiet, cwd: empty }).trim(), "function");
     const request = "import('gw/request').then((m) => console.log(typeof m.defineRoute))";

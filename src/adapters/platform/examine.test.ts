@@ -3,7 +3,14 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { examineHome, examineKernel, examineMachine, examineNode, examineSignals } from "./examine.ts";
+import {
+  examineHome,
+  examineKernel,
+  examineMachine,
+  examineNode,
+  examineSignals,
+  examineSshClient,
+} from "./examine.ts";
 
 test("the doctor names an old Node and the command that mends it", () => {
   assert.equal(examineNode("24.15.0").state, "ok");
@@ -21,6 +28,18 @@ test("the doctor knows which kernels name a peer for good", () => {
   assert.equal(examineKernel("linux", "6.5.0-1").state, "ok");
   assert.equal(examineKernel("linux", "6.1.0-40-amd64").state, "warning");
   assert.equal(examineKernel("win32", "10").state, "missing");
+});
+
+test("the doctor knows which SSH clients prove a host to their agent", () => {
+  const found = (detail: string) => ({ name: "openssh client", state: "ok", detail, mend: null }) as const;
+  for (const detail of ["OpenSSH_8.9p1 Ubuntu-3, OpenSSL 3.0.2", "OpenSSH_9.2p1", "OpenSSH_10.0p2"])
+    assert.equal(examineSshClient(found(detail)).state, "ok", detail);
+  for (const detail of ["OpenSSH_8.8p1, OpenSSL 1.1.1", "OpenSSH_7.4p1", "dropbear"]) {
+    const row = examineSshClient(found(detail));
+    assert.deepEqual([row.state, row.mend], ["warning", "apt-get install openssh-client"], detail);
+  }
+  const absent = { ...found("absent; only SSH actions need it"), state: "warning" } as const;
+  assert.equal(examineSshClient(absent), absent);
 });
 
 test("the doctor looks at the modes of the home and its files", () => {

@@ -14,13 +14,17 @@ export interface Examined {
 
 const NODE_FLOOR = [24, 15] as const;
 const PEER_PIDFD_KERNEL = [6, 5] as const;
+/** From here on the client proves the host to its agent; with an older one nothing would be signed. */
+const OPENSSH_FLOOR = [8, 9] as const;
 
 export async function examineMachine(home: string): Promise<readonly Examined[]> {
   return [
     examineNode(process.versions.node),
     examineSignals(process.execArgv),
     examineKernel(process.platform, release()),
-    await examineProgram("openssh client", "ssh", ["-V"], "SSH actions", "apt-get install openssh-client"),
+    examineSshClient(
+      await examineProgram("openssh client", "/usr/bin/ssh", ["-V"], "SSH actions", "apt-get install openssh-client"),
+    ),
     await examineProgram("openssh server", "/usr/sbin/sshd", ["-V"], "the SSH tests", "apt-get install openssh-server"),
     await examineProgram("chromium", "chromium", ["--version"], "the browser tests", "apt-get install chromium"),
     ...examineHome(home),
@@ -34,6 +38,18 @@ export function examineNode(version: string): Examined {
     state: fits ? "ok" : "missing",
     detail: fits ? `v${version}` : `v${version}; ${NODE_FLOOR.join(".")} or newer is needed`,
     mend: fits ? null : "npm ci",
+  };
+}
+
+/** A client that is there must also be new enough. */
+export function examineSshClient(found: Examined): Examined {
+  const version = /OpenSSH_(\d+\.\d+)/.exec(found.detail)?.[1];
+  if (found.state !== "ok" || (version !== undefined && atLeast(version, OPENSSH_FLOOR))) return found;
+  return {
+    ...found,
+    state: "warning",
+    detail: `${found.detail}: SSH actions need OpenSSH ${OPENSSH_FLOOR.join(".")} or newer and send nothing with this one`,
+    mend: "apt-get install openssh-client",
   };
 }
 
