@@ -1,8 +1,9 @@
 import { bindAction } from "../conventions/action/bind.ts";
 import type { GatewayFill } from "../conventions/action/gather.ts";
+import type { BudgetStop, RunBudget } from "../conventions/budget/budget.ts";
 import { decideReservation, type ReservationAsk } from "../conventions/budget/decide.ts";
+import { budgetRecord } from "../conventions/budget/record.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
-import type { Code } from "../kernel/codes.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -67,7 +68,7 @@ export function requireFit(core: Core, run: Run, outbound: Outbound): void {
   const decided = decideReservation(run.budget, askOf(outbound), now(core));
   if (decided.decision === "allow") return;
   run.budget = decided.budget;
-  throw budgetDenied(decided.decision);
+  throw budgetDenied(decided.decision, run.budget);
 }
 
 export function requireCredential(core: Core, outbound: Outbound): { readonly eachUse: boolean } {
@@ -99,15 +100,16 @@ function requireLiveOwner(run: Run, session: Session): void {
   throw new Denied("session_ended", "The program that started this process under its approval is gone.");
 }
 
-export function budgetDenied(stop: Code): Denied {
-  return new Denied(stop, messageOf(stop));
+/** Says which ceiling it was and what is left of all of them: whoever reports the stop needs no second question. */
+export function budgetDenied(stop: BudgetStop, budget: RunBudget): Denied {
+  return new Denied(stop, messageOf(stop), { extra: { budget: budgetRecord(budget) } });
 }
 
 export function notPermitted(): Denied {
   return new Denied("action_not_permitted", "This run may not do that.");
 }
 
-function messageOf(stop: Code): string {
+function messageOf(stop: BudgetStop): string {
   switch (stop) {
     case "run_deadline_exhausted":
       return "The run's time is over, or too little is left to start this. A new approval never revives an expired run.";
@@ -117,7 +119,7 @@ function messageOf(stop: Code): string {
       return "The run has no side-effect attempts left.";
     case "spend_exhausted":
       return "The most this call can cost does not fit what the run may still spend.";
-    default:
+    case "spend_overage":
       return "An earlier call cost more than its ceiling; the run spends nothing more.";
   }
 }

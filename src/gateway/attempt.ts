@@ -140,7 +140,7 @@ async function reserve(
     ],
     [payerRow(sending)],
   );
-  throw budgetDenied(decided.decision);
+  throw budgetDenied(decided.decision, run.budget);
 }
 
 /** Step 10: the credential is lent for the send alone. What the vault refuses is an observation like any other. */

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { showText } from "../../kernel/display.ts";
@@ -113,6 +114,7 @@ function resultLines({
   transport_observation,
   guidance,
   call_id,
+  discovery,
 }: CallResult): readonly string[] {
   const seen = transport_observation;
   const status =
@@ -122,6 +124,7 @@ function resultLines({
   ];
   if (seen.detail !== null) lines.push(`  ${showText(seen.detail)}`);
   if (guidance !== null) lines.push(`  ${guidance}`);
+  if (discovery !== undefined) lines.push(...reportLines(discovery).map((line) => `  ${line}`));
   if (response?.body_kind === "json")
     lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
   else if (response?.body_kind === "text" && typeof response.body === "string")

@@ -43,6 +43,7 @@ export function deniedResult(denied: Denied, call: Call | null): CallToolResult 
   const { mend } = codes[denied.code];
   return write(
     {
+      ...(denied.extra as JsonObject),
       state: "denied",
       code: denied.code,
       message: denied.message,
