@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import type { DecisionStatement } from "../src/conventions/approval/decision.ts";
 import { defaults } from "../src/kernel/defaults.ts";
-import { openWire, PARENT, soon } from "./mcp-stand.ts";
+import { openWire, PARENT, soon, waiting } from "./mcp-stand.ts";
 import { untilDone } from "./support/clock.ts";
 import { type Bench, startBench, TOKEN } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -72,6 +73,16 @@ const UNKNOWN_FIELDS = [
   "reconcile",
 ];
 
+async function approve(narrow: DecisionStatement["narrow"] = null): Promise<void> {
+  await waiting(bench);
+  await bench.approve(narrow);
+}
+
+async function deny(reason: string): Promise<void> {
+  await waiting(bench);
+  await bench.deny(reason);
+}
+
 const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
 const get = "acme__thing-get";
 
@@ -116,9 +127,9 @@ test("nobody is asked when a client connects and looks around, only at its first
   assert.deepEqual(types(), []);
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  const { card } = await bench.waiting();
+  const { card } = await waiting(bench);
   assert.equal(provider.received.length, 0);
-  await bench.approve();
+  await approve();
   const { structuredContent, isError } = await called;
   assert.equal(isError, undefined);
   assert.equal(structuredContent["state"], "done");
@@ -130,7 +141,7 @@ test("nobody is asked when a client connects and looks around, only at its first
 test("the card leads with the bridge and shows its parent as context and the client's name as a claim", async () => {
   const wire = await openWire(bench);
   void wire.call(get, { id: "7" });
-  const { card } = await bench.waiting();
+  const { card } = await waiting(bench);
   assert.match(card?.notes[0] ?? "", /gw mcp.*speaks for whoever holds its input/);
   assert.match(card?.notes[1] ?? "", /process 4242.*\/opt\/agent\/bin\/agent.*context only/);
   assert.equal(card?.run.purpose_claimed, "work for the MCP client hand 1.0");
@@ -139,7 +150,7 @@ test("the card leads with the bridge and shows its parent as context and the cli
 test("calls that come together open one run, and the later ones need no new question", async () => {
   const wire = await openWire(bench);
   const calls = ["1", "2", "3"].map((id) => wire.call(get, { id }));
-  await bench.approve();
+  await approve();
   const runs = new Set((await Promise.all(calls)).map(({ structuredContent }) => structuredContent["run_id"]));
   assert.equal(runs.size, 1);
   assert.equal((await wire.call(get, { id: "4" })).structuredContent["outcome"], "success");
@@ -149,7 +160,7 @@ test("calls that come together open one run, and the later ones need no new ques
 test("a long approval gives progress, then a structured pending result, and gw_wait gives the result later", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" }, { progressToken: "t1" });
-  await bench.waiting();
+  await waiting(bench);
   await bench.time.advance(defaults.mcpWaitMs);
   const pending = await called;
   assert.equal(pending.isError, undefined);
@@ -165,7 +176,7 @@ test("a long approval gives progress, then a structured pending result, and gw_w
   await bench.time.advance(defaults.mcpWaitMs);
   assert.equal((await again).structuredContent["state"], "pending");
   const last = wire.call("gw_wait", { id: call_id });
-  await bench.approve();
+  await approve();
   const { structuredContent } = await last;
   assert.equal(structuredContent["outcome"], "success");
   assert.equal(structuredContent["call_id"], call_id);
@@ -175,7 +186,7 @@ test("a long approval gives progress, then a structured pending result, and gw_w
 test("without a progress token there is no progress", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.waiting();
+  await waiting(bench);
   await bench.time.advance(defaults.mcpWaitMs);
   assert.equal((await called).structuredContent["state"], "pending");
   assert.deepEqual(wire.notified, []);
@@ -184,7 +195,7 @@ test("without a progress token there is no progress", async () => {
 test("a denial arrives with its code and the person's reason, and the same question cools down", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.deny("not on a Friday");
+  await deny("not on a Friday");
   const denied = await called;
   assert.equal(denied.isError, true);
   assert.equal(denied.structuredContent["code"], "approval_denied");
@@ -198,7 +209,7 @@ test("a tool outside the scope and one that does not exist get the same answer, 
   const before = [await wire.call("acme__thing-change", { name: "x" }), await wire.call("nobody__knows-it", {})];
   assert.deepEqual(bench.gateway.desk.list(), []);
   void wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await soon("the session", () => bench.gateway.sessions().length > 0);
   const after = [await wire.call("acme__thing-change", { name: "x" }), await wire.call("nobody__knows-it", {})];
   for (const { isError, structuredContent } of [...before, ...after]) {
@@ -225,7 +236,7 @@ test("an unknown outcome carries every specified field, is no error, and says wh
   provider.answer((_request, response) => response.destroy());
   const wire = await openWire(bench);
   const called = wire.call("acme__thing-change", { name: "x" });
-  await bench.approve();
+  await approve();
   const { structuredContent, content, isError } = await called;
   assert.equal(isError, undefined);
   assert.equal(structuredContent["outcome"], "unknown");
@@ -241,7 +252,7 @@ test("what the provider refuses is an error result with its answer", async () =>
   });
   const wire = await openWire(bench);
   const called = wire.call("acme__thing-change", { name: "x" });
-  await bench.approve();
+  await approve();
   const { structuredContent, isError } = await called;
   assert.equal(isError, true);
   assert.deepEqual([structuredContent["state"], structuredContent["outcome"]], ["done", "error"]);
@@ -263,10 +274,10 @@ test("a call that was cancelled while the session's question stands is not sent 
   const wire = await openWire(bench);
   void wire.call("acme__thing-change", { name: "x" }, undefined, 900);
   const other = wire.call(get, { id: "7" });
-  await bench.waiting();
+  await waiting(bench);
   wire.notify("notifications/cancelled", { requestId: 900 });
   await soon("the denial", () => bench.events().some((event) => "code" in event && event.code === "call_cancelled"));
-  await bench.approve();
+  await approve();
   assert.equal((await other).structuredContent["outcome"], "success");
   assert.deepEqual(
     provider.received.map(({ method }) => method),
@@ -279,7 +290,7 @@ test("a cancel after dispatch changes nothing: the outcome is recorded, and gw_w
   provider.answer((_request, response) => void held.then(() => response.end("{}")));
   const wire = await openWire(bench);
   void wire.call("acme__thing-change", { name: "x" }, undefined, 900);
-  await bench.approve();
+  await approve();
   await soon("the request", () => provider.received.length === 1);
   wire.notify("notifications/cancelled", { requestId: 900 });
   await wire.request("ping");
@@ -298,7 +309,7 @@ test("a client that dies mid-call loses its session, and what was sent is still 
   provider.answer((_request, response) => void held.then(() => response.end("{}")));
   const wire = await openWire(bench);
   void wire.call("acme__thing-change", { name: "x" });
-  await bench.approve();
+  await approve();
   await soon("the request", () => provider.received.length === 1);
   wire.peer.end();
   await soon("the end of the session", () => types().includes("session_ended"));
@@ -312,7 +323,7 @@ test("a client that dies mid-call loses its session, and what was sent is still 
 test("a client that dies before anybody decided takes its question along", async () => {
   const wire = await openWire(bench);
   void wire.call("acme__thing-change", { name: "x" });
-  await bench.waiting();
+  await waiting(bench);
   wire.peer.end();
   await soon("no card is left", () => bench.gateway.desk.list().length === 0);
   assert.equal(provider.received.length, 0);
@@ -321,7 +332,7 @@ test("a client that dies before anybody decided takes its question along", async
 test("the session ends with the parent that the bridge speaks for", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await called;
   wire.parent = undefined;
   await bench.time.advance(3_000);
@@ -336,12 +347,12 @@ test("the session ends with the parent that the bridge speaks for", async () => 
 test("after expiry the next call opens a new run with a new card, never the old run again", async () => {
   const wire = await openWire(bench, '{"budget":{"duration_seconds":60}}');
   const first = wire.call(get, { id: "1" });
-  await bench.approve();
+  await approve();
   const one = (await first).structuredContent["run_id"];
   await bench.time.advance(61_000);
   await soon("the end of the run", () => types().includes("run_ended"));
   const second = wire.call(get, { id: "2" });
-  await bench.approve();
+  await approve();
   const other = (await second).structuredContent["run_id"];
   assert.notEqual(one, other);
   assert.equal(types().filter((type) => type === "approval_approved").length, 2);
@@ -350,7 +361,7 @@ test("after expiry the next call opens a new run with a new card, never the old 
 test("a budget stop is a denial that names the limit, and gw_budget shows it", async () => {
   const wire = await openWire(bench, '{"budget":{"attempts":1}}');
   const first = wire.call(get, { id: "1" });
-  await bench.approve();
+  await approve();
   await first;
   assert.equal((await wire.call(get, { id: "2" })).structuredContent["code"], "attempts_exhausted");
   const { structuredContent } = await wire.call("gw_budget");
@@ -361,7 +372,7 @@ test("a budget stop is a denial that names the limit, and gw_budget shows it", a
 test("the tool list follows the granted scope, with a notification", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.approve({ actions: ["acme.thing.get"], request_bytes: null, budget: null });
+  await approve({ actions: ["acme.thing.get"], request_bytes: null, budget: null });
   await called;
   await bench.time.advance(defaults.mcpLookMs);
   await soon("the notification", () =>
@@ -381,15 +392,15 @@ test("the tool list follows the granted scope, with a notification", async () =>
 test("access that is asked for is a card of its own, and the approved action can then be called", async () => {
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await called;
   const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "to rename it" });
-  const { card, mode } = await bench.waiting();
+  const { card, mode } = await waiting(bench);
   assert.equal(mode, "access");
   assert.equal(card?.asks, "access");
   assert.deepEqual(card?.scope?.actions, ["acme.thing.change"]);
   assert.equal(card?.run.purpose_claimed, "to rename it");
-  await bench.approve();
+  await approve();
   const { structuredContent } = await asked;
   assert.deepEqual([structuredContent["state"], structuredContent["granted"]], ["granted", ["acme.thing.change"]]);
   assert.equal((await wire.call("acme__thing-change", { name: "x" })).structuredContent["outcome"], "success");
@@ -401,10 +412,10 @@ test("access that is asked for is a card of its own, and the approved action can
 test("access that a person refuses stays refused, with their reason", async () => {
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await called;
   const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "please" });
-  await bench.deny("reading is enough");
+  await deny("reading is enough");
   const { structuredContent, isError } = await asked;
   assert.equal(isError, true);
   assert.match(String(structuredContent["message"]), /reading is enough/);
@@ -417,18 +428,18 @@ test("access that a person refuses stays refused, with their reason", async () =
 test("approving what no trusted pack defines gives nothing; the agent is told what a person still has to do", async () => {
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await called;
   const input = { actions: ["other.thing.do"], credentials: ["other-token"], reason: "needed" };
   const asked = wire.call("gw_request_access", input);
-  const { card, approvalId } = await bench.waiting();
+  const { card, approvalId } = await waiting(bench);
   assert.equal(card?.scope, null);
   assert.ok(card?.notes.some((note) => note.includes("other.thing.do")));
   assert.ok(card?.notes.some((note) => note.includes("other-token")));
   await bench.time.advance(defaults.mcpWaitMs);
   assert.deepEqual((await asked).structuredContent["approval_id"], approvalId);
   const waited = wire.call("gw_wait", { id: approvalId });
-  await bench.approve();
+  await approve();
   const { structuredContent } = await waited;
   assert.deepEqual(structuredContent["granted"], []);
   assert.deepEqual(structuredContent["noted"], ["other.thing.do", "other-token"]);
@@ -438,22 +449,22 @@ test("approving what no trusted pack defines gives nothing; the agent is told wh
 test("access that is asked for before any call waits for the session's question no longer than a call does", async () => {
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "both at once" });
-  const first = await bench.waiting();
+  const first = await waiting(bench);
   assert.equal(first.mode, "session");
   await bench.time.advance(defaults.mcpWaitMs);
   const { state, approval_id } = (await asked).structuredContent;
   assert.deepEqual([state, approval_id], ["pending", first.approvalId]);
   const waited = wire.call("gw_wait", { id: approval_id });
-  await bench.approve();
+  await approve();
   await soon("the card of the request", () => bench.gateway.desk.list()[0]?.mode === "access");
-  await bench.approve();
+  await approve();
   assert.deepEqual((await waited).structuredContent["granted"], ["acme.thing.change"]);
 });
 
 test("access that is asked for while the session is refused is refused with it", async () => {
   const wire = await openWire(bench);
   const asked = wire.call("gw_request_access", { actions: ["other.thing.do"], reason: "x" });
-  await bench.deny("no");
+  await deny("no");
   assert.equal((await asked).structuredContent["code"], "approval_denied");
 });
 
@@ -461,15 +472,15 @@ test("where signed policy asks nobody about sessions, wider access still asks a 
   bench.posture.sessionApproval = false;
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "x" });
-  assert.equal((await bench.waiting()).mode, "access");
-  await bench.approve();
+  assert.equal((await waiting(bench)).mode, "access");
+  await approve();
   assert.deepEqual((await asked).structuredContent["granted"], ["acme.thing.change"]);
 });
 
 test("what a session already has is not asked for again, and what does not fit is not asked at all", async () => {
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   await called;
   const have = await wire.call("gw_request_access", { actions: ["acme.thing.get"], reason: "again" });
   assert.deepEqual(have.structuredContent["granted"], ["acme.thing.get"]);
@@ -487,7 +498,7 @@ test("what a session already has is not asked for again, and what does not fit i
 test("another caller's call is not found by gw_wait, and neither is nonsense", async () => {
   const mine = await openWire(bench);
   const called = mine.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   const { structuredContent } = await called;
   const other = await openWire(bench);
   for (const id of [structuredContent["call_id"], "call_nonsense", "x"]) {
@@ -501,13 +512,13 @@ test("a flood of calls is bounded, answered, and asks one question", async () =>
   const flood = Array.from({ length: 3 * defaults.mcpRequestsOpen }, (_, index) =>
     wire.request("tools/call", { name: get, arguments: { id: "7" } }, 10_000 + index),
   );
-  await bench.waiting();
+  await waiting(bench);
   const refused = await Promise.all(flood.slice(defaults.mcpRequestsOpen));
   for (const answer of refused) {
     assert.equal((answer["error"] as { data: { code: string } }).data.code, "too_many_requests");
   }
   assert.equal(bench.gateway.desk.list().length, 1);
-  await bench.deny("stop");
+  await deny("stop");
   const rest = await Promise.all(flood.slice(0, defaults.mcpRequestsOpen));
   for (const answer of rest) assert.ok("result" in answer);
   assert.equal(provider.received.length, 0);
@@ -527,7 +538,7 @@ test("a result that is too large for a client's line says so and keeps the outco
   });
   const wire = await openWire(bench);
   const called = wire.call(get, { id: "7" });
-  await bench.approve();
+  await approve();
   const { structuredContent } = await called;
   assert.equal(structuredContent["outcome"], "success");
   const response = structuredContent["response"] as { body: unknown; body_kind: string };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import type { Ancestor } from "../src/conventions/caller/evidence.ts";
+import type { Approval } from "../src/gateway/desk.ts";
 import type { LiveCaller } from "../src/gateway/ports.ts";
 import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
 import { serveMcp } from "../src/surfaces/mcp/serve.ts";
@@ -102,4 +103,9 @@ export async function soon<Found>(what: string, look: () => Found | undefined | 
     if (performance.now() > stopAt) return assert.fail(`it did not happen: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
+}
+
+/** The card that waits, however long the disk takes to write down that it was asked for. */
+export function waiting(bench: Bench): Promise<Approval> {
+  return soon("a card", () => bench.gateway.desk.list().at(-1));
 }

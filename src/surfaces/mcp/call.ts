@@ -1,13 +1,17 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { bindAction } from "../../conventions/action/bind.ts";
+import { compileSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { Definition } from "../../gateway/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import type { Call } from "../../gateway/run.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { RunDoor } from "./door.ts";
+import type { PlanMemory } from "./plans.ts";
 import { deniedResult, doneResult, pendingResult } from "./results.ts";
+import { executionInput } from "./schemas.ts";
 import { type Waiting, waitFor } from "./wait.ts";
 
 /** What one tool call knows of the request it came in. */
@@ -17,22 +21,27 @@ export interface Asked {
   readonly waiting: Waiting;
 }
 
+/** What the calls of one connection share. */
+export interface Calling {
+  readonly gateway: Gateway;
+  readonly caller: LiveCaller;
+  readonly door: RunDoor;
+  readonly plans: PlanMemory;
+}
+
+const checkExecution = compileSchema(executionInput);
+
 /** One action as a tool call: opens the run where none stands, waits for the person, and hands on what came of it. */
 export async function callAction(
-  gateway: Gateway,
-  caller: LiveCaller,
-  door: RunDoor,
+  calling: Calling,
   action: string,
   input: JsonObject,
   asked: Asked,
 ): Promise<CallToolResult> {
   let call: Call | null = null;
   try {
-    if (door.session() === null) await requireSense(gateway, caller, door, action, input);
-    const run = await door.enter(asked.purpose);
-    if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
-    call = gateway.startCall(caller, run.id, { action, input });
-    return await follow(gateway, caller, call, asked.waiting, true);
+    call = await start(calling, action, input, asked);
+    return await follow(calling, call, asked.waiting, true);
   } catch (error) {
     if (error instanceof Denied) return deniedResult(error, call);
     throw error;
@@ -40,25 +49,44 @@ export async function callAction(
 }
 
 /** `gw_wait` for a call: only the caller's own are found. */
-export async function waitForCall(
-  gateway: Gateway,
-  caller: LiveCaller,
-  id: string,
-  waiting: Waiting,
-): Promise<CallToolResult> {
+export async function waitForCall(calling: Calling, id: string, waiting: Waiting): Promise<CallToolResult> {
   let call: Call | null = null;
   try {
-    call = gateway.call(caller, readId("call", id));
-    return await follow(gateway, caller, call, waiting, false);
+    call = calling.gateway.call(calling.caller, readId("call", id));
+    return await follow(calling, call, waiting, false);
   } catch (error) {
     if (error instanceof Denied) return deniedResult(error, call);
     throw error;
   }
 }
 
+async function start(calling: Calling, action: string, input: JsonObject, asked: Asked): Promise<Call> {
+  const { gateway, caller, door } = calling;
+  const found = door.definitions().find((one) => one.action.qualifiedName === action);
+  if (found !== undefined && found.action.needs.plan !== null) return execute(calling, found, input);
+  if (door.session() === null) await requireSense(calling, found, action, input);
+  const run = await door.enter(asked.purpose);
+  if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
+  return gateway.startCall(caller, run.id, { action, input });
+}
+
+/** What needs a plan takes the plan and the revision that was read, and no second copy of the request. */
+async function execute({ gateway, caller, plans }: Calling, found: Definition, input: JsonObject): Promise<Call> {
+  const action = found.action.qualifiedName;
+  return refusing(gateway, caller, action, () => {
+    const errors = checkExecution(input);
+    if (errors.length > 0) {
+      const message = `${action} carries out a plan of ${found.action.needs.plan}: it takes plan_id and expected_revision.`;
+      throw new Denied("schema_violation", message, { errors });
+    }
+    const planId = String(input["plan_id"]);
+    if (plans.actionOf(planId) !== action) throw new Denied("not_found", "There is no such plan for this tool.");
+    return gateway.startExecution(caller, readId("plan", planId), String(input["expected_revision"]));
+  });
+}
+
 async function follow(
-  gateway: Gateway,
-  caller: LiveCaller,
+  { gateway, caller, plans }: Calling,
   call: Call,
   waiting: Waiting,
   owns: boolean,
@@ -66,6 +94,7 @@ async function follow(
   const waited = await waitFor(call.done, waiting);
   switch (waited.kind) {
     case "settled":
+      plans.remember(waited.value);
       return doneResult(waited.value);
     case "left":
       // The client took the call back. What has been sent goes on, and its outcome is recorded.
@@ -78,16 +107,26 @@ async function follow(
 
 /** Nobody is asked about a call that cannot run: what is not offered or does not fit is refused before a run is opened. */
 async function requireSense(
-  gateway: Gateway,
-  caller: LiveCaller,
-  door: RunDoor,
+  { gateway, caller }: Calling,
+  found: Definition | undefined,
   action: string,
   input: JsonObject,
 ): Promise<void> {
-  try {
-    const found = door.definitions().find((one) => one.action.qualifiedName === action);
+  await refusing(gateway, caller, action, () => {
     if (found === undefined) throw new Denied("action_not_permitted", "This run may not do that.");
-    bindAction(found.pack, found.action.name, input);
+    return bindAction(found.pack, found.action.name, input);
+  });
+}
+
+/** A refusal that the gateway has not seen is recorded there before it is told. */
+async function refusing<Result>(
+  gateway: Gateway,
+  caller: LiveCaller,
+  action: string,
+  work: () => Result,
+): Promise<Result> {
+  try {
+    return work();
   } catch (error) {
     if (error instanceof Denied) await gateway.refuse(caller, action, error);
     throw error;

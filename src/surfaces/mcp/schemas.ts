@@ -26,7 +26,9 @@ export function closeSchema(schema: JsonSchema): JsonObject {
 }
 
 const text = { type: "string" } as const;
-const maybeText = { type: ["string", "null"] } as const;
+/** One type a branch: clients that map schemas onto a smaller dialect stumble over lists of types. */
+const orNull = <const Schema extends object>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+const maybeText = orNull(text);
 
 /**
  * Every answer of an action: done, pending or denied, told by `state`. One flat object, because clients check whatever
@@ -36,8 +38,8 @@ export const outcomeSchema = {
   type: "object",
   properties: {
     state: { type: "string", enum: ["done", "pending", "denied"] },
-    call_id: maybeText,
-    run_id: maybeText,
+    call_id: text,
+    run_id: text,
     action: text,
     outcome: { type: "string", enum: ["success", "error", "unknown"] },
     confirmed: { type: "boolean" },
@@ -45,9 +47,10 @@ export const outcomeSchema = {
     correlation_id: text,
     transport_observation: { type: "object" },
     retry_allowed: { type: "boolean" },
-    reconcile: { type: ["object", "null"], properties: { method: text, path: text } },
+    reconcile: orNull({ type: "object", properties: { method: text, path: text } }),
     guidance: maybeText,
-    response: { type: ["object", "null"] },
+    response: orNull({ type: "object" }),
+    plan: { type: "object" },
     approval_id: maybeText,
     next: text,
     code: text,
@@ -112,6 +115,16 @@ export const accessInput = {
     reason: { type: "string", minLength: 1, maxLength: 500, description: "Shown to the person as your words." },
   },
   required: ["reason"],
+} as const satisfies JsonSchema;
+
+/** Of every tool whose action carries out a plan, in place of the action's own arguments. */
+export const executionInput = {
+  type: "object",
+  properties: {
+    plan_id: { type: "string", maxLength: 64, description: "Of the plan in the preview's result." },
+    expected_revision: { type: "string", minLength: 1, maxLength: 256, description: "As that plan names it." },
+  },
+  required: ["plan_id", "expected_revision"],
 } as const satisfies JsonSchema;
 
 export const noInput = { type: "object", properties: {} } as const satisfies JsonSchema;

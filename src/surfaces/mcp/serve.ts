@@ -17,9 +17,10 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { type AccessDesk, createAccessDesk } from "./access.ts";
 import type { BridgeOptions } from "./bridge.ts";
-import { type Asked, callAction, waitForCall } from "./call.ts";
-import { createRunDoor, type RunDoor } from "./door.ts";
+import { type Asked, type Calling, callAction, waitForCall } from "./call.ts";
+import { createRunDoor } from "./door.ts";
 import { actionNameOf } from "./names.ts";
+import { createPlanMemory } from "./plans.ts";
 import { deniedResult, recordResult } from "./results.ts";
 import { noInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
@@ -49,6 +50,7 @@ export function serveMcp(opening: McpOpening): void {
   const { socket, head, caller, options, gateway, sleep } = opening;
   const door = createRunDoor(gateway, caller, options);
   const access = createAccessDesk(gateway, caller, door);
+  const calling = { gateway, caller, door, plans: createPlanMemory() };
   const transport = createLineTransport(socket, head, {
     lineBytes: defaults.mcpLineBytes,
     badLines: defaults.mcpBadLines,
@@ -58,7 +60,7 @@ export function serveMcp(opening: McpOpening): void {
   const servers = new Set<Server>();
   const handle = serveStdio(
     () => {
-      const server = createServer(opening, door, access);
+      const server = createServer(opening, calling, access);
       servers.add(server);
       server.onclose = () => void servers.delete(server);
       return server;
@@ -93,8 +95,9 @@ gw_budget shows what is left of the run. gw_request_access asks the operator for
 const checkNothing = compileSchema(noInput);
 const checkWait = compileSchema(waitInput);
 
-function createServer(opening: McpOpening, door: RunDoor, access: AccessDesk): Server {
-  const { gateway, caller, options, sleep, version } = opening;
+function createServer(opening: McpOpening, calling: Calling, access: AccessDesk): Server {
+  const { options, sleep, version } = opening;
+  const { door } = calling;
   const server = new Server(
     { name: "gw", title: "Agent Action Gateway", version },
     { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS },
@@ -122,14 +125,14 @@ function createServer(opening: McpOpening, door: RunDoor, access: AccessDesk): S
         const misfit = fitting(checkWait(input), params.name);
         if (misfit !== null) return misfit;
         const id = String(input["id"]);
-        return access.wait(id, waiting) ?? waitForCall(gateway, caller, id, waiting);
+        return access.wait(id, waiting) ?? waitForCall(calling, id, waiting);
       }
       case "gw_request_access":
         return access.request(input, asked);
     }
     // A name that no action can have is refused with the words that every action out of scope gets.
     const action = actionNameOf(params.name) ?? params.name.slice(0, 200);
-    return callAction(gateway, caller, door, action, input, asked);
+    return callAction(calling, action, input, asked);
   }
 
   function fitting(errors: Denied["errors"], tool: string): CallToolResult | null {

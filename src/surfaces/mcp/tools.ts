@@ -8,6 +8,7 @@ import {
   accessSchema,
   budgetSchema,
   closeSchema,
+  executionInput,
   noInput,
   outcomeSchema,
   waitedSchema,
@@ -55,7 +56,7 @@ export function toolOf(definition: Definition): Tool {
     name: toolNameOf(action.qualifiedName),
     title: action.qualifiedName,
     description: describeAction(definition),
-    inputSchema: inputOf(action.schema),
+    inputSchema: inputOf(action.needs.plan === null ? action.schema : executionInput),
     outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
     annotations: annotationsOf(action.effect),
   };
@@ -79,7 +80,12 @@ function describeAction(definition: Definition): string {
   if (action.needs.approval === "each_use" || action.effect === "purchase" || action.asksEachCall) {
     lines.push("A person approves every call of it.");
   }
-  if (action.needs.plan !== null) lines.push(`It needs a plan of ${action.needs.plan}.`);
+  if (action.needs.plan !== null) {
+    const preview = toolNameOf(`${definition.pack.name}.${action.needs.plan}`);
+    lines.push(
+      `It carries out a plan: call ${preview} first, then this with the plan_id and expected_revision of its plan.`,
+    );
+  }
   if (action.maxCostCents !== null) lines.push(`It costs at most ${action.maxCostCents} cents.`);
   return lines.join("\n");
 }
