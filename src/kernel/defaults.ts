@@ -106,6 +106,7 @@ export const defaults = {
   mcpSubscriptions: 8,
   mcpResultBytes: 2_097_152,
   mcpAccessRemembered: 64,
+  mcpPlansRemembered: 256,
   // Operations
   leaseMs: 30_000,
   pollFirstMs: 2_000,
@@ -180,6 +181,14 @@ export const defaults = {
   packBytes: 262_144,
   packDepth: 24,
   packFindings: 64,
+  packActions: 500,
+  /** What a drafted pack says where the document says nothing. */
+  packDraftTextLength: 1_024,
+  packDraftItems: 100,
+  packDraftValues: 200,
+  packDraftDepth: 4,
+  packDraftInputs: 64,
+  packDraftNotes: 12,
   jobCreateDeadlineMs: 30_000,
   jobResultDeadlineMs: 600_000,
   jobChecks: 30,
@@ -211,6 +220,9 @@ export const defaults = {
   referenceDeliveries: 8,
   referenceDeliveryBackoffMs: 500,
   referenceFaultsArmed: 32,
+  // The conformance kit
+  conformanceTimeoutMs: 15_000,
+  conformanceReplyBytes: 1_048_576,
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,
