@@ -1,3 +1,4 @@
+import { defaults } from "../../../kernel/defaults.ts";
 import type { JsonSchema } from "../../request/schema.ts";
 import type { FromSchema } from "../../request/schema-type.ts";
 import { actionSchema } from "./action.ts";
@@ -20,7 +21,7 @@ export const packSchema = {
     },
     description: { type: "string", maxLength: 1000 },
     provider: providerSchema,
-    actions: { type: "object", maxProperties: 500, additionalProperties: actionSchema },
+    actions: { type: "object", maxProperties: defaults.packActions, additionalProperties: actionSchema },
   },
 } as const satisfies JsonSchema;
 

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { PackImportOptions } from "../pack-import.ts";
 import {
   addCommand,
   addOperatorCommand,
@@ -31,6 +32,21 @@ export function addPackCommands(program: Command, { io, vault, finish }: CliDeps
     const { json } = optionsOf<BaseOptions>(command);
     finish(await (await import("../pack-lint.ts")).runPackLint(file, { json }, io));
   });
+  addCommand(
+    pack,
+    "import <OPENAPI>",
+    "draft a pack from an OpenAPI document, marked for review; nothing is trusted by that",
+    "gw pack import openapi.json --operations getSite,listSites --pack netlify --out netlify.yaml",
+  )
+    .requiredOption("--pack <NAME>", "the name of the pack to draft")
+    .option("--operations <IDS>", "operationIds parted by commas, or METHOD /path")
+    .option("--all", "every operation of the document")
+    .option("--origin <URL>", "instead of the document's own")
+    .option("--out <FILE>", "a new file; standard output without it")
+    .action(async (document: string, _options, command: Command) => {
+      const options = optionsOf<BaseOptions & PackImportOptions>(command);
+      finish(await (await import("../pack-import.ts")).runPackImport(document, options, io));
+    });
   addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme").action(
     async (name: string, _options, command: Command) =>
       finish(await (await import("../packs.ts")).runPackTrust(name, optionsOf(command), io, vault)),

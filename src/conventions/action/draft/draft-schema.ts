@@ -1,0 +1,182 @@
+import { defaults } from "../../../kernel/defaults.ts";
+import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import { lintPattern } from "../../request/pattern.ts";
+import type { Schemas, Shape } from "../../upgrade/model/shape.ts";
+import { isPlainNumber, isReadable } from "./write-flow.ts";
+
+/** A schema in the pack's subset with what was loosened on the way, or why it has no place there. */
+export type DraftedSchema =
+  | { readonly kind: "fits"; readonly schema: JsonObject; readonly notes: readonly string[] }
+  | { readonly kind: "unfit"; readonly why: string };
+
+const SCALARS = ["string", "integer", "number", "boolean"];
+const FORMATS = new Set(["date", "date-time", "uuid"]);
+
+/** `nulls`: whether the place can carry a null at all; a path, query, header or form cannot. */
+export function draftSchema(schemas: Schemas, schema: JsonValue | undefined, nulls: boolean, depth = 0): DraftedSchema {
+  const shape = schemas.shapeOf(schema);
+  if (depth > defaults.packDraftDepth) return unfit(`it nests deeper than ${defaults.packDraftDepth}`);
+  if (shape.choices.length > 0) return draftChoices(schemas, shape, nulls, depth);
+  if (shape.values !== null) return draftValues(shape, nulls);
+  const types = typesOf(shape);
+  const [only] = types;
+  if (only === undefined) return unfit("the document does not say its type");
+  if (only === "object" && types.length === 1) return draftObject(schemas, shape, nulls, depth);
+  if (only === "array" && types.length === 1) return draftArray(schemas, shape, nulls, depth);
+  const odd = types.find((type) => !SCALARS.includes(type));
+  return odd === undefined ? draftScalar(shape, types, nulls) : unfit(`its type is ${odd}`);
+}
+
+function draftScalar(shape: Shape, types: readonly string[], nulls: boolean): DraftedSchema {
+  if (shape.format === "binary" || shape.format === "byte") return unfit("it holds a file's bytes");
+  const notes: string[] = [];
+  const schema: Record<string, JsonValue> = { type: typeMember(types, shape, nulls) };
+  if (types.includes("string")) draftText(shape, schema, notes);
+  if (types.includes("integer") || types.includes("number")) draftNumber(shape, types, schema, notes);
+  return { kind: "fits", schema, notes };
+}
+
+function draftText(shape: Shape, schema: Record<string, JsonValue>, notes: string[]): void {
+  if (shape.format !== null && FORMATS.has(shape.format)) schema["format"] = shape.format;
+  if (shape.format === "password") notes.push("it is a secret; a vault credential may be the better place");
+  const least = countOf(shape, "minLength");
+  const most = countOf(shape, "maxLength") ?? Math.max(defaults.packDraftTextLength, least ?? 0);
+  if (least !== undefined && least > 0 && least <= most) schema["minLength"] = least;
+  schema["maxLength"] = most;
+  const pattern = boundOf(shape, "pattern");
+  if (typeof pattern !== "string") return;
+  const trouble = isReadable(pattern) ? lintPattern(pattern, most) : "holds hidden characters";
+  if (trouble === undefined) schema["pattern"] = pattern;
+  else notes.push(`its pattern is dropped, for it ${trouble}`);
+}
+
+function draftNumber(shape: Shape, types: readonly string[], schema: Record<string, JsonValue>, notes: string[]): void {
+  const whole = !types.includes("number");
+  const limit = (name: "minimum" | "maximum", exclusive: string, step: number): number | undefined => {
+    const open = boundOf(shape, exclusive);
+    if (typeof open === "number") {
+      if (whole && Number.isInteger(open)) return open + step;
+      notes.push(`its ${exclusive} ${open} is dropped`);
+    }
+    const closed = boundOf(shape, name);
+    return typeof closed === "number" ? closed : undefined;
+  };
+  const least = limit("minimum", "exclusiveMinimum", 1);
+  const most = limit("maximum", "exclusiveMaximum", -1);
+  if (least !== undefined && most !== undefined && least > most) {
+    notes.push("its bounds contradict each other and are dropped");
+    return;
+  }
+  if (least !== undefined && isPlainNumber(least)) schema["minimum"] = least;
+  if (most !== undefined && isPlainNumber(most)) schema["maximum"] = most;
+}
+
+function draftValues(shape: Shape, nulls: boolean): DraftedSchema {
+  const values = (shape.values ?? []).map((text): unknown => JSON.parse(text));
+  const scalars = values.filter(isScalar).filter((value) => value !== null || nulls);
+  if (values.length === 0 || !values.every(isScalar)) return unfit("its values are not text, numbers or booleans");
+  if (scalars.length > defaults.packDraftValues) return unfit(`it lists ${scalars.length} values`);
+  if (!scalars.every((value) => (typeof value === "string" ? isReadable(value) : true)))
+    return unfit("one of its values holds hidden characters");
+  if (!scalars.every((value) => typeof value !== "number" || isPlainNumber(value)))
+    return unfit("one of its values is a number without a plain spelling");
+  if (shape.nullable && nulls && !scalars.includes(null)) scalars.push(null);
+  return scalars.length === 0
+    ? unfit("null is its only value")
+    : { kind: "fits", schema: { enum: scalars }, notes: [] };
+}
+
+function draftArray(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
+  const items = draftSchema(schemas, shape.items, nulls, depth + 1);
+  if (items.kind === "unfit") return unfit(`its elements do not fit: ${items.why}`);
+  const schema: Record<string, JsonValue> = { type: typeMember(["array"], shape, nulls), items: items.schema };
+  const least = countOf(shape, "minItems");
+  const most = countOf(shape, "maxItems") ?? Math.max(defaults.packDraftItems, least ?? 0);
+  if (least !== undefined && least > 0 && least <= most) schema["minItems"] = least;
+  schema["maxItems"] = most;
+  const scalar = items.schema["enum"] !== undefined || SCALARS.includes(String(items.schema["type"]));
+  if (boundOf(shape, "uniqueItems") === true && scalar) schema["uniqueItems"] = true;
+  return { kind: "fits", schema, notes: items.notes };
+}
+
+/** Members that fit; the others are told. An object of free members has no bounded shape and does not fit. */
+function draftObject(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
+  const type = typeMember(["object"], shape, nulls);
+  if (shape.bounds.has("required")) return unfit("it requires members that the document does not describe");
+  if (shape.properties.size === 0) {
+    if (typeof shape.additional !== "object") return unfit("it is an object of free members");
+    const members = draftSchema(schemas, shape.additional, nulls, depth + 1);
+    if (members.kind === "unfit") return unfit(`its members do not fit: ${members.why}`);
+    const bounds = { additionalProperties: members.schema, maxProperties: defaults.packDraftItems };
+    return { kind: "fits", schema: { type, ...bounds }, notes: members.notes };
+  }
+  const properties: [string, JsonValue][] = [];
+  const required: string[] = [];
+  const notes: string[] = [];
+  for (const [name, property] of shape.properties) {
+    if (schemas.shapeOf(property.schema).readOnly) continue;
+    const member = isMemberName(name)
+      ? draftSchema(schemas, property.schema, nulls, depth + 1)
+      : unfit("its name cannot be written");
+    if (member.kind === "unfit") {
+      if (property.required) return unfit(`it requires "${name}", which does not fit: ${member.why}`);
+      notes.push(`its member "${name}" is left out: ${member.why}`);
+      continue;
+    }
+    properties.push([name, member.schema]);
+    if (property.required) required.push(name);
+    notes.push(...member.notes.map((note) => `"${name}": ${note}`));
+  }
+  if (properties.length === 0) return unfit("none of its members fits");
+  const needs = required.length === 0 ? {} : { required };
+  return { kind: "fits", schema: { type, ...needs, properties: Object.fromEntries(properties) }, notes };
+}
+
+function draftChoices(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
+  if (shape.properties.size > 0) return unfit("it is one of several objects with members of their own");
+  const branches: JsonObject[] = [];
+  const notes: string[] = [];
+  for (const choice of shape.choices.slice(0, defaults.packDraftItems)) {
+    const branch = draftSchema(schemas, choice, nulls, depth + 1);
+    if (branch.kind === "unfit") return unfit(`one of its forms does not fit: ${branch.why}`);
+    branches.push(branch.schema);
+    notes.push(...branch.notes);
+  }
+  const [first] = branches;
+  if (branches.length === 1 && first !== undefined) return { kind: "fits", schema: first, notes };
+  if (shape.nullable && nulls) branches.push({ type: "null" });
+  return { kind: "fits", schema: { anyOf: branches }, notes };
+}
+
+export function isMemberName(name: string): boolean {
+  return /^[!-~]{1,128}$/.test(name) && name !== "__proto__";
+}
+
+function typesOf(shape: Shape): readonly string[] {
+  if (shape.types.length > 0) return shape.types;
+  if (shape.properties.size > 0) return ["object"];
+  return shape.items === undefined ? [] : ["array"];
+}
+
+function typeMember(types: readonly string[], shape: Shape, nulls: boolean): JsonValue {
+  const all = shape.nullable && nulls ? [...types, "null"] : types;
+  return all.length === 1 ? (all[0] ?? "string") : [...all];
+}
+
+function boundOf(shape: Shape, name: string): unknown {
+  const text = shape.bounds.get(name);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+function countOf(shape: Shape, name: string): number | undefined {
+  const value = boundOf(shape, name);
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+function unfit(why: string): DraftedSchema & { readonly kind: "unfit" } {
+  return { kind: "unfit", why };
+}

@@ -1,0 +1,73 @@
+import { writeFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { draftPack, type PackDraft } from "../../conventions/action/draft/draft-pack.ts";
+import { readDocument } from "../../conventions/upgrade/document/read-document.ts";
+import { buildApi } from "../../conventions/upgrade/model/build-api.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { showText } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { answering } from "./answer.ts";
+import { type CliIo, type Exit, exits } from "./io.ts";
+import { readBounded } from "./upgrade/files.ts";
+
+export interface PackImportOptions {
+  readonly json: boolean;
+  /** The name of the pack to draft. */
+  readonly pack: string;
+  /** operationIds parted by commas. This or `all`. */
+  readonly operations?: string;
+  readonly all?: boolean;
+  readonly origin?: string;
+  /** Where to write; standard output without it. */
+  readonly out?: string;
+}
+
+/** `gw pack import OPENAPI`: drafts a pack for a person to review. It writes a text, and nothing is trusted by that. */
+export function runPackImport(document: string, options: PackImportOptions, io: CliIo): Promise<Exit> {
+  return answering(io, async () => {
+    const names = (options.operations ?? "").split(",").map((name) => name.trim());
+    const operations = names.filter((name) => name !== "");
+    if ((options.all === true) === operations.length > 0) {
+      io.err("gw pack import: say either --operations ID[,ID…] or --all.");
+      return exits.usage;
+    }
+    const bytes = await readBounded(document, defaults.upgradeDocumentBytes);
+    const api = buildApi(readDocument(basename(document), bytes));
+    const draft = draftPack(api, {
+      pack: options.pack,
+      operations: options.all === true ? "all" : operations,
+      origin: options.origin ?? null,
+    });
+    if (options.out !== undefined) await writeNew(options.out, draft.text);
+    if (options.json) io.out(JSON.stringify(recordOf(draft, options), null, 2));
+    else if (options.out === undefined) io.out(draft.text.trimEnd());
+    else for (const line of summaryOf(draft, options.out)) io.out(line);
+    return exits.done;
+  });
+}
+
+function recordOf({ text, actions, leftOut }: PackDraft, { pack, out }: PackImportOptions): object {
+  const left = leftOut.map(({ operation, why }) => ({ operation, why }));
+  return { pack, trusted: false, actions, left_out: left, ...(out === undefined ? { text } : { file: out }) };
+}
+
+function summaryOf({ actions, leftOut, text }: PackDraft, out: string): readonly string[] {
+  const reviews = text.split("REVIEW").length - 1;
+  const file = showText(out);
+  return [
+    `${file} is a draft of ${actions.length} ${actions.length === 1 ? "action" : "actions"}. It is not trusted.`,
+    ...leftOut.map(({ operation, why }) => `left out: ${showText(operation)}: ${showText(why)}`),
+    `Look at its ${reviews} REVIEW remarks and take out what agents do not need. Then: gw pack lint ${file}, gw pack add ${file}`,
+  ];
+}
+
+/** A file that is there may be a pack somebody reviewed: it is never written over. */
+async function writeNew(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: "wx", mode: 0o644 });
+  } catch (error) {
+    const errno = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    const why = errno === "EEXIST" ? "is there already; name another file or move it away" : `(${errno})`;
+    throw new Denied("file_unreadable", `${path} cannot be written: ${why}.`);
+  }
+}
