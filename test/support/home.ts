@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -77,10 +77,16 @@ export function makeFolder(): string {
   return folder;
 }
 
+/** Whom a program runs as; only root can choose. */
+export interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 export interface StartOptions {
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
-  readonly cwd?: string;
+  readonly as?: Identity | undefined;
 }
 
 export function start(command: readonly string[], options: StartOptions = {}): Started {
@@ -88,7 +94,7 @@ export function start(command: readonly string[], options: StartOptions = {}): S
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
     env: options.env ?? process.env,
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...options.as,
   });
   started.add(child);
   let out = "";
@@ -187,11 +193,14 @@ function replyOf(response: IncomingMessage, text: string): Reply {
 export class Home {
   readonly folder: string;
   readonly passphraseFile: string;
+  readonly owner: Identity | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, owner?: Identity) {
     this.folder = join(folder, "home");
     this.passphraseFile = join(folder, "passphrase");
+    this.owner = owner;
     writeFileSync(this.passphraseFile, `${PASSPHRASE}\n`, { mode: 0o600 });
+    for (const path of [folder, this.passphraseFile]) if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
   }
 
   get agentSocket(): string {
@@ -208,7 +217,7 @@ export class Home {
   }
 
   start(args: readonly string[], options: StartOptions = {}): Started {
-    return start([GW, ...args, "--home", this.folder], { env: this.environment(), ...options });
+    return start([GW, ...args, "--home", this.folder], { env: this.environment(), as: this.owner, ...options });
   }
 
   /** Without a passphrase, and with a state folder of this home's own. */
@@ -250,7 +259,7 @@ export class Home {
   /** Starts the gateway and waits until it has said that it is up. */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     const command = [...prefix, GW, "up", "--home", this.folder, "--passphrase-file", this.passphraseFile, ...extra];
-    const running = start(command, { env: this.environment() });
+    const running = start(command, { env: this.environment(), as: this.owner });
     await until("the gateway is up", async () => {
       if (running.out().includes("Approve with")) return true;
       if (running.child.exitCode !== null) assert.fail(`gw up ended: ${running.err()}${running.out()}`);
@@ -354,6 +363,7 @@ export async function startAgent(home: Home): Promise<AgentProcess> {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"],
     env: {},
+    ...home.owner,
   });
   started.add(child);
   child.once("close", () => started.delete(child));

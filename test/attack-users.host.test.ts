@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, statfsSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import {
+  call,
+  demoPack,
+  type Gateway,
+  GW,
+  Home,
+  type Identity,
+  makeFolder,
+  openRun,
+  start,
+  startAgent,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const owner: Identity = { uid: 64_123, gid: 64_123 };
+const stranger: Identity = { uid: 64_124, gid: 64_124 };
+
+/** Two users and a small disk of their own need root to set up; what is tested runs as neither. */
+const cannot = ((): string | undefined => {
+  if (process.platform !== "linux") return "the users are made for Linux";
+  if (process.getuid?.() !== 0) return "two users and a small disk need root to set up";
+  const reached = spawnSync(
+    "test",
+    ["-r", join(dirname(dirname(GW)), "package.json"), "-a", "-x", process.execPath],
+    owner,
+  );
+  return reached.status === 0 ? undefined : "an unprivileged user cannot read this clone";
+})();
+
+describe("two users, and a disk that fills up", cannot === undefined ? {} : { skip: cannot }, () => {
+  let disk: string;
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+
+  before(async () => {
+    disk = join(makeFolder(), "disk");
+    chmodSync(dirname(disk), 0o755);
+    mkdirSync(disk);
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=16m,mode=755", "gw-test", disk]);
+    assert.equal(mounted.status, 0, String(mounted.stderr));
+    provider = await startProvider();
+    home = await new Home(disk, owner).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+  });
+
+  after(async () => {
+    await gateway?.end();
+    await provider?.close();
+    spawnSync("umount", ["-l", disk]);
+  });
+
+  test("another user can neither open the sockets nor read the home", async () => {
+    const script = `const { readFileSync, readdirSync } = require("node:fs"), { connect } = require("node:net"), { join } = require("node:path");
+      const home = process.argv[1], say = (what, error) => console.log(what + " " + (error ? error.code : "open"));
+      for (const name of ["vault.json", "policy.json", "state.db", "audit/0000000001.gwlog"]) {
+        try { readFileSync(join(home, name)); say(name); } catch (error) { say(name, error); } }
+      try { readdirSync(home); say("folder"); } catch (error) { say("folder", error); }
+      for (const name of ["agent.sock", "operator.sock"])
+        connect(join(home, name)).on("connect", function () { say(name); this.destroy(); }).on("error", (error) => say(name, error));`;
+    const tried = await start([process.execPath, "-e", script, home.folder], { as: stranger, env: {} }).exited;
+    const lines = tried.out.trim().split("\n");
+    assert.equal(lines.length, 7, tried.out + tried.err);
+    for (const line of lines) assert.match(line, / EACCES$/, line);
+  });
+
+  test("another user's command is refused with a code, and cannot signal or inspect the gateway", async () => {
+    const done = await start([GW, "status", "--home", home.folder], { as: stranger, env: home.environment() }).exited;
+    assert.equal(done.code, 3, done.err);
+    assert.match(done.err, /gateway_unreachable: This user may not open/);
+    const kill = await start(["sh", "-c", `kill -TERM ${gateway.pid}; cat /proc/${gateway.pid}/environ`], {
+      as: stranger,
+    }).exited;
+    assert.match(kill.err, /not permitted|denied/i);
+    assert.equal((await home.run(["status"])).code, 0);
+  });
+
+  test("a full disk at the intent: the call is not sent, the agent gets the code, and status says so", async () => {
+    const agent = await startAgent(home);
+    try {
+      const run = await openRun(home, agent);
+      assert.equal((await call(agent, run, "demo.thing.make", { name: "room" })).body["outcome"], "success");
+      fill(disk);
+      let last = await call(agent, run, "demo.thing.get", { id: "full" });
+      const sent = (): number => provider.received.length;
+      // The log holds some room in reserve; when that is used up, what follows is refused before it is sent.
+      let before = sent();
+      for (let turn = 0; turn < 2_000 && last.status === 200; turn++) {
+        before = sent();
+        last = await call(agent, run, "demo.thing.get", { id: `full-${turn}` });
+        if (last.body["code"] === "attempts_exhausted") break;
+      }
+      assert.deepEqual([last.status, last.body["code"]], [503, "gateway_stopped"], last.text);
+      assert.equal(sent(), before, "nothing was sent for it");
+      assert.notEqual((await home.status())["stopped"], null);
+    } finally {
+      agent.close();
+    }
+  });
+});
+
+function fill(disk: string): void {
+  for (let index = 0; ; index++) {
+    const free = statfsSync(disk).bavail * statfsSync(disk).bsize;
+    if (free === 0) return;
+    try {
+      writeFileSync(join(disk, `fill-${index}`), Buffer.alloc(Math.min(free, 1_048_576)));
+    } catch {
+      return;
+    }
+  }
+}
