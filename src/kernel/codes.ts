@@ -535,6 +535,16 @@ export const codes = {
     mend: "Mend the place in the message, or paste what gw connect prints by hand.",
   },
   interrupted: { status: 400, means: "A prompt was interrupted.", mend: "Run the command again." },
+  command_not_found: {
+    status: 400,
+    means: "The command that gw run should start is not there.",
+    mend: "Check its name and PATH. Nobody was asked and nothing ran.",
+  },
+  command_not_executable: {
+    status: 400,
+    means: "The command that gw run should start cannot be executed.",
+    mend: "Make it executable, or start it with its interpreter. Nothing ran.",
+  },
   terminal_needed: {
     status: 400,
     means: "A question needs a terminal and there is none.",

@@ -18,8 +18,11 @@ import { version } from "./version.ts";
 const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
 
 const io = openTerminal();
+/** Hardening narrows it; what `gw run` starts gets it back. */
+const umask = process.umask(0o077);
 try {
-  harden({ inspectable: CALLERS.has(process.argv[2] ?? ""), startsPrivileged: process.argv[2] === "run" });
+  const command = commandOf(process.argv.slice(2));
+  harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
   const program = createProgram(createDeps());
   await program.parseAsync();
 } catch (error) {
@@ -28,6 +31,12 @@ try {
     io.err(`${error.code}: ${error.message}`);
     process.exitCode = exits.denied;
   } else throw error;
+}
+
+/** The first word that is neither an option of every command nor the value of one. */
+function commandOf([first = "", ...rest]: readonly string[]): string {
+  if (first === "--home") return commandOf(rest.slice(1));
+  return first === "--json" || first.startsWith("--home=") ? commandOf(rest) : first;
 }
 
 function createDeps(): CliDeps {
@@ -65,6 +74,12 @@ function createDeps(): CliDeps {
         scopes: allScopes,
         stopped,
       };
+    },
+    async wrapper() {
+      if (process.platform !== "linux") return { umask, sleep: systemSleep, keepOrphans: null, openPty: null };
+      const { keepOrphans } = await import("../adapters/platform/linux/orphans.ts");
+      const { openPty } = await import("../adapters/platform/linux/pty.ts");
+      return { umask, sleep: systemSleep, keepOrphans, openPty };
     },
     stateFolder: join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw"),
     finish: (exit) => {

@@ -5,7 +5,7 @@ import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
+import { type AgentClient, type CallAnswer, connectAgent, type RunView } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import type { BaseOptions } from "./commands/deps.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
@@ -15,6 +15,8 @@ export interface CallOptions extends BaseOptions {
   readonly wait: number;
   readonly run?: string;
   readonly purpose?: string;
+  /** What `gw run` tells the processes below it. It gives nothing by itself: the gateway looks at who is above them. */
+  readonly wrapped?: { readonly run: string; readonly home: string };
 }
 
 /** `gw call ACTION`: exactly what an agent does, from a terminal. */
@@ -26,15 +28,34 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
   const client = connectAgent(join(options.home, "agent.sock"));
   try {
     const input = readArguments(pairs, options.input, await textMembersOf(client, action));
-    const run =
-      options.run === undefined
-        ? await client.openRun({ purpose: options.purpose ?? `gw call ${action}`, actions: [action] }, 0)
-        : await client.joinRun(options.run, 0);
+    const run = await runFor(client, action, options);
     if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
     // Sent at once: where the call needs its own approval, one card then serves the session and the call.
     return report(await client.call(run.run_id, action, input, options.wait), options, io);
   } finally {
     client.close();
+  }
+}
+
+/** The run that was named, the one of the `gw run` above this process, or a new one. */
+async function runFor(
+  client: AgentClient,
+  action: string,
+  options: CallOptions,
+): Promise<Pick<RunView, "run_id" | "state">> {
+  if (options.run !== undefined) return client.joinRun(options.run, 0);
+  const { wrapped } = options;
+  if (wrapped === undefined || wrapped.home !== options.home) {
+    return client.openRun({ purpose: options.purpose ?? `gw call ${action}`, actions: [action] }, 0);
+  }
+  try {
+    return await client.run(wrapped.run);
+  } catch (error) {
+    if (!(error instanceof Denied && error.code === "not_found")) throw error;
+    throw new Denied(
+      "not_found",
+      "GW_RUN names a run that this process does not belong to: it has ended, or gw run did not start this process. Unset GW_RUN to ask for a run of its own.",
+    );
   }
 }
 

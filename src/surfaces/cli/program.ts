@@ -9,6 +9,7 @@ import { addGatewayCommands } from "./commands/gateway.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
+import { addRunCommand } from "./commands/run.ts";
 import { addSshCommands } from "./commands/ssh.ts";
 import { addTicketCommands } from "./commands/ticket.ts";
 import { addUpgradeCommands } from "./commands/upgrade.ts";
@@ -35,6 +36,7 @@ export function createProgram(deps: CliDeps): Command {
   addTicketCommands(program, deps);
   addWatchCommand(program, deps);
   addCallCommand(program, deps);
+  addRunCommand(program, deps);
   addMcpCommands(program, deps);
   addAuditCommands(program, deps);
   addSshCommands(program, deps);

@@ -9,6 +9,8 @@ const MAX_SECRET_BYTES = 65_536;
 /** The person's real terminal. */
 export function openTerminal(): CliIo {
   const isTty = process.stdout.isTTY === true;
+  // Whoever reads may stop reading (`gw … | head`): the work goes on and its exit status still counts.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
   return {
     out: (line) => void process.stdout.write(`${line}\n`),
     err: (line) => void process.stderr.write(`${line}\n`),
@@ -18,6 +20,10 @@ export function openTerminal(): CliIo {
     ask,
     readSecret: (prompt) => (process.stdin.isTTY === true ? askSecret(prompt) : readPiped()),
   };
+}
+
+function ignoreClosedPipe(error: Error): void {
+  if (!("code" in error && error.code === "EPIPE")) throw error;
 }
 
 async function ask(prompt: string): Promise<string> {

@@ -29,6 +29,7 @@ export interface Libc {
   fgetxattr(fd: number, name: string, value: Buffer, size: number): number;
   prctl(option: number, a: number, b: number, c: number, d: number): number;
   setrlimit(resource: number, limits: Buffer): number;
+  waitpid(pid: number, status: Buffer, options: number): number;
   clockGettime(clock: number, time: Buffer): number;
 }
 
@@ -102,6 +103,7 @@ function bindLibc(): Libc {
     fgetxattr: bind<"fgetxattr">("long fgetxattr(int fd, const char *name, void *value, size_t size)"),
     prctl: bind<"prctl">("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
     setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
+    waitpid: bind<"waitpid">("int waitpid(int pid, void *status, int options)"),
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
   };
 }

@@ -15,8 +15,12 @@ export function addCallCommand(program: Command, { io, finish }: CliDeps): void 
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .action(async (action: string, pairs: string[], _options, command: Command) => {
       const { runCall } = await import("../call.ts");
-      finish(await runCall(action, pairs, optionsOf<CallOptions>(command), io));
+      finish(await runCall(action, pairs, { ...optionsOf<CallOptions>(command), ...wrappedBy(process.env) }, io));
     });
+}
+
+function wrappedBy({ GW_RUN: run, GW_HOME: home }: NodeJS.ProcessEnv): Pick<CallOptions, "wrapped"> {
+  return run === undefined || run === "" || home === undefined ? {} : { wrapped: { run, home } };
 }
 
 function readSeconds(text: string): number {

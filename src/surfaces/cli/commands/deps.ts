@@ -4,6 +4,7 @@ import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
 import type { ReferenceCliPorts } from "../reference.ts";
+import type { WrapperPorts } from "../run/run.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
@@ -23,8 +24,10 @@ export interface CliDeps {
   reference(): Promise<ReferenceCliPorts>;
   /** Where the last log head that this operator saw is kept, outside every home. */
   readonly stateFolder: string;
-  /** Takes the exit of the command that ran. */
-  finish(exit: Exit): void;
+  /** What `gw run` needs to hold a command and what that starts. */
+  wrapper(): Promise<WrapperPorts>;
+  /** Takes the exit of the command that ran; a wrapped command has its own. */
+  finish(exit: Exit | number): void;
 }
 
 export interface GatewayProcess {

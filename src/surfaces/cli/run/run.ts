@@ -1,0 +1,145 @@
+import { join } from "node:path";
+import type { LimitsRecord } from "../../../conventions/budget/record.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { type AgentClient, connectAgent, type RunView } from "../../client/agent.ts";
+import { Unreachable } from "../../client/connection.ts";
+import { answering } from "../answer.ts";
+import type { BaseOptions } from "../commands/deps.ts";
+import { type CliIo, exits } from "../io.ts";
+import { findProgram } from "./find-program.ts";
+import { type CommandPorts, type Ended, startCommand } from "./start-command.ts";
+import { summaryLines } from "./summary.ts";
+
+export interface RunOptions extends BaseOptions {
+  readonly actions?: readonly string[];
+  readonly purpose?: string;
+  readonly wait: number;
+  readonly attempts?: number;
+  readonly sideEffects?: number;
+  readonly minutes?: number;
+  readonly spend?: number;
+}
+
+/** What the wrapper needs of the machine. */
+export interface WrapperPorts extends CommandPorts {
+  /** Keeps orphans below this process; null where the system cannot. */
+  keepOrphans: ((own: () => number | undefined) => { count(own: number): number; close(): void }) | null;
+  /** As it was before this program closed its own files to others. */
+  readonly umask: number;
+}
+
+const PURPOSE_LENGTH = 500;
+/** The schema's own limit; a home with more packs names what it needs. */
+const ACTIONS = 200;
+
+/**
+ * `gw run -- COMMAND`: opens one session for a command and whatever that starts. It proxies nothing: each process
+ * connects by itself, and the gateway finds out that it is below this one.
+ */
+export async function runWrapped(
+  command: readonly string[],
+  options: RunOptions,
+  io: CliIo,
+  ports: WrapperPorts,
+): Promise<number> {
+  const found = findProgram(command[0] ?? "", process.env["PATH"], process.cwd());
+  if (found.kind === "refused") {
+    io.err(found.message);
+    return found.exit;
+  }
+  const client = connectAgent(join(options.home, "agent.sock"));
+  try {
+    let run: RunView | undefined;
+    const refused = await answering(io, async () => {
+      run = await openRun(client, command, options, io);
+      return run.state === "open" ? exits.done : stillPending(run, io);
+    });
+    return run?.state === "open" ? await follow(client, run, command, options, io, ports) : refused;
+  } finally {
+    client.close();
+  }
+}
+
+async function openRun(
+  client: AgentClient,
+  command: readonly string[],
+  options: RunOptions,
+  io: CliIo,
+): Promise<RunView> {
+  const { attempts, sideEffects, minutes, spend } = options;
+  const budget: Partial<LimitsRecord> = {
+    ...(attempts === undefined ? {} : { attempts }),
+    ...(sideEffects === undefined ? {} : { side_effects: sideEffects }),
+    ...(minutes === undefined ? {} : { duration_seconds: minutes * 60 }),
+    ...(spend === undefined ? {} : { spend_cents: spend }),
+  };
+  const actions = options.actions ?? (await everyPack(client));
+  const purpose = (options.purpose ?? `gw run -- ${command.join(" ")}`).slice(0, PURPOSE_LENGTH);
+  io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
+  return client.openRun({ purpose, actions, budget, descendants: true }, options.wait);
+}
+
+async function everyPack(client: AgentClient): Promise<readonly string[]> {
+  const packs = new Set((await client.actions()).map(({ pack }) => `${String(pack)}.*`));
+  if (packs.size > 0 && packs.size <= ACTIONS) return [...packs];
+  throw new Denied(
+    "action_not_permitted",
+    packs.size === 0
+      ? "No trusted pack defines an action. Trust one first: gw pack trust"
+      : "Name the actions: --actions",
+  );
+}
+
+function stillPending({ approval_id }: RunView, io: CliIo): typeof exits.pending {
+  io.err(
+    `gw run: nobody has decided (${approval_id ?? "no card"}). Nothing was started; run it again with a longer --wait.`,
+  );
+  return exits.pending;
+}
+
+async function follow(
+  client: AgentClient,
+  run: RunView,
+  command: readonly string[],
+  options: RunOptions,
+  io: CliIo,
+  ports: WrapperPorts,
+): Promise<number> {
+  let own: number | undefined;
+  const orphans = ports.keepOrphans?.(() => own) ?? null;
+  // A command runs as it would without us.
+  process.umask(ports.umask);
+  const running = startCommand(command, { ...process.env, GW_RUN: run.run_id, GW_HOME: options.home }, ports);
+  own = running.pid;
+  const ended = await running.ended;
+  if (ended.fault !== null) io.err(`command_not_executable: ${ended.fault}`);
+  const leftBehind = orphans?.count(own ?? 0) ?? 0;
+  orphans?.close();
+  report(command, ended, leftBehind, await lastView(client, run.run_id), options, io);
+  return ended.exit;
+}
+
+async function lastView(client: AgentClient, runId: string): Promise<RunView | null> {
+  try {
+    return await client.run(runId);
+  } catch (error) {
+    if (error instanceof Denied || error instanceof Unreachable) return null;
+    throw error;
+  }
+}
+
+/** On standard error: standard output is the command's. */
+function report(
+  command: readonly string[],
+  ended: Ended,
+  leftBehind: number,
+  run: RunView | null,
+  options: RunOptions,
+  io: CliIo,
+): void {
+  if (options.json) {
+    io.err(JSON.stringify({ exit: ended.exit, signal: ended.signal, left_behind: leftBehind, run }));
+    return;
+  }
+  for (const line of summaryLines(command[0] ?? "", ended, leftBehind, run)) io.err(line);
+}
