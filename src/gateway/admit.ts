@@ -55,10 +55,12 @@ export function requireScope(scope: Scope, outbound: Outbound): void {
 
 export function askOf(outbound: Outbound): ReservationAsk {
   const { action } = outbound.definition;
+  const capMs = action.limits.timeoutMs ?? defaults.callTimeoutMs;
   return {
     sideEffect: outbound.sideEffect,
     maximumCents: action.maxCostCents ?? 0,
-    capMs: action.limits.timeoutMs ?? defaults.callTimeoutMs,
+    // A creation has a deadline of its own, apart from the result's.
+    capMs: action.job === null ? capMs : Math.min(capMs, action.job.createDeadlineMs),
     minimumMs: defaults.callMinimumMs,
   };
 }

@@ -158,7 +158,12 @@ async function send(
     if (outbound.bound.kind === "ssh") {
       const signer = requireUnlocked(core).lendSshSigner(sending.credential, outbound.bound.hostKey);
       try {
-        return await core.ports.ssh.send(receipt, sshRequestOf(outbound.bound, attemptId), signer, limits);
+        return await core.ports.ssh.send(
+          receipt,
+          sshRequestOf(outbound.bound, outbound.definition, attemptId),
+          signer,
+          limits,
+        );
       } finally {
         signer.release();
       }
@@ -312,6 +317,7 @@ function completionEvents(
       provider_request_id: observation.kind === "answered" ? observation.remoteRequestId : null,
       transport_observation: observation.kind,
       response_digest: observation.kind === "answered" ? digestBytes(observation.body) : null,
+      ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
       confirmed: false,
       reason,
       elapsed_ms,

@@ -9,7 +9,7 @@ import type { Session } from "./run.ts";
  */
 export type Authorization = Brand<
   {
-    readonly kind: "session" | "each_use" | "policy";
+    readonly kind: "session" | "each_use" | "policy" | "operator";
     readonly approvalId: ApprovalId | null;
     readonly authorizedBy: string;
     readonly decidedAt: string;
@@ -36,7 +36,13 @@ export function authorizedBySession(session: Session): Authorization {
   } as Authorization;
 }
 
+/** An operator who is logged in asks for it themselves. The plane has verified who that is. */
+export function authorizedByOperator(operator: string, at: string): Authorization {
+  return { kind: "operator", approvalId: null, authorizedBy: operator, decidedAt: at } as Authorization;
+}
+
 /** As records name it: how, by whom, under which approval. */
 export function describeAuthorization(authorization: Authorization): string {
-  return `${authorization.kind}:${authorization.approvalId ?? "session_approval_off"}`;
+  const { kind, approvalId, authorizedBy } = authorization;
+  return `${kind}:${approvalId ?? (kind === "operator" ? authorizedBy : "session_approval_off")}`;
 }

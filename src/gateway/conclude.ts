@@ -4,6 +4,7 @@ import type { Sending } from "./attempt.ts";
 import { confirmSuccess } from "./confirm.ts";
 import type { Core } from "./core.ts";
 import type { Followed } from "./follow.ts";
+import { trackUnknown } from "./track.ts";
 
 /** What a side effect still needs after its last attempt: the read that confirms it, or a record of not knowing. */
 export async function concludeEffect(
@@ -13,6 +14,7 @@ export async function concludeEffect(
   intent: JsonObject,
 ): Promise<CallResult> {
   const { result, verdict } = followed;
+  if (result.outcome === "unknown") return trackUnknown(core, sending, followed, intent);
   if (verdict.kind !== "success") return result;
   const confirmed = await confirmSuccess(core, sending, followed, intent);
   return confirmed ? { ...result, confirmed } : result;

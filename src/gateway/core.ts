@@ -3,6 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { Book } from "./book.ts";
 import type { Desk } from "./desk.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Operation, OperationBook } from "./operations.ts";
 import type { PackBook } from "./outbound.ts";
 import type { Credentials, Ports } from "./ports.ts";
 import type { Envelope } from "./record.ts";
@@ -24,6 +25,9 @@ export interface Core {
   readonly ledger: Ledger;
   readonly envelope: Envelope;
   readonly plans: PlanShelf;
+  readonly operations: OperationBook;
+  /** Tells the observer that an operation has a read due; it does nothing before the observer runs. */
+  schedule(operation: Operation): void;
   readonly tickets: Tickets;
   packs(): PackBook;
   posture(): Posture;

@@ -10,7 +10,7 @@ import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts"
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CallId, PlanId, RunId, SessionId } from "../kernel/ids.ts";
+import type { CallId, OperationId, PlanId, RunId, SessionId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Access, type AccessRequest, requestAccess } from "./access.ts";
 import { notPermitted, requireLiveCaller } from "./admit.ts";
@@ -21,6 +21,9 @@ import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./de
 import { createDesk, type Desk } from "./desk.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
+import { createObserver } from "./observe.ts";
+import { createOperationBook, type Operation } from "./operations.ts";
+import { type OperatorOperations, operatorOperations, reconcileNow } from "./operator-operations.ts";
 import { type Definition, type PackBook, reachOf } from "./outbound.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
 import { createEnvelope, nameCaller } from "./record.ts";
@@ -62,6 +65,11 @@ export interface Surroundings {
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
   /** Whose work contexts count beside the operators' own. */
   ticketIssuers(): readonly IssuerKey[];
+  /**
+   * Names this process among the workers on one store. The same name after a restart takes its own leases up again, so it
+   * must be one that a lock keeps to one process, such as the log's.
+   */
+  readonly worker?: string;
   /** The gateway can no longer record and has stopped sending. */
   onStop(cause: unknown): void;
 }
@@ -81,6 +89,14 @@ export interface Gateway {
   startPlan(caller: LiveCaller, runId: RunId | undefined, request: PlanRequest): Call;
   /** Carries out a stored plan, by its identifier and the revision that was read. */
   startExecution(caller: LiveCaller, planId: PlanId | undefined, expectedRevision: string): Call;
+  /** An operation of this caller; another's does not exist for it. */
+  operation(caller: LiveCaller, id: OperationId | undefined): Operation;
+  /** Asks the state-owning system now what became of it. */
+  reconcile(caller: LiveCaller, id: OperationId | undefined): Promise<Operation>;
+  /** Asks the provider to stop it. How it ends is read afterwards. */
+  startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
+  /** For operators alone. */
+  readonly operations: OperatorOperations;
   /** Whoever asked for a call no longer wants it; false when it has already been sent. */
   takeBack(caller: LiveCaller, id: CallId): Promise<boolean>;
   /** Asks a person for more than the caller's session has. */
@@ -113,12 +129,15 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ledger,
     envelope,
     plans: createShelf(),
+    operations: createOperationBook(),
+    schedule: (operation) => observer.schedule(operation),
     tickets: createTickets(() => ticketIssuersOf(around)),
     packs: around.packs,
     posture: around.posture,
     credentials: () => unlocked?.credentials ?? null,
   };
   const denials = createDenialRecorder(core);
+  const observer = createObserver(core, around.worker ?? `worker ${ports.ids.next("evt")}`);
 
   /** Everything an agent asks that is not a call: refused with the same care. */
   async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {
@@ -147,6 +166,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     const run = id === undefined ? undefined : book.run(id);
     if (run === undefined) throw new Denied("not_found", "There is no such run. Runs end with the gateway's process.");
     return run;
+  }
+
+  function findOperation(caller: LiveCaller, id: OperationId | undefined): Operation {
+    const operation = core.operations.get(id);
+    if (operation.party === partyKey(caller, operation.purse.id)) return operation;
+    throw new Denied("not_found", "There is no such operation.");
   }
 
   async function endAtDeadline(run: Run): Promise<void> {
@@ -256,7 +281,21 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
       return startCall(core, denials, caller, run, request);
     },
-    takeBack: (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
+    operation: findOperation,
+    reconcile: (caller, id) =>
+      guarded(caller, "reconcile", async () => {
+        requireLiveCaller(caller);
+        requireUnlocked(core);
+        return reconcileNow(observer, findOperation(caller, id));
+      }),
+    startCancel: (caller, id, reason) => {
+      const operation = findOperation(caller, id);
+      const run = findRun(caller, operation.purse.id);
+      const request = { action: operation.action, input: {}, as: { kind: "cancel", operation, reason } } as const;
+      return startCall(core, denials, caller, run, request);
+    },
+    operations: operatorOperations(core, observer),
+    takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () =>
         requestAccess(core, book.findRun(caller.key, runId), caller, request),
@@ -300,13 +339,19 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
 
     async unlock(next) {
       ledger.openStore(next.store);
-      await recover(core, next.store);
+      const { operations } = await recover(core, next.store);
       unlocked = next;
+      for (const operation of operations) {
+        core.operations.put(operation);
+        observer.schedule(operation);
+      }
+      observer.start();
     },
 
     async lock(reason, operator) {
       if (unlocked === null) return;
       unlocked = null;
+      await observer.stop();
       await desk.withdraw("gateway_locked", () => true);
       for (const run of book.openRuns()) {
         for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
@@ -314,6 +359,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       }
       await ledger.record([{ ...envelope("gateway_locked"), operator, reason }]);
       ledger.openStore(null);
+      // Their rows keep the schedule; whoever unlocks next reads them from there.
+      core.operations.clear();
     },
   };
 }

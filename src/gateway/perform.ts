@@ -1,5 +1,6 @@
 import type { CallResult } from "../conventions/outcome/result.ts";
 import type { Sending } from "./attempt.ts";
+import { cancelThrough } from "./cancel.ts";
 import { concludeEffect } from "./conclude.ts";
 import type { Core } from "./core.ts";
 import { discover } from "./discover.ts";
@@ -7,12 +8,14 @@ import { executeThrough } from "./execute.ts";
 import { follow, followThrough } from "./follow.ts";
 import type { Way } from "./prepare.ts";
 import { previewThrough } from "./preview.ts";
+import { createJob } from "./track.ts";
 
 /** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
 export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
   switch (way.kind) {
     case "plain":
       if (!sending.outbound.sideEffect) return read(core, sending);
+      if (sending.outbound.definition.action.job !== null) return createJob(core, sending);
       return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
     case "preview":
       return previewThrough(core, sending, way.executes);
@@ -21,6 +24,8 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
       const followed = await executeThrough(core, sending, plan, expectedRevision);
       return concludeEffect(core, sending, followed, plan.input);
     }
+    case "cancel":
+      return cancelThrough(core, sending, way.operation, way.reason);
   }
 }
 

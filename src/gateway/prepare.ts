@@ -2,9 +2,11 @@ import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { bindDefinition, notPermitted } from "./admit.ts";
+import { bindCancel } from "./cancel.ts";
 import type { CallAsked } from "./cards.ts";
 import type { Core } from "./core.ts";
 import { executionInput } from "./execute.ts";
+import type { Operation } from "./operations.ts";
 import { type Definition, type Outbound, reachOf } from "./outbound.ts";
 import { cardPlan, requireExecutable } from "./plan.ts";
 import type { LiveCaller } from "./ports.ts";
@@ -21,13 +23,15 @@ export interface CallRequest {
 
 export type Purpose =
   | { readonly kind: "plan" }
-  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string };
+  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
+  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string };
 
 /** How the bound call is carried out once a person has agreed. */
 export type Way =
   | { readonly kind: "plain" }
   | { readonly kind: "preview"; readonly executes: Definition }
-  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string };
+  | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
+  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string };
 
 export interface Prepared {
   readonly outbound: Outbound;
@@ -51,6 +55,11 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
       return preparePreview(core, scope, request);
     case "execute":
       return prepareExecution(core, caller, scope, request.as.plan, request.as.expectedRevision);
+    case "cancel": {
+      const { operation, reason } = request.as;
+      const card = { notes: [`it asks the provider to stop ${operation.id}; the reason given: ${reason}`] };
+      return { outbound: bindCancel(core, operation), way: { kind: "cancel", operation, reason }, card, because: [] };
+    }
   }
 }
 

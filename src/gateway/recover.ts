@@ -2,7 +2,10 @@ import type { NewEvent } from "../audit/event.ts";
 import { isoTime } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
 import type { StateRow, StateStore } from "./ports.ts";
+import { adoptAttempt, recoverOperations } from "./recover-operations.ts";
 
 /**
  * After a start: every intent without a completion becomes `unknown`, every run that was open is over, and no session
@@ -11,18 +14,32 @@ import type { StateRow, StateStore } from "./ports.ts";
 export async function recover(
   core: Core,
   store: StateStore,
-): Promise<{ readonly unknown: number; readonly runs: number }> {
-  const events: NewEvent[] = [];
-  const rows: StateRow[] = [];
-  const attempts = store.load("attempts", "sent");
+): Promise<{ readonly unknown: number; readonly runs: number; readonly operations: readonly Operation[] }> {
+  const resumed = recoverOperations(core, store);
+  const events: NewEvent[] = [...resumed.events];
+  const rows: StateRow[] = [...resumed.rows];
+  const operations = [...resumed.operations];
+  // What was unknown already and is nobody's operation yet was left between two writes.
+  const attempts = [...store.load("attempts", "sent"), ...store.load("attempts", "unknown")];
   const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")];
   for (const row of attempts) {
     if ("tampered" in row) {
       events.push({ ...core.envelope("state_tampered"), table: "attempts", row: row.tampered });
       continue;
     }
-    events.push(...unobserved(core, row));
-    rows.push({ ...row, state: "unknown" });
+    if (row.state === "sent")
+      events.push(...(row.body["preview"] === true ? [unseen(core, row)] : unobserved(core, row)));
+    const adopted = adoptAttempt(core, row);
+    if (adopted !== null) {
+      events.push(...adopted.events);
+      rows.push(operationRow(core, adopted.operation));
+      operations.push(adopted.operation);
+    }
+    rows.push({ ...row, state: "tracked" });
+  }
+  for (const row of store.load("plans", "previewed")) {
+    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });
+    else rows.push({ ...row, state: "rejected", body: { ...row.body, preview: null, input: {} } });
   }
   for (const row of runs) {
     if ("tampered" in row) {
@@ -33,11 +50,29 @@ export async function recover(
     rows.push({ ...row, state: "ended", body: { ...row.body, sessions: [], end_reason: "gateway_restarted" } });
   }
   if (events.length > 0) {
-    const counts = { unfinished: attempts.length, unknown: rows.filter(({ state }) => state === "unknown").length };
-    events.push({ ...core.envelope("recovery_finished"), ...counts, resumed: 0 });
-    await core.ledger.record(events, rows);
+    const unknown = rows.filter(({ table, state }) => table === "attempts" && state === "tracked").length;
+    const counts = { unfinished: attempts.length, unknown, resumed: operations.length };
+    events.push({ ...core.envelope("recovery_finished"), ...counts });
   }
-  return { unknown: attempts.length, runs: runs.length };
+  if (events.length > 0 || rows.length > 0) await core.ledger.record(events, rows);
+  return { unknown: attempts.length, runs: runs.length, operations };
+}
+
+/** A preview that nobody saw the answer of changed nothing; its path says that there is no plan. */
+function unseen(core: Core, row: StateRow): NewEvent {
+  return {
+    ...core.envelope("preview_finished"),
+    run_id: row.runId,
+    parent_event_id: row.id,
+    attempt_id: row.id,
+    call_id: text(row.body["call_id"]),
+    session_id: text(row.body["session_id"]),
+    plan_id: null,
+    executable: null,
+    outcome: "unknown",
+    request_digest: text(row.body["request_digest"]),
+    request: requestOf(row.body),
+  };
 }
 
 function unobserved(core: Core, row: StateRow): NewEvent[] {

@@ -5,7 +5,7 @@ import { canonicalJson } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { CallId } from "../kernel/ids.ts";
 import type { Core } from "./core.ts";
-import type { Outbound } from "./outbound.ts";
+import type { Definition, Outbound } from "./outbound.ts";
 import type { OutboundHttp } from "./ports.ts";
 
 /** The bound command as it goes out, with the headers that are ours to add: correlation and, for writes, the token. */
@@ -48,9 +48,10 @@ function sshDescription({ user, host, port, operation, fields }: BoundSsh): Outb
 }
 
 /** The request that the receiver gets. Its identifier is the attempt's: a repeat is refused on the host. */
-export function sshRequestOf(bound: BoundSsh, attemptId: string): OutboundSsh {
+export function sshRequestOf(bound: BoundSsh, { action }: Definition, attemptId: string): OutboundSsh {
   const { host, port, user, hostKey, operation, fields } = bound;
-  return { host, port, user, hostKey, action: operation, fields, requestId: attemptId, recording: "off" };
+  const recording = action.kind === "ssh" && action.recording ? "on" : "off";
+  return { host, port, user, hostKey, action: operation, fields, requestId: attemptId, recording };
 }
 
 /** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. */

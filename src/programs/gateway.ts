@@ -22,6 +22,7 @@ import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
+import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { createSteward, type StewardState } from "./daemon/steward.ts";
 import { auditRecipientsOf, operatorKeysOf, readTrust, ticketIssuersOf, vaultHashOf } from "./daemon/trust.ts";
@@ -77,7 +78,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     connectTimeoutMs: defaults.sshConnectTimeoutMs,
     spareHelperMs: defaults.sshSpareHelperMs,
     requestSigner: null,
-    recorder: null,
+    recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random),
     recordingBytes: defaults.sshRecordingBytes,
   };
   const ssh = createSshTransport(sshOptions);
@@ -102,6 +103,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
       }),
       operators,
       ticketIssuers: () => ticketIssuersOf(state.trust),
+      worker: `log ${log.logId}`,
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
         console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then start it again.`);

@@ -24,12 +24,14 @@ import type {
   HttpTransport,
   LiveCaller,
   SshTransport,
+  StateRow,
   StateStore,
 } from "../../src/gateway/ports.ts";
 import type { Run } from "../../src/gateway/run.ts";
 import { isoTime } from "../../src/kernel/clock.ts";
 import { Denied } from "../../src/kernel/failure.ts";
 import { createIds } from "../../src/kernel/ids.ts";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { type ManualTime, manualTime } from "./clock.ts";
 
@@ -55,7 +57,11 @@ export interface Bench {
   waiting(): Promise<Approval>;
   openRun(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
   events(): readonly AuditEvent[];
+  /** What the store holds of a table in a state. */
+  rows(table: StateRow["table"], state: string): readonly JsonObject[];
   close(): Promise<void>;
+  /** Ends like a killed process: nothing more is written, and nothing is told. */
+  abandon(): Promise<void>;
 }
 
 export interface BenchOptions {
@@ -63,6 +69,10 @@ export interface BenchOptions {
   readonly wrapStore?: (store: StateStore) => StateStore;
   readonly wrapHttp?: (http: HttpTransport) => HttpTransport;
   readonly folder?: string;
+  /** Another name where two gateways share one store: a log has one writer. */
+  readonly logFolder?: string;
+  /** There before the gateway is unlocked, for what it does at once. */
+  readonly credentials?: readonly (readonly [string, { eachUse: boolean; disabled: boolean; origin: string }])[];
   readonly stateKey?: KeyObject;
   readonly time?: ManualTime;
 }
@@ -81,7 +91,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     [...pack.actions.values()].map((action) => [action.qualifiedName, { pack, action }]),
   );
   const log = await openLog({
-    folder: join(folder, "audit"),
+    folder: join(folder, options.logFolder ?? "audit"),
     clock: time.clock,
     random,
     recipients: [reading.publicKey],
@@ -91,7 +101,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   const store = await openStateStore(join(folder, "state.db"), options.stateKey ?? standardStateKey, random);
   const http = createHttpTransport();
   const sent: string[] = [];
-  const credentials: Bench["credentials"] = new Map();
+  const credentials: Bench["credentials"] = new Map(options.credentials ?? []);
   const vault: Credentials = {
     find: (label) => credentials.get(label) ?? null,
     lendHttp(label, origin) {
@@ -122,12 +132,18 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       return http.send(receipt, request, credential, limits);
     },
   };
+  let dead = false;
+  const never = new Promise<never>(() => undefined);
+  const killable = (sink: AuditSink): AuditSink => ({
+    head: () => sink.head(),
+    append: (events) => (dead ? never : sink.append(events)),
+  });
   const gateway = createGateway(
     {
       ...time,
       random,
       ids: createIds(time.clock, random),
-      audit: options.wrapAudit?.(log) ?? log,
+      audit: killable(options.wrapAudit?.(log) ?? log),
       http: options.wrapHttp?.(transport) ?? transport,
       ssh: noHost,
     },
@@ -136,6 +152,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       posture: () => posture,
       operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
       ticketIssuers: () => bench.issuers,
+      worker: options.logFolder ?? "audit",
       onStop: () => undefined,
     },
   );
@@ -196,12 +213,17 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       }),
     events() {
       const events: AuditEvent[] = [];
-      const reader = openReader(join(folder, "audit"), reading.privateKey);
+      const reader = openReader(join(folder, options.logFolder ?? "audit"), reading.privateKey);
       for (let items = reader.next(); items !== undefined; items = reader.next()) {
         for (const item of items) if (item.kind === "record") events.push(item.event);
       }
       reader.close();
       return events;
+    },
+    rows: (table, state) => store.load(table, state).flatMap((row) => ("tampered" in row ? [] : [row.body])),
+    async abandon() {
+      dead = true;
+      await bench.close();
     },
     async close() {
       await log.close();

@@ -19,6 +19,7 @@ const triggers = {
   creation_rejected: { kind: "creation_rejected", proof: "status 422" },
   reconciliation_started: { kind: "reconciliation_started", method: "status_by_client_id" },
   reconciliation_inconclusive: { kind: "reconciliation_inconclusive", observation: "timeout" },
+  effect_shown: { kind: "effect_shown", receipt: "sha256:00", source: "acme.thing.get" },
   observation_started: { kind: "observation_started", leaseOwner: "worker", leaseExpiresAtMs: 2, nowMs: 1 },
   remote_succeeded: { kind: "remote_succeeded", remoteJobId: job, remoteState: "succeeded" },
   remote_failed: { kind: "remote_failed", remoteJobId: job, remoteState: "failed" },
@@ -36,16 +37,27 @@ const kinds = Object.keys(triggers) as Kind[];
 const specified: Readonly<Record<OperationState, Partial<Record<Kind, OperationState>>>> = {
   create_pending: { job_named: "accepted", no_clear_answer: "create_unknown", creation_rejected: "failed" },
   create_unknown: { reconciliation_started: "reconciliation" },
-  reconciliation: { job_named: "accepted", creation_rejected: "failed", reconciliation_inconclusive: "create_unknown" },
+  reconciliation: {
+    job_named: "accepted",
+    creation_rejected: "failed",
+    reconciliation_inconclusive: "create_unknown",
+    effect_shown: "succeeded",
+  },
   accepted: { observation_started: "observing", cancel_decided: "cancel_requested", remote_failed: "failed" },
   observing: {
     remote_succeeded: "result_collecting",
     cancel_decided: "cancel_requested",
     remote_failed: "failed",
+    remote_cancelled: "cancelled",
     result_deadline_passed: "result_timed_out",
   },
   result_collecting: { result_fetched: "succeeded" },
-  cancel_requested: { cancel_sent: "cancelling" },
+  cancel_requested: {
+    cancel_sent: "cancelling",
+    remote_cancelled: "cancelled",
+    remote_succeeded: "result_collecting",
+    remote_failed: "failed",
+  },
   cancelling: { remote_cancelled: "cancelled", remote_succeeded: "result_collecting", remote_failed: "failed" },
   result_timed_out: { remote_succeeded: "result_collecting", remote_failed: "failed", remote_cancelled: "cancelled" },
   failed: { resume_sent: "observing" },
@@ -142,6 +154,11 @@ test("a transition without evidence is refused", () => {
       { state: "observing", remoteJobId: job },
       { ...triggers.result_deadline_passed, nowMs: 0 },
     ],
+    [
+      { state: "reconciliation", remoteJobId: null },
+      { ...triggers.effect_shown, receipt: "" },
+    ],
+    [{ state: "reconciliation", remoteJobId: job }, triggers.effect_shown],
   ];
   for (const [now, trigger] of without) {
     assert.deepEqual(stepOperation(now, trigger, at, "gateway"), { kind: "refused", why: "no_evidence" }, trigger.kind);
@@ -180,11 +197,12 @@ test("over any sequence of events: no end without a remote report, history is a 
         assert.deepEqual([step.entry.from, step.entry.to, step.entry.cause], [now.state, step.to, kind]);
         if (kind === "remote_succeeded" || kind === "remote_cancelled") reported = true;
         if (step.to === "cancelled") assert.equal(kind, "remote_cancelled");
-        if (step.to === "succeeded") assert.ok(reported && kind === "result_fetched");
+        if (step.to === "succeeded" && kind === "effect_shown") assert.equal(now.remoteJobId, null);
+        else if (step.to === "succeeded") assert.ok(reported && kind === "result_fetched");
         if (now.remoteJobId !== null) assert.equal(step.remoteJobId, now.remoteJobId);
         now = { state: step.to, remoteJobId: step.remoteJobId };
       }
-      if (isSettled(now.state) && now.state !== "failed") assert.equal(now.remoteJobId, job);
+      if (now.state === "cancelled") assert.equal(now.remoteJobId, job);
     }),
     { numRuns: 2_000 },
   );

@@ -26,6 +26,8 @@ export type OperationTrigger =
   | { readonly kind: "creation_rejected"; readonly proof: string }
   | { readonly kind: "reconciliation_started"; readonly method: ReconcileMethod }
   | { readonly kind: "reconciliation_inconclusive"; readonly observation: string }
+  /** Where no job is involved: a later authoritative read shows the state that was asked for. */
+  | { readonly kind: "effect_shown"; readonly receipt: string; readonly source: string }
   | {
       readonly kind: "observation_started";
       readonly leaseOwner: string;
@@ -61,13 +63,20 @@ export const operationTable: readonly OperationRow[] = [
   { from: "create_unknown", trigger: "reconciliation_started", to: "reconciliation" },
   { from: "reconciliation", trigger: "job_named", to: "accepted" },
   { from: "reconciliation", trigger: "creation_rejected", to: "failed" },
+  { from: "reconciliation", trigger: "effect_shown", to: "succeeded" },
   { from: "reconciliation", trigger: "reconciliation_inconclusive", to: "create_unknown" },
   { from: "accepted", trigger: "observation_started", to: "observing" },
   { from: "observing", trigger: "remote_succeeded", to: "result_collecting" },
   { from: "result_collecting", trigger: "result_fetched", to: "succeeded" },
   { from: "accepted", trigger: "cancel_decided", to: "cancel_requested" },
   { from: "observing", trigger: "cancel_decided", to: "cancel_requested" },
+  // Somebody else may cancel it at the provider: the report of a final state is the evidence, whoever asked.
+  { from: "observing", trigger: "remote_cancelled", to: "cancelled" },
   { from: "cancel_requested", trigger: "cancel_sent", to: "cancelling" },
+  // The job may end before the cancel call leaves, or a restart may lose sight of it.
+  { from: "cancel_requested", trigger: "remote_cancelled", to: "cancelled" },
+  { from: "cancel_requested", trigger: "remote_succeeded", to: "result_collecting" },
+  { from: "cancel_requested", trigger: "remote_failed", to: "failed" },
   { from: "cancelling", trigger: "remote_cancelled", to: "cancelled" },
   { from: "cancelling", trigger: "remote_succeeded", to: "result_collecting" },
   { from: "cancelling", trigger: "remote_failed", to: "failed" },

@@ -50,6 +50,9 @@ function hasEvidence(now: OperationNow, trigger: OperationTrigger): boolean {
       return trigger.observation !== "";
     case "creation_rejected":
       return trigger.proof !== "";
+    case "effect_shown":
+      // What named a job is a job, and its end is what the provider reports of it.
+      return trigger.receipt !== "" && trigger.source !== "" && now.remoteJobId === null;
     case "reconciliation_started":
       return true;
     case "observation_started":

@@ -39,6 +39,7 @@ export interface Answered {
   readonly elapsedMs: number;
   /** Set when the body was withheld because it carried the credential. */
   readonly withheld: "credential_echoed" | null;
+  readonly recordingDigest?: RecordingDigest;
 }
 
 /** Bytes left, or may have left, and no whole answer came back. */
@@ -53,4 +54,8 @@ export interface Silent {
     | "helper_lost";
   readonly detail: string;
   readonly elapsedMs: number;
+  readonly recordingDigest?: RecordingDigest;
 }
+
+/** Only where the definition asks for a recording; null when it was wanted and could not be kept. */
+type RecordingDigest = string | null;

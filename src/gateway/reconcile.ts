@@ -1,0 +1,117 @@
+import type { NewEvent } from "../audit/event.ts";
+import { readJobReport } from "../conventions/operation/read-status.ts";
+import { decideReconciliation, knownOf, methodOf } from "../conventions/operation/reconcile.ts";
+import { showsExpected } from "../conventions/outcome/confirm.ts";
+import { digestBytes } from "../kernel/canonical-json.ts";
+import type { Attempted } from "./attempt.ts";
+import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
+import { readJson, splitIntent } from "./confirm.ts";
+import type { Core } from "./core.ts";
+import { step } from "./operation.ts";
+import type { Operation } from "./operations.ts";
+import type { Definition } from "./outbound.ts";
+import { readerOf } from "./poll.ts";
+
+/** The read that the definition names for finding out; the confirming read serves where it names none. */
+export function reconcilerOf(core: Core, definition: Definition): Definition | null {
+  const { unknown, confirm, job } = definition.action;
+  const name = unknown.reconcile ?? (job === null ? confirm : null);
+  return name === null ? null : readerOf(core, definition, name);
+}
+
+/**
+ * Asks the state-owning system what became of a request that nobody saw the answer of. It never sends the request again:
+ * what the read proves is added to the log, and where it proves nothing the outcome stays unknown.
+ */
+export async function reconcile(core: Core, operation: Operation): Promise<void> {
+  const definition = definitionOf(core, operation);
+  const reader = reconcilerOf(core, definition);
+  if (reader === null) {
+    stopCaring(operation, "operation_not_reconcilable", "the definition names no read that could tell what happened");
+    return;
+  }
+  const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
+  const method = methodOf(reader.action.inputs.map(({ name }) => name));
+  const known = knownOf({
+    operationId: operation.id,
+    token: operation.token,
+    correlationId: operation.callId,
+    correlated: definition.pack.provider?.correlationHeader != null,
+    input: operation.input,
+  });
+  const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
+  let settled = false;
+  try {
+    await readFor(core, operation, reader, known, (attempted) => {
+      settled = true;
+      return [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
+    });
+  } finally {
+    // Refused before it was sent: nothing was found out.
+    if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
+  }
+}
+
+function settleRead(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+  reader: Definition,
+  { verdict, observation }: Attempted,
+  actor: string,
+): readonly NewEvent[] {
+  const { job } = definition.action;
+  const answer = observation.kind === "answered" ? observation : null;
+  const body = answer === null ? null : readJson(answer);
+  const { set, keys } = splitIntent(reader, operation.input);
+  const decision = decideReconciliation({
+    method: methodOf(reader.action.inputs.map(({ name }) => name)),
+    status: answer?.status ?? null,
+    jobId: job === null || body === null ? null : readJobReport(job, body).jobId,
+    isJob: job !== null,
+    showsExpected: verdict.kind === "success" && showsExpected(set, keys, body),
+    deadlinePassed: operation.createDeadline.bootMs <= core.ports.clock.bootMs(),
+  });
+  const source = reader.action.qualifiedName;
+  const receipt = answer === null ? "" : digestBytes(answer.body);
+  const events: NewEvent[] = [];
+  switch (decision.kind) {
+    case "job_named":
+      operation.checks = 0;
+      operation.faults = 0;
+      events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...linksOf(operation), receipt, source, ...EVIDENCE });
+      break;
+    case "effect_shown":
+      events.push(...step(core, operation, { kind: "effect_shown", receipt, source }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...linksOf(operation), receipt, source, ...EVIDENCE });
+      break;
+    case "proven_absent": {
+      const { proof } = decision;
+      events.push(...step(core, operation, { kind: "creation_rejected", proof }, actor));
+      events.push({ ...core.envelope("reconciled_failure"), ...linksOf(operation), proof, source, ...EVIDENCE });
+      break;
+    }
+    case "inconclusive": {
+      operation.faults++;
+      const observed = { kind: "reconciliation_inconclusive", observation: decision.why } as const;
+      events.push(...step(core, operation, observed, actor));
+      const reason = decision.why;
+      events.push({ ...core.envelope("reconciliation_inconclusive"), ...linksOf(operation), reason, source });
+    }
+  }
+  scheduleNext(core, operation, job, observation);
+  return events;
+}
+
+const EVIDENCE = { evidence: "reconciliation_read" } as const;
+
+function linksOf(operation: Operation) {
+  return {
+    run_id: operation.purse.id,
+    call_id: operation.callId,
+    operation_id: operation.id,
+    session_id: operation.sessionId,
+    ...(operation.attemptId === null ? {} : { attempt_id: operation.attemptId, parent_event_id: operation.attemptId }),
+  };
+}

@@ -1,0 +1,522 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Operation } from "../src/gateway/operations.ts";
+import type { Run } from "../src/gateway/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import type { OperationId } from "../src/kernel/ids.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { type ManualTime, untilDone } from "./support/clock.ts";
+import { answerJson, consequentialPack } from "./support/consequential.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+let run: Run;
+let folder: string;
+let jobs: JobProvider;
+
+const ACTIONS = ["acme.report.create", "acme.report.cancel", "acme.thing.change", "acme.thing.post", "acme.thing.get"];
+
+/** What the provider knows, and how it misbehaves. */
+interface JobProvider {
+  state: string;
+  progress: number;
+  created: boolean;
+  /** Answers the creation instead of the usual 202; `after` says whether the job exists all the same. */
+  create: ((response: ServerResponse) => void) | null;
+  status: ((response: ServerResponse) => void) | null;
+  token: string | null;
+  creations: number;
+}
+
+function answerJobs(request: Received, response: ServerResponse): unknown {
+  const { method, url } = request;
+  if (method === "POST" && url === "/v1/reports") {
+    jobs.creations++;
+    jobs.token = String(request.headers["idempotency-key"]);
+    if (jobs.create !== null) return jobs.create(response);
+    jobs.created = true;
+    return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
+  }
+  if (method === "GET" && url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
+  if (method === "GET" && url.startsWith("/v1/jobs/")) {
+    if (jobs.status !== null) return jobs.status(response);
+    const progress = { completed: jobs.progress, total: 100 };
+    return answerJson(response, 200, { job_id: "job-1", state: jobs.state, updated_at: "x", progress });
+  }
+  if (method === "DELETE") return answerJson(response, 202, { state: jobs.state });
+  if (url.startsWith("/operations/by-id/")) {
+    if (!jobs.created) return answerJson(response, 404, { code: "not_found" });
+    return answerJson(response, 200, { operation_id: "opn-1", job_id: "job-1", state: jobs.state });
+  }
+  return answerJson(response, 200, { id: "7", name: "new" });
+}
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
+  jobs = { state: "running", progress: 0, created: false, create: null, status: null, token: null, creations: 0 };
+  provider.answer(answerJobs);
+  caller = scriptedCaller();
+  await startGateway();
+  run = await openApproved();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new gateway object on the same folder, as after a restart. */
+async function startGateway(time?: ManualTime): Promise<void> {
+  bench = await startBench(consequentialPack(provider.origin), {
+    folder,
+    ...(time === undefined ? {} : { time }),
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+}
+
+async function restart(): Promise<void> {
+  const { time } = bench;
+  await bench.close();
+  await startGateway(time);
+}
+
+async function openApproved(limits = {}): Promise<Run> {
+  const opened = await bench.openRun(caller, ACTIONS, limits);
+  await bench.approve();
+  await opened.admission?.session;
+  return opened;
+}
+
+function call(action: string, input: JsonObject): Promise<CallResult> {
+  return bench.gateway.startCall(caller, run.id, { action, input }).done;
+}
+
+/** Moves the clock along where something waits for it. */
+async function settled<Result>(work: Promise<Result>): Promise<Result> {
+  let done = false;
+  work.catch(() => undefined).finally(() => (done = true));
+  await untilDone(bench.time, 500, () => done);
+  return work;
+}
+
+const create = (): Promise<CallResult> => settled(call("acme.report.create", { account: "a1" }));
+
+async function until(state: string, operation: () => Operation, stepMs = 2_000): Promise<void> {
+  await untilDone(bench.time, stepMs, () => operation().state === state);
+}
+
+function operationOf(id: string | null): Operation {
+  return bench.gateway.operations.get(id as OperationId);
+}
+
+const path = (operation: Operation): readonly string[] => operation.history.map(({ to }) => to);
+const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
+const polls = (): number => provider.received.filter(({ url }) => url === "/v1/jobs/job-1").length;
+
+test("a job is tracked from its creation to its result, and 202 is not completion", async () => {
+  const result = await create();
+  assert.equal(result.outcome, "unknown");
+  assert.equal(result.confirmed, false);
+  assert.deepEqual(result.reconcile, { method: "GET", path: `/v1/operations/${result.operation_id}` });
+  assert.match(result.guidance ?? "", /not its completion/);
+  const operation = operationOf(result.operation_id);
+  assert.deepEqual([operation.state, operation.remoteJobId], ["accepted", "job-1"]);
+  await until("observing", () => operation);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.deepEqual(path(operation), ["accepted", "observing", "result_collecting", "succeeded"]);
+  assert.deepEqual({ ...(operation.result as JsonObject) }, { rows: 42 });
+  assert.equal(operation.nextPoll, null);
+  const transitions = bench.events().filter((event) => event.event_type === "operation_transition");
+  assert.deepEqual(
+    transitions.map((event) => event.event_type === "operation_transition" && event.to),
+    ["create_pending", "accepted", "observing", "result_collecting", "succeeded"],
+  );
+});
+
+test("local id and token are stored before the first send", async () => {
+  let stored: readonly string[] = [];
+  provider.answer((request, response) => {
+    stored = bench.rows("operations", "create_pending").map((body) => String(body["token"]));
+    answerJobs(request, response);
+  });
+  await create();
+  assert.deepEqual(stored, [jobs.token]);
+  assert.ok((jobs.token ?? "").length >= 32);
+});
+
+test("succeeded is not set from a progress value of 100", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  jobs.progress = 100;
+  await untilDone(bench.time, 1_000, () => operation.checks >= 3);
+  assert.equal(operation.state, "observing");
+  assert.deepEqual(operation.progress, { completed: 100, total: 100 });
+});
+
+test("a creation that times out after the commit is reconciled without a duplicate", async () => {
+  jobs.create = (response) => {
+    jobs.created = true;
+    response.destroy();
+  };
+  const result = await create();
+  assert.equal(result.outcome, "unknown");
+  assert.deepEqual(result.reconcile, { method: "POST", path: `/v1/operations/${result.operation_id}/reconcile` });
+  const operation = operationOf(result.operation_id);
+  assert.equal(operation.state, "create_unknown");
+  assert.equal(operation.token, jobs.token, "the same token is kept");
+  const after = await bench.gateway.reconcile(caller, operation.id);
+  assert.deepEqual([after.state, after.remoteJobId], ["accepted", "job-1"]);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.equal(jobs.creations, 1, "nothing was started twice");
+  assert.deepEqual(path(operation).slice(0, 3), ["create_unknown", "reconciliation", "accepted"]);
+  const reconciled = bench.events().find(({ event_type }) => event_type === "reconciled_success");
+  assert.ok(reconciled?.event_type === "reconciled_success");
+  assert.equal(reconciled.source, "acme.report.by_reference");
+  assert.equal(reconciled.attempt_id, operation.attemptId);
+});
+
+test("a creation that never arrived is proven absent only after the creation deadline", async () => {
+  jobs.create = (response) => response.destroy();
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await bench.gateway.reconcile(caller, operation.id);
+  assert.equal(operation.state, "create_unknown", "a request may still be on its way");
+  assert.ok(types().includes("reconciliation_inconclusive"));
+  await until("failed", () => operation);
+  assert.ok(types().includes("reconciled_failure"));
+  assert.equal(jobs.creations, 1);
+});
+
+test("the worker reconciles by itself, and a drop in the middle of the answer is unknown too", async () => {
+  jobs.create = (response) => {
+    jobs.created = true;
+    response.writeHead(202, { "content-type": "application/json", "content-length": "500" });
+    response.write('{"job_id":"jo');
+    response.destroy();
+  };
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  assert.equal(operation.state, "create_unknown");
+  await until("observing", () => operation);
+  assert.equal(jobs.creations, 1);
+});
+
+test("an answer without a job id is no clear answer, and a refusal is proof of none", async () => {
+  jobs.create = (response) => answerJson(response, 202, { state: "queued" });
+  assert.equal(operationOf((await create()).operation_id).state, "create_unknown");
+  jobs.create = (response) => answerJson(response, 422, { code: "schema_violation" });
+  const refused = await create();
+  assert.equal(refused.outcome, "error");
+  assert.equal(operationOf(refused.operation_id).state, "failed");
+});
+
+test("a lying provider that names another job stops automation with both records kept", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  jobs.status = (response) => answerJson(response, 200, { job_id: "job-666", state: "succeeded" });
+  await untilDone(bench.time, 1_000, () => operation.problem !== null);
+  assert.equal(operation.problem?.code, "operation_needs_person");
+  assert.match(operation.problem?.detail ?? "", /job-666.*job-1/);
+  assert.equal(operation.remoteJobId, "job-1");
+  const before = polls();
+  await bench.time.advance(60_000);
+  assert.equal(polls(), before, "nothing more is read");
+  await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_needs_person"));
+});
+
+test("polls are paid by the operation and not by the run, and its allowance is reported when it is used up", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  const used = run.budget.attemptsUsed;
+  await untilDone(bench.time, 2_000, () => operation.problem !== null);
+  assert.equal(run.budget.attemptsUsed, used);
+  assert.equal(operation.checks, 12);
+  assert.equal(operation.problem?.code, "poll_allowance_exhausted");
+  await assert.rejects(bench.gateway.reconcile(caller, operation.id), (error) => {
+    assert.ok(error instanceof Denied && error.code === "poll_allowance_exhausted");
+    assert.deepEqual([error.extra["state"], error.extra["remote_job_id"]], ["result_timed_out", "job-1"]);
+    return true;
+  });
+  jobs.state = "succeeded";
+  await bench.gateway.operations.reconcile(operation.id);
+  assert.equal(operation.state, "succeeded", "a person may read once more");
+});
+
+test("a transport failure and a job that runs do not share one allowance", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  jobs.status = (response) => response.destroy();
+  await untilDone(bench.time, 1_000, () => operation.faults >= 3);
+  assert.equal(operation.checks, 0);
+  jobs.status = null;
+  await untilDone(bench.time, 1_000, () => operation.checks >= 2);
+  assert.equal(operation.faults, 3);
+  assert.equal(operation.state, "observing");
+});
+
+test("Retry-After is a floor of the next poll", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  jobs.status = (response) => {
+    response.writeHead(200, { "content-type": "application/json", "retry-after": "15" });
+    response.end(JSON.stringify({ job_id: "job-1", state: "running" }));
+  };
+  await untilDone(bench.time, 500, () => operation.checks === 1);
+  const left = (operation.nextPoll?.bootMs ?? 0) - bench.time.clock.bootMs();
+  assert.ok(left > 13_000, String(left));
+});
+
+test("the result deadline passes without the remote job being taken for stopped", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await until("result_timed_out", () => operation, 2_000);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation, 2_000);
+  assert.deepEqual(path(operation).slice(-3), ["result_timed_out", "result_collecting", "succeeded"]);
+});
+
+test("cancelled is not set because a cancel was sent: only the provider's report sets it", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await until("observing", () => operation);
+  const cancel = await bench.gateway.startCancel(caller, operation.id, "wrong range").done;
+  assert.equal(cancel.operation_id, operation.id);
+  assert.match(cancel.guidance ?? "", /provider decides/);
+  assert.equal(operation.state, "cancelling");
+  assert.equal(operation.cancel?.reason, "wrong range");
+  assert.deepEqual(path(operation).slice(-2), ["cancel_requested", "cancelling"]);
+  assert.equal(provider.received.filter(({ method }) => method === "DELETE").length, 1);
+  await untilDone(bench.time, 1_000, () => operation.checks >= 3);
+  assert.equal(operation.state, "cancelling");
+  jobs.state = "cancelled";
+  await until("cancelled", () => operation);
+});
+
+test("a job cancelled too late succeeds", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await until("observing", () => operation);
+  await bench.gateway.startCancel(caller, operation.id, "too late").done;
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.deepEqual({ ...(operation.result as JsonObject) }, { rows: 42 });
+  await assert.rejects(bench.gateway.startCancel(caller, operation.id, "x").done, denies("operation_not_cancellable"));
+});
+
+test("a cancel that is proven not to have left stays requested, and the job is still observed", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await until("observing", () => operation);
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: "https://elsewhere.example" });
+  await bench.gateway.startCancel(caller, operation.id, "stop").done;
+  assert.equal(operation.state, "cancel_requested");
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  jobs.state = "failed";
+  await until("failed", () => operation);
+});
+
+test("cancelling is a side effect of its own scope", async () => {
+  const { operation_id } = await create();
+  const narrow = await bench.openRun(scriptedCaller(), ["acme.report.create"]);
+  await bench.approve();
+  await narrow.admission?.session;
+  assert.throws(
+    () => bench.gateway.startCancel(scriptedCaller(), operation_id as OperationId, "x"),
+    denies("not_found"),
+  );
+});
+
+test("another caller's operation is not found", async () => {
+  const { operation_id } = await create();
+  const stranger = scriptedCaller();
+  assert.throws(() => bench.gateway.operation(stranger, operation_id as OperationId), denies("not_found"));
+  await assert.rejects(bench.gateway.reconcile(stranger, operation_id as OperationId), denies("not_found"));
+});
+
+test("after the session ended the gateway reads on as custodian, ten reads and never a resend", async () => {
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await untilDone(bench.time, 1_000, () => operation.checks === 1);
+  const before = polls();
+  caller.become({ kind: "gone" });
+  await untilDone(bench.time, 2_000, () => operation.problem !== null);
+  assert.equal(operation.custodian, true);
+  assert.equal(polls() - before, 10);
+  assert.equal(operation.problem?.code, "poll_allowance_exhausted");
+  assert.equal(jobs.creations, 1);
+  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const last = intents.at(-1);
+  assert.ok(last?.event_type === "intent_accepted" && last.caller === "gateway");
+});
+
+test("after the session ended an each-use credential is not used without a person", async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const pending = call("acme.report.create", { account: "a1" });
+  await bench.approve();
+  const operation = operationOf((await settled(pending)).operation_id);
+  caller.become({ kind: "gone" });
+  await untilDone(bench.time, 1_000, () => operation.problem !== null);
+  assert.equal(polls(), 0);
+  assert.equal(operation.problem?.code, "operation_needs_person");
+});
+
+test("a restarted worker resumes the stored schedule and finishes the job", async () => {
+  const { operation_id } = await create();
+  await untilDone(bench.time, 1_000, () => operationOf(operation_id).checks === 1);
+  const due = operationOf(operation_id).nextPoll?.at;
+  await restart();
+  const operation = operationOf(operation_id);
+  assert.equal(operation.state, "observing");
+  assert.equal(operation.nextPoll?.at, due);
+  assert.equal(operation.token, jobs.token);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.equal(jobs.creations, 1);
+  assert.equal(operation.history[0]?.to, "accepted", "the history survives");
+});
+
+test("a gateway killed between the intent and the answer finds out by itself after the restart", async () => {
+  const gate = Promise.withResolvers<void>();
+  provider.answer((request, response): unknown => {
+    if (request.method !== "POST") return answerJobs(request, response);
+    jobs.creations++;
+    jobs.created = true;
+    return gate.promise.then(() => response.destroy());
+  });
+  const lost = call("acme.report.create", { account: "a1" });
+  lost.catch(() => undefined);
+  await untilDone(bench.time, 0, () => jobs.creations === 1);
+  const { time } = bench;
+  const abandoned = bench;
+  await abandoned.abandon();
+  await startGateway(time);
+  gate.resolve();
+  const [operation] = bench.gateway.operations.list();
+  assert.ok(operation !== undefined);
+  assert.equal(operation.state, "create_unknown");
+  await until("observing", () => operation);
+  assert.equal(jobs.creations, 1);
+  assert.ok(types().includes("outcome_unobserved"));
+});
+
+test("a locked gateway reads nothing and keeps the schedule", async () => {
+  const { operation_id } = await create();
+  await until("observing", () => operationOf(operation_id));
+  await bench.gateway.lock("lunch", "ada");
+  const before = polls();
+  await bench.time.advance(60_000);
+  assert.equal(polls(), before);
+});
+
+test("an edited row of an operation is reported and never used", async () => {
+  const { operation_id } = await create();
+  const { time } = bench;
+  await bench.close();
+  const { DatabaseSync } = await import("node:sqlite");
+  const database = new DatabaseSync(join(folder, "state.db"));
+  database.prepare("update operations set state = 'observing' where id = ?").run(operation_id);
+  database.close();
+  await startGateway(time);
+  assert.equal(bench.gateway.operations.list().length, 0);
+  const tampered = bench.events().find(({ event_type }) => event_type === "state_tampered");
+  assert.ok(tampered?.event_type === "state_tampered" && tampered.table === "operations");
+});
+
+test("two workers on one store never read for one operation at once", async () => {
+  const { operation_id } = await create();
+  const first = operationOf(operation_id);
+  await until("observing", () => first);
+  const second = await startBench(consequentialPack(provider.origin), {
+    folder,
+    logFolder: "audit-2",
+    time: bench.time,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+  const other = second.gateway.operations.get(operation_id as OperationId);
+  const before = polls();
+  await bench.time.advance(20_000);
+  assert.equal(other.checks, first.checks > 1 ? other.checks : 0);
+  assert.ok(polls() - before <= 4, `${polls() - before} polls in twenty seconds`);
+  const owners = new Set(bench.rows("operations", "observing").map((body) => (body["lease"] as JsonObject)["owner"]));
+  assert.equal(owners.size, 1);
+  await second.close();
+});
+
+test("a write without an answer is unknown, reconciled by the defined read, and confirmed by it", async () => {
+  provider.answer((request, response) => {
+    if (request.method === "POST") return void response.destroy();
+    answerJson(response, 200, { id: "7", name: "new" });
+  });
+  const result = await settled(call("acme.thing.change", { id: "7", name: "new" }));
+  assert.equal(result.outcome, "unknown");
+  assert.equal(result.retry_allowed, true);
+  assert.match(result.guidance ?? "", /Do not repeat it/);
+  assert.equal(result.correlation_id, result.call_id);
+  const operation = operationOf(result.operation_id);
+  const after = await bench.gateway.reconcile(caller, operation.id);
+  assert.equal(after.state, "succeeded");
+  assert.ok(types().includes("reconciled_success"));
+  assert.equal(provider.received.filter(({ method }) => method === "POST").length, 1);
+  await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_settled"));
+});
+
+test("another state than the expected proves neither success nor failure", async () => {
+  provider.answer((request, response) => {
+    if (request.method === "POST") return void response.destroy();
+    answerJson(response, 200, { id: "7", name: "old" });
+  });
+  const result = await settled(call("acme.thing.change", { id: "7", name: "new" }));
+  const operation = operationOf(result.operation_id);
+  const after = await bench.gateway.reconcile(caller, operation.id);
+  assert.equal(after.state, "create_unknown");
+  await untilDone(bench.time, 5_000, () => operation.problem !== null);
+  assert.equal(operation.state, "create_unknown", "it stays unknown until somebody knows");
+});
+
+test("a write whose definition names no read stays unknown and says so", async () => {
+  provider.answer((_request, response) => void response.destroy());
+  const result = await call("acme.thing.post", { name: "x" });
+  assert.equal(result.outcome, "unknown");
+  assert.equal(result.retry_allowed, false);
+  const id = result.operation_id as OperationId;
+  await assert.rejects(bench.gateway.reconcile(caller, id), denies("operation_not_reconcilable"));
+  assert.equal(provider.received.length, 1);
+});
+
+test("a write that was on its way when the gateway was killed becomes an operation after the restart", async () => {
+  const gate = Promise.withResolvers<void>();
+  provider.answer((request, response) => {
+    if (request.method === "POST") return void gate.promise.then(() => response.destroy());
+    answerJson(response, 200, { id: "7", name: "new" });
+  });
+  call("acme.thing.change", { id: "7", name: "new" }).catch(() => undefined);
+  await untilDone(bench.time, 0, () => provider.received.length === 1);
+  const { time } = bench;
+  await bench.abandon();
+  await startGateway(time);
+  gate.resolve();
+  const [operation] = bench.gateway.operations.list();
+  assert.ok(operation !== undefined);
+  await until("succeeded", () => operation);
+  assert.equal(provider.received.filter(({ method }) => method === "POST").length, 1);
+});
+
+test("a plain read leaves no operation, no plan and no row behind but its own", async () => {
+  await call("acme.thing.get", { id: "7" });
+  assert.equal(bench.gateway.operations.list().length, 0);
+  for (const table of ["operations", "plans", "deployments"] as const)
+    for (const state of ["create_pending", "create_unknown", "previewed", "current"])
+      assert.equal(bench.rows(table, state).length, 0);
+});
