@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { WorkContext } from "../../../conventions/ticket/context.ts";
+import { readContext, type WorkContext } from "../../../conventions/ticket/context.ts";
 import { signContext } from "../../../conventions/ticket/sign.ts";
 import { readTarget } from "../../../conventions/ticket/target.ts";
 import { digestBytes } from "../../../kernel/canonical-json.ts";
@@ -27,16 +27,21 @@ export interface TicketOptions extends OperatorOptions {
   readonly manifest?: string;
 }
 
+/** No run is longer. */
+const MOST_MINUTES = defaults.runMaximumDurationMs / 60_000;
+
 /** `gw ticket issue RUN`: the context is signed here, in the operator's own process, and attached to the run. */
 export function runTicketIssue(runId: string, options: TicketOptions, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withGateway(options, deps, async ({ client, operator }) => {
+  return answering(deps.io, () => {
+    // What could not be signed is said before anybody types a passphrase.
+    readContext(writeContext(runId, options, "operator", deps.clock.wallMs(), Number.POSITIVE_INFINITY) as never);
+    return withGateway(options, deps, async ({ client, operator }) => {
       const { deadline_at } = await client.ticket(runId);
       const context = writeContext(runId, options, operator.name, deps.clock.wallMs(), Date.parse(deadline_at));
       const signed = await signContext(context, { keyId: operator.keyId, key: operator.approver.key });
       return report(await client.attachTicket(runId, signed), options, deps);
-    }),
-  );
+    });
+  });
 }
 
 /** `gw ticket attach RUN FILE`: what a configured issuer signed. The gateway decides whether it counts. */
@@ -73,8 +78,8 @@ export function writeContext(
   if (ref === undefined && emergency !== true) {
     throw new Denied("ticket_invalid", "Name the ticket with --ref SYSTEM:REF; only an emergency does without.");
   }
-  if (minutes !== undefined && (!Number.isSafeInteger(minutes) || minutes < 1)) {
-    throw new Denied("ticket_invalid", "--minutes takes a whole number of minutes, 1 or more.");
+  if (minutes !== undefined && (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > MOST_MINUTES)) {
+    throw new Denied("ticket_invalid", `--minutes takes a whole number of minutes, 1 to ${MOST_MINUTES}.`);
   }
   if ((change === undefined) !== (manifest === undefined)) {
     throw new Denied("ticket_invalid", "A batch has both: --change ID and --manifest FILE.");
