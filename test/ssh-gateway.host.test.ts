@@ -70,8 +70,8 @@ function publicHalf(keyFile: string): string {
 }
 
 function pack(): string {
-  const ssh = (action: string, hostKey = stand.hostKey, credential = "ops-key") =>
-    `{ host: 127.0.0.1, port: ${stand.port}, user: ${stand.user}, host_key: "${hostKey}", credential: ${credential}, action: ${action} }`;
+  const ssh = (action: string, hostKey = stand.hostKey, more = "") =>
+    `{ host: 127.0.0.1, port: ${stand.port}, user: ${stand.user}, host_key: "${hostKey}", credential: ops-key, action: ${action}${more} }`;
   return `format: gw.pack/v1
 pack: ops
 actions:
@@ -86,6 +86,9 @@ actions:
   worker.fail:
     effect: write
     ssh: ${ssh("fail_worker")}
+  worker.fail.recorded:
+    effect: write
+    ssh: ${ssh("fail_worker", stand.hostKey, ", recording: on")}
   worker.hold:
     effect: write
     ssh: ${ssh("hold_worker")}
@@ -135,7 +138,7 @@ real("a person approves, the receiver runs the operation, the agent gets what it
   assert.equal(entry?.["target"], `${stand.user}@127.0.0.1:${stand.port}`);
   assert.equal(entry?.["outcome"], "succeeded");
   const shown = await home.must(["activity", "--run", run]);
-  assert.match(shown.out, /ssh/);
+  assert.match(shown.out, / → ssh \S+@127\.0\.0\.1:\d+ with ops-key /);
 });
 
 real("the card shows host, host key, user, operation and the exact fields; the host keeps its own record", async () => {
@@ -235,6 +238,31 @@ real("a session for one operation does not reach another on the same host", asyn
   } finally {
     plane.close();
   }
+});
+
+real("a recording is sealed beside the log, its digest is in the log, and only a key holder gets it back", async () => {
+  const { run } = await finished(["ops.worker.fail.recorded"]);
+  const [entry] = await home.activity(run);
+  const attempt = String(entry?.["attempt_id"]);
+  const file = join(home.folder, "audit", "recordings", `${attempt}.gwrec`);
+  assert.ok(!readFileSync(file).includes("broken"), "nothing of it is in clear");
+  const [ended] = (await home.events("action_finished")).filter((event) => event["attempt_id"] === attempt);
+  assert.match(String(ended?.["recording_digest"]), /^sha256:/);
+  const show = ["activity", "show", attempt];
+  const [head, line] = (await home.must([...show, "--recording"])).out
+    .split("\n")
+    .map((text) => JSON.parse(text || "0"));
+  assert.equal(head.version, 2);
+  assert.deepEqual(line.slice(1), ["o", "broken\r\n"]);
+  assert.equal(JSON.parse((await home.must([...show, "--json"])).out)[0].attempt_id, attempt);
+  assert.equal((await home.verify(["--allow-unattested"])).code, 0, "the log still verifies");
+  // Another recording in its place, an attempt that has none, and one that nobody made.
+  const [plain] = (await home.events("action_finished")).filter((event) => event["attempt_id"] !== attempt);
+  const codes = async (id: string) => codeOf(await home.operator(["activity", "show", id, "--recording"]));
+  assert.equal(await codes(String(plain?.["attempt_id"])), "not_found");
+  assert.equal(await codes("evt_nosuch"), "not_found");
+  writeFileSync(file, readFileSync(file).subarray(0, -1));
+  assert.equal(await codes(attempt), "log_unreadable");
 });
 
 real("gw ssh check has the gateway try the host with the vault's key, and the log keeps what it showed", async () => {

@@ -252,7 +252,7 @@ real("a host that pins the gateway's key takes signed requests only", async () =
 real("a recording holds what was written, when it was, up to its cap", async () => {
   const signer = stand.allow(ed25519(), stand.receiverCommand);
   const sealed: SshRecording[] = [];
-  const recorder = { seal: async (recording: SshRecording) => void sealed.push(recording) };
+  const recorder = { seal: async (recording: SshRecording) => `sha256:${sealed.push(recording)}` };
   expectAnswered(await stand.send(signer, { action: "speak" }, { options: { recorder } }), 0);
   assert.equal(sealed.length, 0, "recording is off unless asked for");
   expectAnswered(await stand.send(signer, { action: "speak", recording: "on" }, { options: { recorder } }), 0);
@@ -265,6 +265,9 @@ real("a recording holds what was written, when it was, up to its cap", async () 
     ],
   );
   assert.ok((chunks[0]?.afterMs ?? 0) <= (chunks[1]?.afterMs ?? 0));
+  const failing = { recorder: { seal: () => Promise.reject(new Error("the disk is full")) } };
+  const unkept = await stand.send(signer, { action: "speak", recording: "on" }, { options: failing });
+  assert.deepEqual([unkept.kind, "recordingDigest" in unkept && unkept.recordingDigest], ["answered", null]);
   const capped = { recorder, recordingBytes: 5 };
   expectAnswered(await stand.send(signer, { action: "speak", recording: "on" }, { options: capped }), 0);
   assert.equal(sealed[1]?.capped, true);

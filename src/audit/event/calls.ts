@@ -131,6 +131,8 @@ export const callEvents = {
     provider_request_id: optional(nullable(claim.text)),
     transport_observation: optional(open.text),
     response_digest: optional(nullable(open.text)),
+    /** Only where a recording was asked for; null when it could not be kept. */
+    recording_digest: optional(nullable(open.text)),
     confirmed: optional(open.flag),
     reason: optional(nullable(open.text)),
     elapsed_ms: optional(open.integer),

@@ -21,5 +21,6 @@ export interface SshTransportOptions {
 }
 
 export interface SshRecorder {
-  seal(recording: SshRecording): Promise<void>;
+  /** The digest of what was sealed, for the completion event. */
+  seal(recording: SshRecording): Promise<string>;
 }

@@ -42,9 +42,12 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       const keeper = createOutputKeeper({ bodyBytes: limits.responseBytes, recordingBytes }, elapsedMs);
       try {
         const seen = await exchange(options, session, request, limits, keeper);
-        // What happened on the host stands, whether or not its recording could be kept; the recorder tells its own failure.
-        if (recordingBytes > 0) await options.recorder?.seal(keeper.recording(request.requestId)).catch(() => {});
-        return observeSsh({ ...seen, elapsedMs: elapsedMs() });
+        const observation = observeSsh({ ...seen, elapsedMs: elapsedMs() });
+        // Where nothing left there is nothing to record. What happened on the host stands, whether or not its recording
+        // could be kept: null says that it could not.
+        if (recordingBytes === 0 || options.recorder === null || observation.kind === "never_sent") return observation;
+        const sealing = options.recorder.seal(keeper.recording(request.requestId));
+        return { ...observation, recordingDigest: await sealing.catch(() => null) };
       } finally {
         session.close();
         if (!closed) spare.refill();

@@ -7,6 +7,7 @@ import { withOperator } from "../vault/session.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
 import { type JournalOptions, runActivity, runSessions } from "./journals.ts";
+import { runActivityShow } from "./show.ts";
 
 type LogOption = { readonly log?: string };
 
@@ -24,6 +25,18 @@ export function runJournalCommand(
       const ports = { sleep: deps.sleep.sleep, signal: stop.signal };
       return print({ ...options, log: logOf(options) }, operator.readingKey, deps.io, ports);
     }),
+  );
+}
+
+export function runShowCommand(
+  attemptId: string,
+  options: OperatorOptions & LogOption & { readonly recording: boolean },
+  deps: CliDeps,
+): Promise<Exit> {
+  return answering(deps.io, () =>
+    withOperator(options, deps.io, deps.vault, async ({ operator }) =>
+      runActivityShow(attemptId, { ...options, log: logOf(options) }, operator.readingKey, deps.io),
+    ),
   );
 }
 

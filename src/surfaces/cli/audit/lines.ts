@@ -13,7 +13,8 @@ export function activityLine(entry: ActivityEntry): string {
       const took = entry.elapsed_ms === null ? "" : ` ${entry.elapsed_ms} ms`;
       const reason = entry.reason === null ? "" : ` (${showIdentifier(entry.reason)})`;
       const credential = entry.credential_label === null ? "" : ` with ${showIdentifier(entry.credential_label)}`;
-      const what = `${name(entry.action)} → ${name(entry.target)}${credential}`;
+      const channel = entry.channel === "ssh" ? "ssh " : "";
+      const what = `${name(entry.action)} → ${channel}${name(entry.target)}${credential}`;
       return `${entry.at} ${word(entry.outcome)} ${what}${status}${reason}${took}  ${name(entry.run_id)}${gap}`;
     }
     case "reconciliation":

@@ -60,7 +60,7 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     ["sessions", "the Sessions journal: agent runs, who approved them, how they ended"],
     ["activity", "the Activity journal: one line a call"],
   ] as const) {
-    addOperatorCommand(program, journal, about, `gw ${journal} --since 2026-01-01T00:00:00Z`)
+    const command = addOperatorCommand(program, journal, about, `gw ${journal} --since 2026-01-01T00:00:00Z`)
       .option("--log <DIR>", "the log folder; the home's own without it")
       .option("--run <RUN>", "only this run")
       .option("--caller <TEXT>", "only callers whose name holds this")
@@ -75,5 +75,22 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
         const { runJournalCommand } = await import("../audit/commands.ts");
         finish(await runJournalCommand(journal, options, deps));
       });
+    if (journal === "activity") addShow(command, deps);
   }
+}
+
+/** The operator and the log are options of `activity` itself. */
+function addShow(activity: Command, deps: CliDeps): void {
+  addCommand(
+    activity,
+    "show <ATTEMPT>",
+    "one attempt, or what its operation wrote, as an asciicast",
+    "gw activity show evt_… --recording > restart.cast",
+  )
+    .option("--recording", "the recording, where the pack asks for one", false)
+    .action(async (attempt: string, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly log?: string; readonly recording: boolean }>(command);
+      const { runShowCommand } = await import("../audit/commands.ts");
+      deps.finish(await runShowCommand(attempt, options, deps));
+    });
 }
