@@ -17,12 +17,24 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
   { room: "vault", may: ["kernel"] },
   { room: "gateway", may: ["kernel", "conventions", "audit", "vault"] },
   { room: "adapters", may: ["kernel", "conventions", "gateway"] },
-  { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault"] },
+  { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault", "conformance"] },
   { room: "receiver", may: ["kernel", "conventions/ssh"] },
+  { room: "conformance", may: ["kernel", "conventions"] },
   { room: "reference", may: ["kernel", "conventions", "adapters/store"] },
   {
     room: "programs",
-    may: ["kernel", "conventions", "audit", "vault", "gateway", "adapters", "surfaces", "reference", "receiver"],
+    may: [
+      "kernel",
+      "conventions",
+      "audit",
+      "vault",
+      "gateway",
+      "adapters",
+      "surfaces",
+      "reference",
+      "receiver",
+      "conformance",
+    ],
   },
 ];
 
