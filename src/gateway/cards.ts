@@ -4,7 +4,7 @@ import { authorityLine } from "../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../conventions/caller/evidence.ts";
 import { type Scope, scopeRecord } from "../conventions/scope/scope.ts";
 import { digestJson } from "../kernel/canonical-json.ts";
-import type { CallId } from "../kernel/ids.ts";
+import type { ApprovalId, CallId } from "../kernel/ids.ts";
 import type { Core } from "./core.ts";
 import type { Question } from "./desk.ts";
 import type { Outbound } from "./outbound.ts";
@@ -22,6 +22,10 @@ export interface CallAsked {
   readonly plan?: CardPlan;
   /** What else a person should know of this very call. */
   readonly notes?: readonly string[];
+  /** Where the request names the approval it rests on. */
+  readonly approvalId?: ApprovalId;
+  /** What the question is about, where the request differs each time it is asked. */
+  readonly sameAs?: string;
 }
 
 /** A question for a person, with the card that will be shown and signed. */
@@ -50,15 +54,12 @@ export function writeQuestion(
     callId: call?.callId ?? null,
     action: call?.outbound.action ?? null,
     deadlineBootMs: run.budget.deadlineBootMs,
+    ...(call?.approvalId === undefined ? {} : { approvalId: call.approvalId }),
     askDigest: digestJson({
       mode,
       scope: scope === null ? null : scopeRecord(scope),
       budget: scope === null ? null : budget,
-      // A plan is asked about by what it was made from: another preview of the same is the same question.
-      request:
-        call === null
-          ? null
-          : { digest: call.plan?.request_digest ?? call.outbound.requestDigest, target: call.target },
+      request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
       ...(evidence === null ? {} : { ticket: evidence.scopeDigest }),
       notes,
     }),

@@ -1,6 +1,7 @@
 import type { Now } from "../conventions/budget/budget.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Book } from "./book.ts";
+import type { DeploymentBook } from "./deployments.ts";
 import type { Desk } from "./desk.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Operation, OperationBook } from "./operations.ts";
@@ -26,6 +27,7 @@ export interface Core {
   readonly envelope: Envelope;
   readonly plans: PlanShelf;
   readonly operations: OperationBook;
+  readonly deployments: DeploymentBook;
   /** Tells the observer that an operation has a read due; it does nothing before the observer runs. */
   schedule(operation: Operation): void;
   readonly tickets: Tickets;

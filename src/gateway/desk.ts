@@ -51,6 +51,8 @@ export interface Question extends CardPlace {
   /** What is asked, without identifiers: the same question again has the same digest. */
   readonly askDigest: string;
   readonly deadlineBootMs: number;
+  /** Chosen before the question is asked, where the request itself names it. */
+  readonly approvalId?: ApprovalId;
   writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
 }
 
@@ -103,7 +105,7 @@ export function createDesk(ports: DeskPorts): Desk {
 
   function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
     const approval: Approval = {
-      approvalId: ids.next("apr"),
+      approvalId: question.approvalId ?? ids.next("apr"),
       runId: question.runId,
       callId: question.callId,
       callerKey: question.callerKey,

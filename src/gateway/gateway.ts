@@ -17,6 +17,7 @@ import { notPermitted, requireLiveCaller } from "./admit.ts";
 import { createBook } from "./book.ts";
 import { type Core, now, type Posture, requireUnlocked } from "./core.ts";
 import { createDenialRecorder } from "./denials.ts";
+import { createDeploymentBook } from "./deployments.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
 import { createDesk, type Desk } from "./desk.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
@@ -130,6 +131,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     envelope,
     plans: createShelf(),
     operations: createOperationBook(),
+    deployments: createDeploymentBook(),
     schedule: (operation) => observer.schedule(operation),
     tickets: createTickets(() => ticketIssuersOf(around)),
     packs: around.packs,

@@ -8,6 +8,7 @@ import { executeThrough } from "./execute.ts";
 import { follow, followThrough } from "./follow.ts";
 import type { Way } from "./prepare.ts";
 import { previewThrough } from "./preview.ts";
+import { isUndoable, promoteThrough, rollBackThrough } from "./rollback.ts";
 import { createJob } from "./track.ts";
 
 /** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
@@ -16,6 +17,7 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
     case "plain":
       if (!sending.outbound.sideEffect) return read(core, sending);
       if (sending.outbound.definition.action.job !== null) return createJob(core, sending);
+      if (isUndoable(sending.outbound.definition)) return promoteThrough(core, sending);
       return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
     case "preview":
       return previewThrough(core, sending, way.executes);
@@ -26,6 +28,8 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
     }
     case "cancel":
       return cancelThrough(core, sending, way.operation, way.reason);
+    case "rollback":
+      return rollBackThrough(core, sending, way.deployment);
   }
 }
 

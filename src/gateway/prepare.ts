@@ -5,12 +5,14 @@ import { bindDefinition, notPermitted } from "./admit.ts";
 import { bindCancel } from "./cancel.ts";
 import type { CallAsked } from "./cards.ts";
 import type { Core } from "./core.ts";
+import type { Deployment } from "./deployments.ts";
 import { executionInput } from "./execute.ts";
 import type { Operation } from "./operations.ts";
 import { type Definition, type Outbound, reachOf } from "./outbound.ts";
 import { cardPlan, requireExecutable } from "./plan.ts";
 import type { LiveCaller } from "./ports.ts";
 import { findPair } from "./preview.ts";
+import { prepareRollback } from "./rollback.ts";
 import type { Run } from "./run.ts";
 import type { Plan } from "./shelf.ts";
 
@@ -31,13 +33,14 @@ export type Way =
   | { readonly kind: "plain" }
   | { readonly kind: "preview"; readonly executes: Definition }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
-  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string };
+  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string }
+  | { readonly kind: "rollback"; readonly deployment: Deployment };
 
 export interface Prepared {
   readonly outbound: Outbound;
   readonly way: Way;
   /** What its card says beyond the call itself. */
-  readonly card: Pick<CallAsked, "plan" | "notes">;
+  readonly card: Pick<CallAsked, "plan" | "notes" | "approvalId" | "sameAs">;
   /** Reasons to ask a person that are not in the definition. */
   readonly because: readonly string[];
 }
@@ -50,7 +53,7 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
   const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
   switch (request.as?.kind) {
     case undefined:
-      return prepareCall(core, scope, request);
+      return prepareCall(core, caller, run, scope, request);
     case "plan":
       return preparePreview(core, scope, request);
     case "execute":
@@ -64,15 +67,27 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
 }
 
 /** A preview is one however it is called, and what needs a plan is not called without it. */
-function prepareCall(core: Core, scope: Scope, request: CallRequest): Prepared {
+function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, request: CallRequest): Prepared {
   const definition = core.packs().find(request.action);
   if (definition === null) throw notPermitted();
-  const { effect, needs } = definition.action;
+  const { effect, needs, rollback } = definition.action;
   if (effect === "preview") return preparePreview(core, scope, request);
   if (needs.plan !== null) {
     requireReach(scope, definition);
     const message = `${request.action} carries out a plan of ${needs.plan}. Preview it, then execute that plan.`;
     throw new Denied("plan_required", message);
+  }
+  if (rollback !== null) {
+    requireReach(scope, definition);
+    const { outbound, deployment, because, notes, approvalId, sameAs } = prepareRollback(
+      core,
+      caller,
+      run,
+      definition,
+      request.input,
+    );
+    const card = { notes, sameAs, ...(approvalId === null ? {} : { approvalId }) };
+    return { outbound, way: { kind: "rollback", deployment }, card, because };
   }
   return { outbound: bindDefinition(definition, request.input), way: PLAIN, ...NOTHING };
 }
@@ -101,7 +116,8 @@ function prepareExecution(
   return {
     outbound: bindDefinition(definition, executionInput(plan, definition), fill),
     way: { kind: "execute", plan, expectedRevision },
-    card: { plan: cardPlan(plan) },
+    // Asked about by what it was made from: another preview of the same is the same question.
+    card: { plan: cardPlan(plan), sameAs: plan.requestDigest },
     because: [],
   };
 }

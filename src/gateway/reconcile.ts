@@ -2,6 +2,7 @@ import type { NewEvent } from "../audit/event.ts";
 import { readJobReport } from "../conventions/operation/read-status.ts";
 import { decideReconciliation, knownOf, methodOf } from "../conventions/operation/reconcile.ts";
 import { showsExpected } from "../conventions/outcome/confirm.ts";
+import { type RequestStatus, readRequestStatus } from "../conventions/ssh/request-status.ts";
 import { digestBytes } from "../kernel/canonical-json.ts";
 import type { Attempted } from "./attempt.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
@@ -11,10 +12,15 @@ import { step } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 import type { Definition } from "./outbound.ts";
 import { readerOf } from "./poll.ts";
+import { isStatusReader, statusReaderOf } from "./ssh-status.ts";
 
-/** The read that the definition names for finding out; the confirming read serves where it names none. */
+/**
+ * The read that the definition names for finding out; the confirming read serves where it names none. A receiver keeps a
+ * record of every request, which is better evidence than any state.
+ */
 export function reconcilerOf(core: Core, definition: Definition): Definition | null {
   const { unknown, confirm, job } = definition.action;
+  if (definition.action.kind === "ssh") return statusReaderOf(definition);
   const name = unknown.reconcile ?? (job === null ? confirm : null);
   return name === null ? null : readerOf(core, definition, name);
 }
@@ -31,13 +37,16 @@ export async function reconcile(core: Core, operation: Operation): Promise<void>
     return;
   }
   const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
-  const method = methodOf(reader.action.inputs.map(({ name }) => name));
+  const method = isStatusReader(reader)
+    ? "status_by_client_id"
+    : methodOf(reader.action.inputs.map(({ name }) => name));
+  const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
   const known = knownOf({
     operationId: operation.id,
     token: operation.token,
     correlationId: operation.callId,
     correlated: definition.pack.provider?.correlationHeader != null,
-    input: operation.input,
+    input: { ...operation.input, ...named },
   });
   const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
   let settled = false;
@@ -63,6 +72,7 @@ function settleRead(
   const { job } = definition.action;
   const answer = observation.kind === "answered" ? observation : null;
   const body = answer === null ? null : readJson(answer);
+  if (isStatusReader(reader)) return settleStatus(core, operation, reader, { verdict, observation }, actor);
   const { set, keys } = splitIntent(reader, operation.input);
   const decision = decideReconciliation({
     method: methodOf(reader.action.inputs.map(({ name }) => name)),
@@ -101,6 +111,49 @@ function settleRead(
     }
   }
   scheduleNext(core, operation, job, observation);
+  return events;
+}
+
+/** What the host's own record says. While the operation runs there is nothing to add; the next question may know. */
+function settleStatus(
+  core: Core,
+  operation: Operation,
+  reader: Definition,
+  { verdict, observation }: Pick<Attempted, "verdict" | "observation">,
+  actor: string,
+): readonly NewEvent[] {
+  const answer = verdict.kind === "success" ? verdict.observation : null;
+  const status: RequestStatus =
+    answer === null
+      ? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }
+      : readRequestStatus(operation.attemptId ?? "", readJson(answer));
+  const links = { ...linksOf(operation), source: reader.action.qualifiedName };
+  const events: NewEvent[] = [];
+  switch (status.kind) {
+    case "succeeded": {
+      const receipt = answer === null ? "" : digestBytes(answer.body);
+      events.push(...step(core, operation, { kind: "effect_shown", receipt, source: links.source }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...links, receipt, ...EVIDENCE });
+      break;
+    }
+    case "failed":
+      events.push(...step(core, operation, { kind: "creation_rejected", proof: status.proof }, actor));
+      events.push({ ...core.envelope("reconciled_failure"), ...links, proof: status.proof, ...EVIDENCE });
+      break;
+    case "running":
+    case "interrupted":
+    case "unclear": {
+      const reason = status.kind === "unclear" ? status.why : status.kind;
+      if (status.kind === "running") operation.checks++;
+      else operation.faults++;
+      events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
+      events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason });
+      if (status.kind === "interrupted") {
+        stopCaring(operation, "operation_needs_person", "the host started it and has no record of its end");
+      }
+    }
+  }
+  scheduleNext(core, operation, null, observation);
   return events;
 }
 

@@ -52,8 +52,8 @@ export function adoptAttempt(
   const definition = core.packs().find(String(body["action"]));
   if (definition === null || definition.pack.digest !== body["pack_digest"] || definition.action.job !== null)
     return null;
-  const { unknown, confirm } = definition.action;
-  if (unknown.reconcile === null && confirm === null) return null;
+  const { unknown, confirm, kind } = definition.action;
+  if (unknown.reconcile === null && confirm === null && kind !== "ssh") return null;
   const input = (body["input"] ?? {}) as JsonObject;
   const operation = openOperation(core, "write", {
     run: { id: row.runId as RunId },

@@ -2,6 +2,7 @@ import type { NewEvent } from "../audit/event.ts";
 import { isoTime } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
+import { readDeployment } from "./deployments.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import type { StateRow, StateStore } from "./ports.ts";
@@ -36,6 +37,13 @@ export async function recover(
       operations.push(adopted.operation);
     }
     rows.push({ ...row, state: "tracked" });
+  }
+  for (const state of ["current", "superseded", "rolled_back", "stale"]) {
+    for (const row of store.load("deployments", state)) {
+      if ("tampered" in row)
+        events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });
+      else core.deployments.put(readDeployment(row));
+    }
   }
   for (const row of store.load("plans", "previewed")) {
     if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });

@@ -10,6 +10,7 @@ import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { AgentContext } from "./context.ts";
+import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 import { actionRecord, runRecord } from "./records.ts";
 import { answerCall, anyCaller, callSchema, runParams, waitFor } from "./wait.ts";
@@ -100,6 +101,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       anyCaller,
     ),
     ...planRoutes(gateway, sleep),
+    ...operationRoutes(gateway, sleep),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

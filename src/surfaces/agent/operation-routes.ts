@@ -1,0 +1,80 @@
+import { isSettled } from "../../conventions/operation/state.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { operationRecord } from "../../gateway/operation.ts";
+import type { Sleep } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { readId } from "../../kernel/ids.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { AgentContext } from "./context.ts";
+import { answerCall, anyCaller, waitFor } from "./wait.ts";
+
+/** Work that goes on at the provider: how it stands, asking it to stop, and finding out what nobody saw. */
+export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
+  return [
+    planeRoute(
+      { method: "GET", path: "/v1/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
+      {
+        summary: "An operation of this caller; with Prefer: wait it is answered when it is settled or the wait is over",
+        answers: { 200: { description: "The operation record and its history" } },
+      },
+      async ({ params }, { caller, waitMs }) => {
+        const operation = gateway.operation(caller, readId("op", params.operation_id));
+        for (let leftMs = waitMs; leftMs > 0 && !isSettled(operation.state); leftMs -= defaults.expiryLookMs) {
+          if (operation.problem !== null) break;
+          await sleep.sleep(Math.min(leftMs, defaults.expiryLookMs));
+        }
+        return { status: 200, body: operationRecord(operation) };
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/operations/{operation_id}/cancel",
+        params: operationParams,
+        body: { kind: "json", schema: cancelSchema },
+        recorded: ["/params/operation_id"],
+      },
+      {
+        summary: "Ask the provider to stop it; how it ends is what the provider then reports",
+        answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
+      },
+      async ({ params, body }, { caller, waitMs }) => {
+        const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason);
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/operations/{operation_id}/reconcile",
+        params: operationParams,
+        body: { kind: "none" },
+        recorded: ["/params/operation_id"],
+      },
+      {
+        summary: "Ask the state-owning system now what became of it",
+        answers: { 200: { description: "The operation record after the read" } },
+      },
+      async ({ params }, { caller }) => {
+        const operation = await gateway.reconcile(caller, readId("op", params.operation_id));
+        return { status: 200, body: operationRecord(operation) };
+      },
+      anyCaller,
+    ),
+  ];
+}
+
+const operationParams = {
+  type: "object",
+  properties: { operation_id: { type: "string", maxLength: 64 } },
+  required: ["operation_id"],
+} as const satisfies JsonSchema;
+
+const cancelSchema = {
+  type: "object",
+  properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
+  required: ["reason"],
+} as const satisfies JsonSchema;

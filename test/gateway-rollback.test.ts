@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Run } from "../src/gateway/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { answerJson, bodyOf, consequentialPack } from "./support/consequential.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+let run: Run;
+let folder: string;
+let target: { release: string; generation: number };
+let promotion: JsonObject;
+
+const ACTIONS = ["acme.deployment.promote", "acme.deployment.rollback"];
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
+  target = { release: "sha256:r0", generation: 4 };
+  promotion = { reversibility: "reversible_at_application_level" };
+  provider.answer((request, response) => {
+    const body = bodyOf(request);
+    if (request.url === "/v1/deployments/promote") {
+      const prior_release_id = target.release;
+      target = { release: String(body["release"]), generation: target.generation + 1 };
+      return answerJson(response, 201, {
+        deployment_id: `dep-${target.generation}`,
+        environment: body["environment"],
+        release_id: target.release,
+        prior_release_id,
+        created_target_generation: target.generation,
+        actor_id: "bot",
+        capability: { capability_id: "cap-secret" },
+        ...promotion,
+      });
+    }
+    if (body["expected_target_generation"] !== target.generation) {
+      return answerJson(response, 409, {
+        error: "stale_rollback",
+        origin_deployment_id: body["origin_deployment_id"],
+        expected_target_generation: body["expected_target_generation"],
+        observed_target_generation: target.generation,
+        observed_release_id: target.release,
+        hint: "try force=true",
+      });
+    }
+    target = { release: String(body["restore_release_id"]), generation: target.generation + 1 };
+    return answerJson(response, 200, {
+      rollback_deployment_id: `dep-${target.generation}`,
+      reverted_deployment_id: body["origin_deployment_id"],
+      previous_release_id: body["expected_current_release_id"],
+      current_release_id: target.release,
+      target_generation: target.generation,
+      status: "running",
+    });
+  });
+  caller = scriptedCaller();
+  await startGateway();
+  run = await openApproved(caller);
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startGateway(): Promise<void> {
+  bench = await startBench(consequentialPack(provider.origin), {
+    folder,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+}
+
+async function openApproved(mine: ScriptedCaller): Promise<Run> {
+  const opened = await bench.openRun(mine, ACTIONS, { sideEffects: 20 });
+  await bench.approve();
+  await opened.admission?.session;
+  return opened;
+}
+
+const promote = (release: string): Promise<CallResult> =>
+  bench.gateway.startCall(caller, run.id, {
+    action: "acme.deployment.promote",
+    input: { environment: "production", release },
+  }).done;
+
+const rollBack = (id: string, mine = caller, of = run) =>
+  bench.gateway.startCall(mine, of.id, {
+    action: "acme.deployment.rollback",
+    input: { origin_deployment_id: id, reason: "it burns" },
+  });
+
+const rollbacksSent = () => provider.received.filter(({ url }) => url.includes("/rollbacks"));
+
+test("a rollback is built from the stored link: the agent names the deployment and the reason alone", async () => {
+  assert.equal((await promote("sha256:r1")).outcome, "success");
+  const result = await rollBack("dep-5").done;
+  assert.equal(result.outcome, "success");
+  const [sent] = rollbacksSent();
+  assert.ok(sent !== undefined);
+  assert.equal(sent.url, "/v1/environments/production/rollbacks");
+  const session = run.sessions.get(caller.key);
+  assert.deepEqual(bodyOf(sent), {
+    origin_deployment_id: "dep-5",
+    reason: "it burns",
+    expected_current_release_id: "sha256:r1",
+    expected_target_generation: 5,
+    restore_release_id: "sha256:r0",
+    approval_id: session?.approvalId,
+  });
+  const forged = bench.gateway.startCall(caller, run.id, {
+    action: "acme.deployment.rollback",
+    input: { origin_deployment_id: "dep-5", reason: "x", restore_release_id: "sha256:evil" },
+  });
+  await assert.rejects(forged.done, (error) => error instanceof Denied);
+});
+
+test("a capability of the provider never reaches the agent and is dropped on a terminal state", async () => {
+  const result = await promote("sha256:r1");
+  assert.ok(!JSON.stringify(result).includes("cap-secret"));
+  const { body } = result.response ?? assert.fail();
+  assert.equal((body as JsonObject)["deployment_id"], "dep-5");
+  assert.equal(JSON.stringify(bench.rows("deployments", "current")).includes("cap-secret"), true);
+  await rollBack("dep-5").done;
+  const [row] = bench.rows("deployments", "rolled_back");
+  assert.equal(row?.["capability"], null);
+});
+
+test("a 409 stale_rollback stops: observed values attached, no fallback, no second try", async () => {
+  await promote("sha256:r1");
+  target = { release: "sha256:other", generation: 9 };
+  await assert.rejects(rollBack("dep-5").done, (error) => {
+    assert.ok(error instanceof Denied && error.code === "stale_rollback");
+    assert.deepEqual(error.extra, {
+      error: "stale_rollback",
+      origin_deployment_id: "dep-5",
+      expected_target_generation: 5,
+      observed_target_generation: 9,
+      observed_release_id: "sha256:other",
+    });
+    assert.equal(error.retryAllowed, false);
+    return true;
+  });
+  assert.equal(rollbacksSent().length, 1);
+  await assert.rejects(rollBack("dep-5").done, denies("stale_rollback"));
+  assert.equal(rollbacksSent().length, 1, "it is not even sent again");
+});
+
+test("after a newer release through the gateway the older one is stale without being sent", async () => {
+  await promote("sha256:r1");
+  await promote("sha256:r2");
+  await assert.rejects(rollBack("dep-5").done, (error) => {
+    assert.ok(error instanceof Denied && error.code === "stale_rollback");
+    assert.deepEqual([error.extra["observed_target_generation"], error.extra["observed_release_id"]], [6, "sha256:r2"]);
+    return true;
+  });
+  assert.equal(rollbacksSent().length, 0);
+  assert.equal((await rollBack("dep-6").done).outcome, "success");
+});
+
+test("another run's deployment needs a card of its own, whose approval the request names", async () => {
+  await promote("sha256:r1");
+  const other = scriptedCaller();
+  const theirs = await openApproved(other);
+  const call = rollBack("dep-5", other, theirs);
+  const approval = await bench.waiting();
+  assert.match(approval.card?.call?.because.join() ?? "", /another run made this deployment/);
+  assert.equal(approval.card?.call?.arguments["approval_id"], approval.approvalId);
+  assert.equal(approval.card?.call?.arguments["restore_release_id"], "sha256:r0");
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+  assert.equal(bodyOf(rollbacksSent()[0] as never)["approval_id"], approval.approvalId);
+});
+
+test("what is classified as needing repair, or not classified at all, always asks before dispatch", async () => {
+  for (const [index, said] of [{ reversibility: "needing_repair" }, {}, { reversibility: "perfect" }].entries()) {
+    promotion = said;
+    await promote(`sha256:n${index}`);
+    const call = rollBack(`dep-${target.generation}`);
+    const { card } = await bench.waiting();
+    assert.match(card?.call?.because.join() ?? "", /needing repair/);
+    assert.match(card?.notes.join() ?? "", /as classified and no further: needing repair/);
+    await bench.approve();
+    assert.equal((await call.done).outcome, "success");
+  }
+});
+
+test("a denied rollback cools down although each question bears another approval", async () => {
+  promotion = { reversibility: "needing_repair" };
+  await promote("sha256:r1");
+  const call = rollBack("dep-5");
+  await bench.deny("not now");
+  await assert.rejects(call.done, denies("approval_denied"));
+  await assert.rejects(rollBack("dep-5").done, denies("approval_cooling_down"));
+});
+
+test("what was not made through the gateway, or has nothing before it, cannot be rolled back", async () => {
+  await assert.rejects(rollBack("dep-99").done, denies("deployment_unknown"));
+  promotion = { ...promotion, prior_release_id: null };
+  await promote("sha256:r1");
+  await assert.rejects(rollBack("dep-5").done, denies("rollback_impossible"));
+  assert.equal(rollbacksSent().length, 0);
+});
+
+test("provenance survives a restart, and then a rollback is another run's", async () => {
+  await promote("sha256:r1");
+  await bench.close();
+  await startGateway();
+  const again = await openApproved(caller);
+  const call = rollBack("dep-5", caller, again);
+  const { card } = await bench.waiting();
+  assert.match(card?.call?.because.join() ?? "", /another run made this deployment/);
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+});
