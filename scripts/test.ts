@@ -53,7 +53,14 @@ function runTests(tests: readonly string[], stand: Stand): number {
 function dropRoot(): Stand {
   const home = mkdtempSync(join(tmpdir(), "gw-test-home-"));
   spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
-  const env = { HOME: home, USER: "gw-test", LOGNAME: "gw-test", XDG_STATE_HOME: join(home, "state") };
+  const env = {
+    HOME: home,
+    USER: "gw-test",
+    LOGNAME: "gw-test",
+    XDG_STATE_HOME: join(home, "state"),
+    // Hundreds of processes load the same sources: their types are stripped once.
+    NODE_COMPILE_CACHE: join(home, "compiled"),
+  };
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups", "--"];
   const reach = spawnSync(drop[0] ?? "", [
     ...drop.slice(1),

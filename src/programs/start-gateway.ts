@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { getCompileCacheDir } from "node:module";
+import { dirname, join } from "node:path";
 import { Denied } from "../kernel/failure.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 
@@ -10,7 +11,7 @@ const FLAGS = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=Ex
 export async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {
   const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
   const args = [...FLAGS, file, home, ...(keyFile === null ? [] : ["--key-file", keyFile])];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
   const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
   const stop = (): void => void child.kill("SIGTERM");
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
@@ -20,4 +21,10 @@ export async function startGateway(home: string, keyFile: string | null): Promis
     throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
   }
   return { pid: child.pid, stopped, stop };
+}
+
+/** Ours, already without what could bend Node; in a clone with the place where stripped sources are kept. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
