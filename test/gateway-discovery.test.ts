@@ -240,3 +240,14 @@ test("a caller that is no longer the one who was approved gets nothing more", as
   await assert.rejects(call.done, denies("caller_traced"));
   assert.equal(provider.received.length, 2);
 });
+
+test("a card about a list says how much of it may be read", async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  serve(counting(5));
+  const run = await bench.openRun(caller, ["acme.thing.list"]);
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} });
+  const { card } = await bench.waiting();
+  assert.ok(card?.notes.some((note) => note.includes("4 pages or 7 records")));
+  await bench.approve();
+  assert.equal((await call.done).discovery?.completion, "complete");
+});

@@ -80,6 +80,7 @@ export function writeQuestion(
       ...(evidence === null ? {} : { ticket: cardTicket(evidence) }),
       notes: [
         ...(call?.notes ?? []),
+        ...listNotes(call),
         ...(caller.key === run.ownerKey ? run.notes : []),
         ...notes,
         ...notesOf(mode, caller),
@@ -93,6 +94,13 @@ function asksOf(mode: Question["mode"], scope: Scope | null, call: CallAsked | n
   if (mode === "redirect" || mode === "access") return mode;
   if (scope === null) return "call";
   return call === null ? "session" : "session_and_call";
+}
+
+/** A list is one call and several sends: whoever agrees to it agrees to all of them. */
+function listNotes(call: CallAsked | null): readonly string[] {
+  const pages = call?.outbound.definition.action.pages ?? null;
+  if (pages === null) return [];
+  return [`it is a list: up to ${pages.maxPages} pages or ${pages.maxRecords} records are read, each page an attempt`];
 }
 
 function notesOf(mode: Question["mode"], caller: LiveCaller): readonly string[] {
