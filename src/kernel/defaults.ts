@@ -187,6 +187,7 @@ export const defaults = {
   packDraftItems: 100,
   packDraftValues: 200,
   packDraftDepth: 4,
+  packDraftParts: 500,
   packDraftInputs: 64,
   packDraftNotes: 12,
   jobCreateDeadlineMs: 30_000,

@@ -12,17 +12,33 @@ export type DraftedSchema =
 const SCALARS = ["string", "integer", "number", "boolean"];
 const FORMATS = new Set(["date", "date-time", "uuid"]);
 
-/** `nulls`: whether the place can carry a null at all; a path, query, header or form cannot. */
-export function draftSchema(schemas: Schemas, schema: JsonValue | undefined, nulls: boolean, depth = 0): DraftedSchema {
+/** How the walk stands: whether the place can carry a null at all, how deep it is, and how many parts may still come. */
+interface Walk {
+  readonly nulls: boolean;
+  readonly depth: number;
+  /** One for the whole walk: schemas that refer to each other multiply with every level. */
+  readonly room: { left: number };
+}
+
+/** `nulls` is for JSON; a path, query, header or form has no null. */
+export function draftSchema(schemas: Schemas, schema: JsonValue | undefined, nulls: boolean): DraftedSchema {
+  const room = { left: defaults.packDraftParts };
+  const drafted = draftPart(schemas, schema, { nulls, depth: 0, room });
+  return room.left < 0 ? unfit(`it has more than ${defaults.packDraftParts} parts`) : drafted;
+}
+
+function draftPart(schemas: Schemas, schema: JsonValue | undefined, walk: Walk): DraftedSchema {
+  const { nulls, depth, room } = walk;
+  if (room.left < 0 || --room.left < 0) return unfit("it has too many parts");
   const shape = schemas.shapeOf(schema);
   if (depth > defaults.packDraftDepth) return unfit(`it nests deeper than ${defaults.packDraftDepth}`);
-  if (shape.choices.length > 0) return draftChoices(schemas, shape, nulls, depth);
+  if (shape.choices.length > 0) return draftChoices(schemas, shape, walk);
   if (shape.values !== null) return draftValues(shape, nulls);
   const types = typesOf(shape);
   const [only] = types;
   if (only === undefined) return unfit("the document does not say its type");
-  if (only === "object" && types.length === 1) return draftObject(schemas, shape, nulls, depth);
-  if (only === "array" && types.length === 1) return draftArray(schemas, shape, nulls, depth);
+  if (only === "object" && types.length === 1) return draftObject(schemas, shape, walk);
+  if (only === "array" && types.length === 1) return draftArray(schemas, shape, walk);
   const odd = types.find((type) => !SCALARS.includes(type));
   return odd === undefined ? draftScalar(shape, types, nulls) : unfit(`its type is ${odd}`);
 }
@@ -86,8 +102,9 @@ function draftValues(shape: Shape, nulls: boolean): DraftedSchema {
     : { kind: "fits", schema: { enum: scalars }, notes: [] };
 }
 
-function draftArray(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
-  const items = draftSchema(schemas, shape.items, nulls, depth + 1);
+function draftArray(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+  const { nulls } = walk;
+  const items = draftPart(schemas, shape.items, deeper(walk));
   if (items.kind === "unfit") return unfit(`its elements do not fit: ${items.why}`);
   const schema: Record<string, JsonValue> = { type: typeMember(["array"], shape, nulls), items: items.schema };
   const least = countOf(shape, "minItems");
@@ -100,12 +117,13 @@ function draftArray(schemas: Schemas, shape: Shape, nulls: boolean, depth: numbe
 }
 
 /** Members that fit; the others are told. An object of free members has no bounded shape and does not fit. */
-function draftObject(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
+function draftObject(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+  const { nulls } = walk;
   const type = typeMember(["object"], shape, nulls);
   if (shape.bounds.has("required")) return unfit("it requires members that the document does not describe");
   if (shape.properties.size === 0) {
     if (typeof shape.additional !== "object") return unfit("it is an object of free members");
-    const members = draftSchema(schemas, shape.additional, nulls, depth + 1);
+    const members = draftPart(schemas, shape.additional, deeper(walk));
     if (members.kind === "unfit") return unfit(`its members do not fit: ${members.why}`);
     const bounds = { additionalProperties: members.schema, maxProperties: defaults.packDraftItems };
     return { kind: "fits", schema: { type, ...bounds }, notes: members.notes };
@@ -116,7 +134,7 @@ function draftObject(schemas: Schemas, shape: Shape, nulls: boolean, depth: numb
   for (const [name, property] of shape.properties) {
     if (schemas.shapeOf(property.schema).readOnly) continue;
     const member = isMemberName(name)
-      ? draftSchema(schemas, property.schema, nulls, depth + 1)
+      ? draftPart(schemas, property.schema, deeper(walk))
       : unfit("its name cannot be written");
     if (member.kind === "unfit") {
       if (property.required) return unfit(`it requires "${name}", which does not fit: ${member.why}`);
@@ -127,17 +145,18 @@ function draftObject(schemas: Schemas, shape: Shape, nulls: boolean, depth: numb
     if (property.required) required.push(name);
     notes.push(...member.notes.map((note) => `"${name}": ${note}`));
   }
-  if (properties.length === 0) return unfit("none of its members fits");
+  if (properties.length === 0) return unfit(notes[0] ?? "it has no members that can be sent");
   const needs = required.length === 0 ? {} : { required };
   return { kind: "fits", schema: { type, ...needs, properties: Object.fromEntries(properties) }, notes };
 }
 
-function draftChoices(schemas: Schemas, shape: Shape, nulls: boolean, depth: number): DraftedSchema {
+function draftChoices(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+  const { nulls } = walk;
   if (shape.properties.size > 0) return unfit("it is one of several objects with members of their own");
   const branches: JsonObject[] = [];
   const notes: string[] = [];
   for (const choice of shape.choices.slice(0, defaults.packDraftItems)) {
-    const branch = draftSchema(schemas, choice, nulls, depth + 1);
+    const branch = draftPart(schemas, choice, deeper(walk));
     if (branch.kind === "unfit") return unfit(`one of its forms does not fit: ${branch.why}`);
     branches.push(branch.schema);
     notes.push(...branch.notes);
@@ -146,6 +165,10 @@ function draftChoices(schemas: Schemas, shape: Shape, nulls: boolean, depth: num
   if (branches.length === 1 && first !== undefined) return { kind: "fits", schema: first, notes };
   if (shape.nullable && nulls) branches.push({ type: "null" });
   return { kind: "fits", schema: { anyOf: branches }, notes };
+}
+
+function deeper(walk: Walk): Walk {
+  return { ...walk, depth: walk.depth + 1 };
 }
 
 export function isMemberName(name: string): boolean {
