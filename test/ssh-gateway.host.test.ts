@@ -220,6 +220,24 @@ real("a connection killed after the operation started is unknown: exit 5, and th
   writeFileSync(at("let-go"), "");
   const record = join(stand.state, "requests", String(entry?.["attempt_id"]));
   await until("the host records the end", () => readFileSync(record, "utf8").includes('"exit_status":0'));
+  // The gateway asks the receiver for its record, and never sends the operation again.
+  assert.match(String(result["operation_id"]), /^op_/);
+  const attempt = entry?.["attempt_id"];
+  const [found] = await until(
+    "the gateway finds out",
+    async () => {
+      const events = await home.events("reconciled_success", "reconciled_failure");
+      const ours = events.filter((event) => event["attempt_id"] === attempt);
+      return ours.length > 0 && ours;
+    },
+    90_000,
+  );
+  assert.deepEqual(
+    [found?.["event_type"], found?.["source"], found?.["evidence"]],
+    ["reconciled_success", "ops.request_status", "reconciliation_read"],
+  );
+  const held = readdirSync(join(stand.state, "requests")).map((id) => readFileSync(join(stand.state, "requests", id)));
+  assert.equal(held.filter((events) => events.includes('"operation":"hold_worker"')).length, 1);
 });
 
 real("a session for one operation does not reach another on the same host", async () => {

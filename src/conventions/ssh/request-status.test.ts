@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { JsonValue } from "../../kernel/json.ts";
+import { readRequestStatus } from "./request-status.ts";
+
+const ID = "evt_one";
+const tell = (body: JsonValue) => readRequestStatus(ID, body);
+
+test("only an exit status of zero is a success", () => {
+  const end = (exit_status: JsonValue, signal: JsonValue = null) =>
+    tell({ request_id: ID, state: "finished", exit_status, signal, timed_out: false });
+  assert.deepEqual(end(0), { kind: "succeeded" });
+  assert.deepEqual(end(7), { kind: "failed", proof: "exit_7" });
+  assert.deepEqual(end(null, "SIGKILL"), { kind: "failed", proof: "ended_by_SIGKILL" });
+  for (const unclear of [end(null), end("0"), end(false), end(null, "\u001b[2J")])
+    assert.equal(unclear.kind, "unclear");
+});
+
+test("an identifier that was never seen is fenced, so that its absence is a proof", () => {
+  assert.deepEqual(tell({ request_id: ID, state: "absent" }), { kind: "failed", proof: "absent_and_fenced" });
+});
+
+test("running and interrupted prove neither", () => {
+  assert.deepEqual(tell({ request_id: ID, state: "running" }), { kind: "running" });
+  assert.deepEqual(tell({ request_id: ID, state: "interrupted" }), { kind: "interrupted" });
+});
+
+test("an answer about another request proves nothing", () => {
+  assert.deepEqual(tell({ request_id: "evt_two", state: "absent" }), { kind: "unclear", why: "another_request" });
+});
+
+test("whatever else a host says is unclear", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (body) => {
+      assert.equal(tell(body as JsonValue).kind, "unclear");
+    }),
+  );
+});

@@ -1,0 +1,37 @@
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+
+/** What a host's own record proves about a request whose end nobody here saw. */
+export type RequestStatus =
+  | { readonly kind: "succeeded" }
+  /** It ended otherwise, or it never began and never will: the question itself burnt its identifier. */
+  | { readonly kind: "failed"; readonly proof: string }
+  | { readonly kind: "running" }
+  /** It started and its receiver did not live to see the end: no later question will know more. */
+  | { readonly kind: "interrupted" }
+  | { readonly kind: "unclear"; readonly why: string };
+
+/** Reads the receiver's answer to `request_status`. An answer about another request proves nothing about ours. */
+export function readRequestStatus(requestId: string, body: JsonValue): RequestStatus {
+  if (!isJsonObject(body)) return { kind: "unclear", why: "not_a_status" };
+  if (body["request_id"] !== requestId) return { kind: "unclear", why: "another_request" };
+  switch (body["state"]) {
+    case "finished":
+      return readEnd(body["exit_status"], body["signal"]);
+    case "absent":
+      return { kind: "failed", proof: "absent_and_fenced" };
+    case "running":
+      return { kind: "running" };
+    case "interrupted":
+      return { kind: "interrupted" };
+    default:
+      return { kind: "unclear", why: "not_a_status" };
+  }
+}
+
+function readEnd(exitStatus: JsonValue | undefined, signal: JsonValue | undefined): RequestStatus {
+  if (exitStatus === 0) return { kind: "succeeded" };
+  if (typeof exitStatus === "number") return { kind: "failed", proof: `exit_${exitStatus}` };
+  if (typeof signal === "string" && /^SIG[A-Z0-9]{1,12}$/.test(signal))
+    return { kind: "failed", proof: `ended_by_${signal}` };
+  return { kind: "unclear", why: "not_a_status" };
+}
