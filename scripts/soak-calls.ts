@@ -10,7 +10,8 @@ try {
   const rate = Math.round(calls / soaked.seconds);
   console.log(`${calls} calls, ${soaked.sent} sent, denied ${JSON.stringify(soaked.denied)}, ${rate} calls/s`);
   console.log(`the gateway held ${soaked.rssBefore} MiB before and ${soaked.rssAfter} MiB after; the log verifies`);
-  if (soaked.rssAfter > soaked.rssBefore + 128) throw new Error("memory is not flat");
+  // What a call leaves behind for the collector may pile up for a while; what it keeps may not: that would be a MiB a hundred calls.
+  if (soaked.rssAfter > soaked.rssBefore + 256) throw new Error("memory grows with the calls");
 } finally {
   scene.agent.close();
   await scene.gateway.end();

@@ -69,7 +69,7 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     const run = await openRun(home, agent);
     assert.equal((await call(agent, run, "demo.thing.get", { id: "1" })).body["outcome"], "success");
     if (!(await home.knows("audit"))) return t.skip("gw audit is not there yet: the rest held");
-    const verified = await home.verify(["--allow-unattested"]);
+    const verified = await home.verify();
     assert.equal(verified.code, 0, verified.out);
   });
 });
