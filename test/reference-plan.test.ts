@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { RequestRecord } from "../src/conventions/request/record.ts";
@@ -289,6 +289,19 @@ test("a preview by OPTIONS or by a query flag is no preview", async (t) => {
     body: { plan_id: "p", expected_revision: "r1" },
   });
   assert.deepEqual([flagged.status, flagged.body.errors[0].code], [422, "unknown_member"]);
+});
+
+test("mail that cannot be spooled is kept and delivered later; the provider says what is wrong and goes on", async (t) => {
+  const faults: unknown[] = [];
+  const stand = await startStand(t, { onFault: (error) => faults.push(error) });
+  writeFileSync(`${stand.file}.mail`, "in the way");
+  assert.equal((await execute(stand, await preview(stand))).status, 200);
+  await stand.time.advance(10 * 60_000);
+  assert.ok(faults.length > 8, "it is tried more often than a webhook would be");
+  rmSync(`${stand.file}.mail`);
+  await stand.time.advance(10 * 60_000);
+  assert.equal(mails(stand).length, 1);
+  assert.equal(stand.dump()["outbox"], "[]");
 });
 
 function mails(stand: Stand): readonly Record<string, unknown>[] {

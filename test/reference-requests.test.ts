@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { RequestRecord } from "../src/conventions/request/record.ts";
@@ -347,6 +348,25 @@ test("an upload of any other shape is refused, and leaves no file behind", async
     await new Promise((resolve) => setImmediate(resolve));
   }
   assert.deepEqual(stand.dump(), before);
+});
+
+test("an upload that its scope does not allow leaves no file, and neither does one that a crash cut short", async (t) => {
+  const stand = await startStand(t);
+  const token = await stand.tokenFor({ scopes: ["projects:read"] });
+  const reply = await upload({ ...stand, ask: (method, path, asked) => stand.ask(method, path, { ...asked, token }) }, [
+    ...[{ ...file, content: "a few bytes" }, manifest],
+  ]);
+  assert.deepEqual([reply.status, reply.body.code], [403, "insufficient_scope"]);
+  for (let round = 0; stored(stand).length > 0; round++) {
+    assert.ok(round < 2_000, `files were left behind: ${stored(stand)}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const folder = mkdtempSync(join(tmpdir(), "gw-reference-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "r.db.artifacts"));
+  writeFileSync(join(folder, "r.db.artifacts", ".incoming-1"), "half");
+  const next = await startStand(t, { file: join(folder, "r.db") });
+  assert.deepEqual(stored(next), []);
 });
 
 test("a hundred uploads of the same content at once keep one artifact", async (t) => {

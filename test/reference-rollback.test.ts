@@ -250,6 +250,21 @@ test("a hundred concurrent conditional writes on one entity tag have exactly one
   assert.deepEqual(countStatuses(replies), { 201: 1, 412: 99 });
 });
 
+test("the same token and body under another entity tag is another request", async (t) => {
+  const stand = await startStand(t);
+  const key = randomUUID();
+  const etag = String((await stand.ask("GET", "/v1/environments/staging")).headers.etag);
+  const put = (tag: string) =>
+    stand.ask("PUT", "/v1/environments/staging/target", {
+      ...{ key, body: { release: seedReleases.second }, headers: { "if-match": tag } },
+    });
+  const first = await put(etag);
+  assert.equal(first.status, 201);
+  assert.equal((await put(etag)).text, first.text, "a repeat repeats, although the tag is stale by now");
+  const other = await put('"another"');
+  assert.deepEqual([other.status, other.body.code], [422, "idempotency_key_reused"]);
+});
+
 test("reversibility claims no more than is proven", async (t) => {
   const stand = await startStand(t);
   assert.equal((await promote(stand)).body.reversibility, "reversible_at_application_level");

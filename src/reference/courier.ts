@@ -17,6 +17,8 @@ export interface CourierOptions {
   readonly webhookUrl: () => string | null;
   /** Mail is spooled here, a file a message; a message that is spooled again takes its own place. */
   readonly mailFolder: string;
+  /** Trouble of our own: a full disk, a folder that cannot be written. The courier goes on. */
+  onFault(error: unknown): void;
 }
 
 export interface Courier {
@@ -34,10 +36,9 @@ export function startCourier(core: Core, options: CourierOptions): Courier {
   async function run(): Promise<void> {
     while (!stopped.signal.aborted) {
       woken = new AbortController();
-      const nextDueMs = settleDue(core);
-      const nextLetterMs = await deliverDue(core, options, stopped.signal);
+      const nextMs = await makeRound(core, options, stopped.signal);
       const nowMs = core.clock.wallMs();
-      const next = Math.min(nextDueMs ?? Infinity, nextLetterMs ?? Infinity, nowMs + defaults.referenceIdleMs);
+      const next = Math.min(nextMs ?? Infinity, nowMs + defaults.referenceIdleMs);
       if (!woken.signal.aborted) {
         await core.sleep.sleep(Math.max(1, next - nowMs), AbortSignal.any([woken.signal, stopped.signal]));
       }
@@ -51,6 +52,17 @@ export function startCourier(core: Core, options: CourierOptions): Courier {
       await loop;
     },
   };
+}
+
+/** Ends that have come, then letters that are due. Whatever goes wrong is told, and tried again a little later. */
+async function makeRound(core: Core, options: CourierOptions, signal: AbortSignal): Promise<number | null> {
+  try {
+    const times = [settleDue(core), await deliverDue(core, options, signal)].filter((time) => time !== null);
+    return times.length === 0 ? null : Math.min(...times);
+  } catch (error) {
+    options.onFault(error);
+    return core.clock.wallMs() + defaults.referenceDeliveryBackoffMs;
+  }
 }
 
 /** One pass over what is due; returns when the next try is. */
@@ -70,8 +82,13 @@ async function deliverDue(core: Core, options: CourierOptions, signal: AbortSign
 
 async function deliver(core: Core, options: CourierOptions, letter: Letter, signal: AbortSignal): Promise<boolean> {
   if (letter.kind === "mail") {
-    spool(options.mailFolder, letter);
-    return true;
+    try {
+      spool(options.mailFolder, letter);
+      return true;
+    } catch (error) {
+      options.onFault(error);
+      return false;
+    }
   }
   const url = options.webhookUrl();
   if (url === null || core.faults.take(["webhook_lose"], "webhooks") !== undefined) return true;
@@ -122,13 +139,14 @@ function remove(core: Core, seq: number): void {
   core.store.run(core.store.db.deleteFrom("outbox").where("seq", "=", seq));
 }
 
-/** Waits twice as long after each try, and gives up after the last: a webhook may never arrive. */
+/** Waits twice as long after each try. A webhook is given up after the last one and may never arrive; mail is kept. */
 function postpone(core: Core, letter: Letter): void {
   const attempts = letter.attempts + 1;
-  if (attempts >= defaults.referenceDeliveries) {
+  if (attempts >= defaults.referenceDeliveries && letter.kind === "webhook") {
     remove(core, letter.seq);
     return;
   }
-  const due_at_ms = core.clock.wallMs() + defaults.referenceDeliveryBackoffMs * 2 ** attempts;
+  const due_at_ms =
+    core.clock.wallMs() + defaults.referenceDeliveryBackoffMs * 2 ** Math.min(attempts, defaults.referenceDeliveries);
   core.store.run(core.store.db.updateTable("outbox").set({ attempts, due_at_ms }).where("seq", "=", letter.seq));
 }

@@ -1,5 +1,6 @@
 import { decideToken, type StoredToken } from "../conventions/operation/token.ts";
 import type { Answer } from "../conventions/request/serve.ts";
+import { digestJson } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Who } from "./context.ts";
@@ -22,6 +23,7 @@ const rowOf = prepared((db, p: { tenant: string; actor: string; route: string; t
  */
 export function underToken(core: Core, who: Who, route: string, digest: string, work: () => Answer): Answer {
   const token = requireToken(who);
+  const payload = payloadDigest(who, digest);
   const { store, clock } = core;
   return store.write(() => {
     const row = store.one(rowOf({ tenant: who.tenant, actor: who.actor, route, token }));
@@ -30,7 +32,7 @@ export function underToken(core: Core, who: Who, route: string, digest: string, 
       payloadDigest: row.payload_digest,
       settledAtMs: row.settled_at_ms,
     };
-    const decision = decideToken(stored, digest, clock.wallMs(), defaults.idempotencyRetentionMs);
+    const decision = decideToken(stored, payload, clock.wallMs(), defaults.idempotencyRetentionMs);
     switch (decision.kind) {
       case "replay":
         if (typeof row?.answer === "string") return JSON.parse(row.answer) as Answer;
@@ -49,7 +51,7 @@ export function underToken(core: Core, who: Who, route: string, digest: string, 
             actor_id: who.actor,
             route,
             token,
-            payload_digest: digest,
+            payload_digest: payload,
             answer: JSON.stringify(answer),
             settled_at_ms: clock.wallMs(),
           }),
@@ -58,6 +60,11 @@ export function underToken(core: Core, who: Who, route: string, digest: string, 
       }
     }
   });
+}
+
+/** The condition is part of what was asked: the same body under another entity tag is another request. */
+function payloadDigest({ fields }: Who, digest: string): string {
+  return fields.ifMatch === undefined ? digest : digestJson({ request_digest: digest, if_match: fields.ifMatch });
 }
 
 function requireToken(who: Who): string {
@@ -89,13 +96,14 @@ export function createInFlight(): InFlight {
       const token = who.fields.idempotencyKey;
       if (token === undefined) return work();
       const key = JSON.stringify([who.tenant, who.actor, route, token]);
-      const payloadDigest = open.get(key);
-      if (payloadDigest !== undefined) {
-        const decision = decideToken({ kind: "in_flight", payloadDigest }, digest, 0, 0);
+      const payload = payloadDigest(who, digest);
+      const before = open.get(key);
+      if (before !== undefined) {
+        const decision = decideToken({ kind: "in_flight", payloadDigest: before }, payload, 0, 0);
         if (decision.kind === "in_flight") throw inFlight();
         throw new Denied("idempotency_key_reused", "this Idempotency-Key belongs to another payload");
       }
-      open.set(key, digest);
+      open.set(key, payload);
       try {
         return await work();
       } finally {

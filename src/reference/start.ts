@@ -87,16 +87,21 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   seed(core);
   buryTokens(core);
   const ignore = (): void => {};
-  const report = (error: unknown): void => console.error("reference provider:", error);
+  const onFault = options.onFault ?? ((error: unknown) => console.error("reference provider:", error));
   server.on(
     "request",
     createListener(core, {
       onRecord: options.onRecord ?? ignore,
       onPreview: options.onPreview ?? ignore,
-      onFault: options.onFault ?? report,
+      onFault,
     }),
   );
-  courier = startCourier(core, { webhookKey, webhookUrl: () => webhookUrl, mailFolder: `${options.file}.mail` });
+  courier = startCourier(core, {
+    webhookKey,
+    webhookUrl: () => webhookUrl,
+    mailFolder: `${options.file}.mail`,
+    onFault: (error) => onFault(error, identify("req")),
+  });
   return {
     origin,
     webhookSecret: `whsec_${webhookKey.toString("base64")}`,

@@ -6,7 +6,6 @@ import type { Core } from "../core.ts";
 import { prepared } from "../prepared.ts";
 
 export const environments = ["staging", "production"] as const;
-export type Environment = (typeof environments)[number];
 
 const targetOf = prepared((db, p: { readonly tenant: string; readonly environment: string }) =>
   db

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSink } from "../../conventions/request/multipart/part.ts";
@@ -42,7 +42,7 @@ export function artifactRoutes(core: Core): readonly ReferenceRoute[] {
       ? []
       : [{ code: "value_not_allowed", path: "/manifest/digest", message: "is not the digest of the file" }],
   );
-  mkdirSync(core.artifactFolder, { recursive: true, mode: 0o700 });
+  prepareFolder(core.artifactFolder);
   const about = {
     summary: "Upload an artifact",
     answers: { 201: { description: "Stored" }, 200: { description: "The same content was there before" } },
@@ -105,6 +105,14 @@ async function keep(core: Core, who: Who, body: CommandOfArtifacts["body"], spoo
   return { status: fresh === 1 ? 201 : 200, body: answer };
 }
 
+const INCOMING = ".incoming-";
+
+/** What a process that died was still receiving belongs to nobody. */
+function prepareFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(folder)) if (name.startsWith(INCOMING)) rmSync(join(folder, name), { force: true });
+}
+
 interface Spool {
   readonly sink: FileSink;
   /** Content-addressed: the same bytes under the same name, so moving twice changes nothing. */
@@ -113,7 +121,7 @@ interface Spool {
 }
 
 function createSpool(folder: string): Spool {
-  const path = join(folder, `.incoming-${randomUUID()}`);
+  const path = join(folder, `${INCOMING}${randomUUID()}`);
   let opened: Promise<FileHandle> | undefined;
   let moved = false;
   const drop = async (): Promise<void> => {

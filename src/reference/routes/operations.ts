@@ -60,8 +60,8 @@ function release(core: Core, route: MakeRoute, version: Version): ReferenceRoute
       // The later version takes a scope that more credentials carry: a denial there became a 201.
       scope: version === "2026-04-01" ? "releases:write" : "deployments:write",
     },
-    ({ command: { body, endpoint }, digest, who }) => {
-      return underToken(core, who, endpoint, digest, () => {
+    ({ command: { body, endpoint }, digest, who }) =>
+      underToken(core, who, endpoint, digest, () => {
         const { service, artifact, environment: to } = body;
         const made = recordRelease(core, who, { service, artifact, environment: to, sourceRevision: artifact });
         const operation = startOperation(core, who, {
@@ -87,8 +87,7 @@ function release(core: Core, route: MakeRoute, version: Version): ReferenceRoute
             config_digest,
           },
         };
-      });
-    },
+      }),
   );
 }
 
@@ -117,8 +116,8 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
       headers: [token, { name: "X-Correlation-ID", required: false, description: "The client's name for it" }],
       scope: "deployments:write",
     },
-    ({ command: { body, endpoint }, digest, who }) => {
-      return underToken(core, who, endpoint, digest, () => {
+    ({ command: { body, endpoint }, digest, who }) =>
+      underToken(core, who, endpoint, digest, () => {
         const row = startOperation(core, who, {
           kind: "deployment",
           request: body,
@@ -142,8 +141,7 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
           state: row.state,
           status_url: `/operations/${row.operation_id}`,
         });
-      });
-    },
+      }),
   );
 }
 

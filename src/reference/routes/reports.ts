@@ -1,3 +1,4 @@
+import type { JobCreation } from "../../conventions/operation/record.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -53,8 +54,8 @@ function create(core: Core, route: MakeRoute): ReferenceRoute {
       ],
       scope: "reports:write",
     },
-    ({ command: { body, endpoint }, digest, who }) => {
-      return underToken(core, who, endpoint, digest, () => {
+    ({ command: { body, endpoint }, digest, who }) =>
+      underToken(core, who, endpoint, digest, () => {
         const row = startOperation(core, who, {
           kind: "report",
           request: body,
@@ -64,9 +65,9 @@ function create(core: Core, route: MakeRoute): ReferenceRoute {
           clientIds: [who.fields.traceId, who.fields.correlationId, who.fields.idempotencyKey],
         });
         const job_id = row.job_id ?? "";
-        return accepted(row, { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` });
-      });
-    },
+        const creation: JobCreation = { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` };
+        return accepted(row, creation);
+      }),
     ({ body }) =>
       body.range.start <= body.range.end
         ? []
