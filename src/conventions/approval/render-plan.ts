@@ -4,11 +4,13 @@ import type { Effect, EffectGroup, EffectRelation } from "../plan/record.ts";
 import type { CardPlan } from "./card.ts";
 import { entry, list, quote } from "./render-line.ts";
 
+type PlanShown = Omit<CardPlan, "arguments" | "request_digest" | "previewed_at">;
+
 /**
  * What a plan changes, as a diff: `-` what is there, `+` what will be, one value a line under the resource it belongs
  * to. Direct effects come first, then what follows from them, then what cannot be undone with them.
  */
-export function planLines(plan: CardPlan): readonly string[] {
+export function planLines(plan: PlanShown): readonly string[] {
   const effects = plan.effects.reduce((sum, { total }) => sum + total, 0);
   return [
     entry("plan", `${showIdentifier(plan.plan_id)}, previewed by ${showIdentifier(plan.preview_action)}`),

@@ -28,7 +28,7 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
   const client = connectAgent(join(options.home, "agent.sock"));
   try {
     const input = readArguments(pairs, options.input, await textMembersOf(client, action));
-    const run = await runFor(client, action, options);
+    const run = await runFor(client, `gw call ${action}`, [action], options);
     if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
     // Sent at once: where the call needs its own approval, one card then serves the session and the call.
     return report(await client.call(run.run_id, action, input, options.wait), options, io);
@@ -38,15 +38,16 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
 }
 
 /** The run that was named, the one of the `gw run` above this process, or a new one. */
-async function runFor(
+export async function runFor(
   client: AgentClient,
-  action: string,
+  purpose: string,
+  actions: readonly string[],
   options: CallOptions,
 ): Promise<Pick<RunView, "run_id" | "state">> {
   if (options.run !== undefined) return client.joinRun(options.run, 0);
   const { wrapped } = options;
   if (wrapped === undefined || wrapped.home !== options.home) {
-    return client.openRun({ purpose: options.purpose ?? `gw call ${action}`, actions: [action] }, 0);
+    return client.openRun({ purpose: options.purpose ?? purpose, actions }, 0);
   }
   try {
     return await client.run(wrapped.run);
@@ -60,7 +61,7 @@ async function runFor(
 }
 
 /** The inputs that the definition calls text: what a person types for them is never read as a number or as JSON. */
-async function textMembersOf(client: AgentClient, action: string): Promise<ReadonlySet<string>> {
+export async function textMembersOf(client: AgentClient, action: string): Promise<ReadonlySet<string>> {
   const found = (await client.actions()).find((one) => one["action"] === action);
   const schema = found?.["input"];
   const members = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
@@ -106,7 +107,7 @@ function readValue(text: string): JsonValue {
   }
 }
 
-function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Exit {
+export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Exit {
   if (answer.kind === "pending") {
     if (json) io.out(JSON.stringify({ ...answer, state: "pending" }));
     else

@@ -4,9 +4,12 @@ import { Command } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
+import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
+import { addOperationCommands } from "./commands/operation.ts";
+import { addPlanCommands } from "./commands/plan.ts";
 import { addCallerCommands, addPackCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
 import { addRunCommand } from "./commands/run.ts";
@@ -36,12 +39,15 @@ export function createProgram(deps: CliDeps): Command {
   addTicketCommands(program, deps);
   addWatchCommand(program, deps);
   addCallCommand(program, deps);
+  addPlanCommands(program, deps);
+  addOperationCommands(program, deps);
   addRunCommand(program, deps);
   addMcpCommands(program, deps);
   addAuditCommands(program, deps);
   addSshCommands(program, deps);
   addUpgradeCommands(program, deps);
   addReferenceCommand(program, deps);
+  addDemoCommand(program, deps);
   addCompletionCommand(program, deps);
   return program;
 }

@@ -30,6 +30,13 @@ export interface AgentClient {
   run(runId: string, waitSeconds?: number): Promise<RunView>;
   call(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
   waitForCall(callId: string, waitSeconds: number): Promise<CallAnswer>;
+  /** Previews an action; the result carries the plan. */
+  plan(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
+  /** Carries a plan out, by the revision that the preview read. */
+  execute(planId: string, expectedRevision: string, waitSeconds: number): Promise<CallAnswer>;
+  operation(operationId: string, waitSeconds?: number): Promise<JsonObject>;
+  cancelOperation(operationId: string, reason: string, waitSeconds: number): Promise<CallAnswer>;
+  reconcileOperation(operationId: string): Promise<JsonObject>;
   close(): void;
 }
 
@@ -72,6 +79,18 @@ export function connectAgent(socketPath: string): AgentClient {
     run: (runId, wait = 0) => runView(connection.ask("GET", path("runs", runId), prefer(wait))),
     call: (runId, action, input, wait) =>
       callAnswer(connection.ask("POST", path("runs", runId, "calls"), { body: { action, input }, ...prefer(wait) })),
+    plan: (runId, action, input, wait) =>
+      callAnswer(connection.ask("POST", path("runs", runId, "plans"), { body: { action, input }, ...prefer(wait) })),
+    execute: (planId, expected_revision, wait) =>
+      callAnswer(
+        connection.ask("POST", path("plans", planId, "execute"), { body: { expected_revision }, ...prefer(wait) }),
+      ),
+    operation: async (id, wait = 0) =>
+      (await connection.ask("GET", path("operations", id), prefer(wait))).body as JsonObject,
+    cancelOperation: (id, reason, wait) =>
+      callAnswer(connection.ask("POST", path("operations", id, "cancel"), { body: { reason }, ...prefer(wait) })),
+    reconcileOperation: async (id) =>
+      (await connection.ask("POST", path("operations", id, "reconcile"))).body as JsonObject,
     waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
     close: () => connection.close(),
   };

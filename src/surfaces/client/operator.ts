@@ -64,6 +64,10 @@ export interface OperatorClient {
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
+  operations(): Promise<readonly JsonObject[]>;
+  operation(operationId: string): Promise<JsonObject>;
+  cancelOperation(operationId: string, reason: string): Promise<JsonObject>;
+  reconcileOperation(operationId: string): Promise<JsonObject>;
   ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
   offerAttestation(): Promise<AttestationOffer>;
@@ -93,6 +97,7 @@ export async function connectOperator(
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
   const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
+  const operationPath = (id: string): string => `/v1/operations/${encodeURIComponent(id)}`;
   const ticketPath = (runId: string): string => `/v1/runs/${encodeURIComponent(runId)}/ticket`;
 
   async function login(): Promise<string> {
@@ -164,6 +169,10 @@ export async function connectOperator(
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
       return rows as unknown as readonly ProbeResult[];
     },
+    operations: async () => (await get("/v1/operations")) as unknown as readonly JsonObject[],
+    operation: async (id) => (await get(operationPath(id))) as JsonObject,
+    cancelOperation: async (id, reason) => (await post(`${operationPath(id)}/cancel`, { reason })) as JsonObject,
+    reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as JsonObject,
     ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
     async offerAttestation() {

@@ -7,6 +7,7 @@ import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { Logins } from "./logins.ts";
+import { operationRoutes } from "./operation-routes.ts";
 import { approvalRecord, sessionRecord } from "./records.ts";
 import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
@@ -159,6 +160,7 @@ export function operatorRoutes(
       loggedIn,
     ),
     ...ticketRoutes(gateway, loggedIn),
+    ...operationRoutes(gateway, loggedIn),
     planeRoute(
       { method: "POST", path: "/v1/log/attestation/offer", body: { kind: "none" } },
       { summary: "What an operator signs to vouch for the log", answers: { 200: { description: "The offer" } } },

@@ -19,11 +19,11 @@ export function addCallCommand(program: Command, { io, finish }: CliDeps): void 
     });
 }
 
-function wrappedBy({ GW_RUN: run, GW_HOME: home }: NodeJS.ProcessEnv): Pick<CallOptions, "wrapped"> {
+export function wrappedBy({ GW_RUN: run, GW_HOME: home }: NodeJS.ProcessEnv): Pick<CallOptions, "wrapped"> {
   return run === undefined || run === "" || home === undefined ? {} : { wrapped: { run, home } };
 }
 
-function readSeconds(text: string): number {
+export function readSeconds(text: string): number {
   const seconds = Number(text);
   if (!Number.isSafeInteger(seconds) || seconds < 0 || seconds > 86_400) {
     throw new InvalidArgumentError("whole seconds, 0 to 86400");

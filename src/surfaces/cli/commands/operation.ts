@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+import type { OperationOptions } from "../operator/operations.ts";
+import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+
+export function addOperationCommands(program: Command, deps: CliDeps): void {
+  const { finish } = deps;
+  const load = () => import("../operator/operations.ts");
+  const operation = program
+    .command("operation")
+    .description("work that goes on at a provider, and outcomes nobody saw");
+  addOperatorCommand(operation, "list", "what is open", "gw operation list --all --json")
+    .option("--all", "what has ended lately too")
+    .action(async (_options, command: Command) =>
+      finish(await (await load()).runOperationList(optionsOf<OperationOptions>(command), deps)),
+    );
+  const verbs = [
+    ["show", "one operation with its history"],
+    ["cancel", "ask the provider to stop it; the provider decides how it ends"],
+    ["reconcile", "read it now, once more where its reads are used up"],
+  ] as const;
+  for (const [verb, description] of verbs) {
+    const added = addOperatorCommand(operation, `${verb} <ID>`, description, `gw operation ${verb} op_01k...`);
+    if (verb === "cancel") added.requiredOption("--reason <TEXT>", "why, for the record");
+    added.action(async (id: string, _options, command: Command) =>
+      finish(await (await load()).runOperation(verb, id, optionsOf<OperationOptions>(command), deps)),
+    );
+  }
+}

@@ -1,0 +1,105 @@
+import { join } from "node:path";
+import type { CardPlan } from "../../conventions/approval/card.ts";
+import { planLines } from "../../conventions/approval/render-plan.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
+import { answering } from "./answer.ts";
+import { type CallOptions, readArguments, report, runFor, textMembersOf } from "./call.ts";
+import { type CliIo, type Exit, exits } from "./io.ts";
+
+export interface PlanOptions extends CallOptions {
+  readonly execute?: boolean;
+}
+
+export interface ExecuteOptions extends CallOptions {
+  readonly expect: string;
+}
+
+/** `gw plan ACTION`: what it would change. With --execute this process stays alive and carries the plan out. */
+export function runPlan(action: string, pairs: readonly string[], options: PlanOptions, io: CliIo): Promise<Exit> {
+  return answering(io, () => withClient(options, (client) => planAndReport(client, action, pairs, options, io)));
+}
+
+/** `gw execute PLAN_ID --expect REVISION`: for processes of one `gw run`, which act as one caller. */
+export function runExecute(planId: string, options: ExecuteOptions, io: CliIo): Promise<Exit> {
+  return answering(io, () =>
+    withClient(options, async (client) => {
+      const answer = await client.execute(planId, options.expect, options.wait);
+      return report(answer, options, io);
+    }),
+  );
+}
+
+async function withClient<Result>(
+  options: CallOptions,
+  work: (client: AgentClient) => Promise<Result>,
+): Promise<Result> {
+  const client = connectAgent(join(options.home, "agent.sock"));
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+async function planAndReport(
+  client: AgentClient,
+  action: string,
+  pairs: readonly string[],
+  options: PlanOptions,
+  io: CliIo,
+): Promise<Exit> {
+  const pair = await findPair(client, action);
+  const input = readArguments(pairs, options.input, await textMembersOf(client, pair.preview));
+  const run = await runFor(client, `gw plan ${action}`, [pair.preview, pair.executes], options);
+  if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
+  const answer = await client.plan(run.run_id, pair.executes, input, options.wait);
+  const plan = planOf(answer);
+  if (plan === null) return report(answer, options, io);
+  if (options.json && options.execute !== true) io.out(JSON.stringify(plan, null, 2));
+  else if (!options.json) for (const line of planLines(plan)) io.out(line);
+  if (options.execute !== true) {
+    if (!options.json)
+      io.out(`Carry it out from the same run: gw execute ${plan.plan_id} --expect ${plan.expected_revision}`);
+    return plan.executable ? exits.done : exits.denied;
+  }
+  if (!plan.executable) throw new Denied("plan_not_executable", "The preview says that this would not execute.");
+  if (!options.json) io.err("Waiting for a person to approve this plan.");
+  return report(await client.execute(plan.plan_id, plan.expected_revision, options.wait), options, io);
+}
+
+/** The plan record of the agent plane. */
+interface PlanView extends Omit<CardPlan, "arguments" | "previewed_at"> {
+  readonly executable: boolean;
+  readonly expected_revision: string;
+}
+
+function planOf(answer: CallAnswer): PlanView | null {
+  return answer.kind === "result" && answer.result.plan !== undefined
+    ? (answer.result.plan as unknown as PlanView)
+    : null;
+}
+
+/** Both names of the pair: a run that may preview and execute asks for both. */
+async function findPair(
+  client: AgentClient,
+  name: string,
+): Promise<{ readonly preview: string; readonly executes: string }> {
+  const actions = await client.actions();
+  const found = actions.find((one) => one["action"] === name);
+  if (found === undefined) throw new Denied("action_not_permitted", "No trusted pack defines this action.");
+  const pack = String(found["pack"]);
+  const planned = needsPlan(found);
+  if (planned !== null) return { preview: `${pack}.${planned}`, executes: name };
+  const executing = actions.filter((one) => one["pack"] === pack && `${pack}.${needsPlan(one)}` === name);
+  const [only] = executing;
+  if (only === undefined || executing.length > 1)
+    throw new Denied("plan_required", `${name} is not previewed by an action of its own.`);
+  return { preview: name, executes: String(only["action"]) };
+}
+
+function needsPlan({ needs }: JsonObject): string | null {
+  const plan = isJsonObject(needs) ? needs["plan"] : null;
+  return typeof plan === "string" ? plan : null;
+}

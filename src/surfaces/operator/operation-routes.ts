@@ -1,0 +1,74 @@
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { operationRecord } from "../../gateway/operation.ts";
+import { readId } from "../../kernel/ids.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { OperatorContext } from "./context.ts";
+
+/** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
+export function operationRoutes(
+  gateway: Gateway,
+  loggedIn: (context: OperatorContext) => string,
+): readonly PlaneRoute<OperatorContext>[] {
+  return [
+    planeRoute(
+      { method: "GET", path: "/v1/operations", body: { kind: "none" } },
+      { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
+      () => ({ status: 200, body: gateway.operations.list().map(operationRecord) }),
+      loggedIn,
+    ),
+    planeRoute(
+      { method: "GET", path: "/v1/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
+      { summary: "One operation with its history", answers: { 200: { description: "The operation" } } },
+      ({ params }) => ({
+        status: 200,
+        body: operationRecord(gateway.operations.get(readId("op", params.operation_id))),
+      }),
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/operations/{operation_id}/cancel",
+        params: operationParams,
+        body: { kind: "json", schema: cancelSchema },
+      },
+      { summary: "Ask the provider to stop it", answers: { 200: { description: "The operation after the request" } } },
+      async ({ params, body }, context) => {
+        const { operator } = context.login();
+        const id = readId("op", params.operation_id);
+        return { status: 200, body: operationRecord(await gateway.operations.cancel(id, operator, body.reason)) };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/operations/{operation_id}/reconcile",
+        params: operationParams,
+        body: { kind: "none" },
+      },
+      {
+        summary: "Read it now, once more if need be",
+        answers: { 200: { description: "The operation after the read" } },
+      },
+      async ({ params }) => {
+        const operation = await gateway.operations.reconcile(readId("op", params.operation_id));
+        return { status: 200, body: operationRecord(operation) };
+      },
+      loggedIn,
+    ),
+  ];
+}
+
+const operationParams = {
+  type: "object",
+  properties: { operation_id: { type: "string", maxLength: 64 } },
+  required: ["operation_id"],
+} as const satisfies JsonSchema;
+
+const cancelSchema = {
+  type: "object",
+  properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
+  required: ["reason"],
+} as const satisfies JsonSchema;
