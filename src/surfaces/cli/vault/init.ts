@@ -75,6 +75,11 @@ export async function choosePassphrase(options: InitOptions, io: CliIo, ports: V
 }
 
 export function nameOfUser(): string {
-  const name = userInfo().username.toLowerCase();
-  return /^[a-z0-9][a-z0-9._-]{0,31}$/.test(name) ? name : "operator";
+  try {
+    const name = userInfo().username.toLowerCase();
+    return /^[a-z0-9][a-z0-9._-]{0,31}$/.test(name) ? name : "operator";
+  } catch {
+    // A container may run as a number that has no name.
+    return "operator";
+  }
 }
