@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, request } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -199,7 +198,7 @@ test("no pack but Stripe's, whose provider takes tokens, repeats a write", () =>
 });
 
 /** GitHub's own description of its API, in the generated form that npm carries: prettier's indentation is its grammar. */
-const described = readFileSync(createRequire(import.meta.url).resolve("@octokit/openapi-types/types.d.ts"), "utf8");
+const described = readFileSync(new URL(import.meta.resolve("@octokit/openapi-types/types.d.ts")), "utf8");
 
 function block(text: string, opening: string, indent: number): string | null {
   const start = text.indexOf(`\n${" ".repeat(indent)}${opening} {\n`);
