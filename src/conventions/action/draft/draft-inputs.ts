@@ -1,5 +1,6 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { steeringOf } from "../../upgrade/meaning/steering.ts";
 import type { Api, Operation, Parameter } from "../../upgrade/model/api.ts";
 import { isForbiddenHeader, isHeaderName } from "../headers.ts";
 import type { BodyType, Place } from "../pack.ts";
@@ -25,6 +26,12 @@ interface Candidate {
   readonly style: string;
 }
 
+/** Inputs that can do more than say something; a reviewer sees them first. */
+const STEERING: Readonly<Record<string, string>> = {
+  token: "an agent should not hold what looks like a secret",
+  role: "this may decide what others may do",
+  url: "the provider may send to, fetch or lead people to this address",
+};
 const NO_BODY = new Set(["GET", "HEAD"]);
 const PART_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -37,6 +44,7 @@ export function draftInputs(api: Api, operation: Operation, takenHeaders: Readon
   const given: Candidate[] = operation.parameters.flatMap((parameter) => placed(parameter, notes));
   // Required ones first: where an operation has more than an action may take, it is the optional ones that go.
   const ordered = [...given, ...body.members].sort((a, b) => Number(b.required) - Number(a.required));
+  const steers = new Map<string, readonly string[]>();
   let beyond = 0;
   for (const candidate of ordered) {
     const field = draftField(api, candidate, body.type, takenHeaders);
@@ -57,10 +65,13 @@ export function draftInputs(api: Api, operation: Operation, takenHeaders: Readon
     const header = candidate.place === "header" ? { as: candidate.wireName } : as;
     const optional = candidate.required ? {} : { optional: true };
     inputs.set(input, { in: candidate.place, ...header, ...field.schema, ...optional });
+    const steering = steeringOf(candidate.wireName, api.schemas.shapeOf(candidate.schema));
+    if (steering in STEERING) steers.set(steering, [...(steers.get(steering) ?? []), input]);
     notes.push(...field.notes.map((note) => `${name}: ${note}`));
   }
   if (beyond > 0) notes.push(`${beyond} optional inputs are left out: an action takes ${defaults.packDraftInputs}`);
-  return { kind: "fits", body: body.type, inputs, renamed, notes };
+  const warnings = [...steers].map(([steering, names]) => `${STEERING[steering]}: ${names.join(", ")}`);
+  return { kind: "fits", body: body.type, inputs, renamed, notes: [...warnings, ...notes] };
 }
 
 function placed(parameter: Parameter, notes: string[]): readonly Candidate[] {

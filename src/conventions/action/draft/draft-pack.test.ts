@@ -139,6 +139,20 @@ describe("inputs", () => {
     assert.equal(schemaOf(action, "l")?.maxItems, 100);
   });
 
+  test("inputs that look like secrets, roles or addresses are named to the reviewer first", () => {
+    const text = { type: "string" };
+    const drafted = only(
+      "/s",
+      "post",
+      jsonBody(object({ password: text, callback_url: text, role: text, name: text, free: {} })),
+    );
+    const remarks = drafted.text.split("\n").filter((line) => line.startsWith("  # REVIEW: "));
+    assert.deepEqual(
+      remarks.map((line) => line.slice(line.lastIndexOf(": ") + 2)),
+      ["callback_url", "password", "role", "the document does not say its type"],
+    );
+  });
+
   test("a null goes where JSON can carry it and nowhere else", () => {
     const nullable = { type: "string", nullable: true };
     const { action } = only("/s", "put", {
