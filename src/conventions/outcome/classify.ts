@@ -4,8 +4,6 @@ import type { Answered, TransportObservation } from "./observation.ts";
  * What an attempt proves about the world. A timeout is an observation about us and proves no failure; a dispatch proves
  * no delivery; an answer proves only what the answering side owns. Success is confirmed by a receipt and a later read.
  */
-export type OutcomeClass = "confirmed_success" | "confirmed_failure" | "unknown" | "not_attempted";
-
 export type Verdict =
   /** A receipt came back. It is confirmed only by a later read of the state. */
   | { readonly kind: "success"; readonly observation: Answered }

@@ -7,8 +7,8 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type AgentClient, type CallAnswer, connectAgent, type RunView } from "../client/agent.ts";
 import { answering } from "./answer.ts";
-import type { BaseOptions } from "./commands/deps.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import type { BaseOptions } from "./options.ts";
 
 export interface CallOptions extends BaseOptions {
   readonly input?: string;

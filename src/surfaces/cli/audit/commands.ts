@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { answering } from "../answer.ts";
-import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { readHead } from "../operator/remembered-head.ts";
+import type { OperatorOptions } from "../options.ts";
 import { withOperator } from "../vault/session.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { ApproveOptions } from "../operator/decide.ts";
-import { addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+import type { OperatorOptions } from "../options.ts";
+import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addApprovalCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;

@@ -1,14 +1,8 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { JournalOptions } from "../audit/journals.ts";
-import {
-  addCommand,
-  addOperatorCommand,
-  type BaseOptions,
-  type CliDeps,
-  type OperatorOptions,
-  optionsOf,
-} from "./deps.ts";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addAuditCommands(program: Command, deps: CliDeps): void {
   const { io, finish } = deps;

@@ -3,6 +3,7 @@ import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
+import type { BaseOptions } from "../options.ts";
 import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
@@ -24,6 +25,8 @@ export interface CliDeps {
   reference(): Promise<ReferenceCliPorts>;
   /** Where the last log head that this operator saw is kept, outside every home. */
   readonly stateFolder: string;
+  /** The demo, which the command line may start but not import. A home of null is a throw-away one. */
+  playDemo(options: { readonly home: string | null; readonly json: boolean }): Promise<Exit>;
   /** What `gw run` needs to hold a command and what that starts. */
   wrapper(): Promise<WrapperPorts>;
   /** Takes the exit of the command that ran; a wrapped command has its own. */
@@ -35,17 +38,6 @@ export interface GatewayProcess {
   /** The exit status, once it has stopped. */
   readonly stopped: Promise<number>;
   stop(): void;
-}
-
-/** The options that every command has. */
-export interface BaseOptions {
-  readonly home: string;
-  readonly json: boolean;
-}
-
-export interface OperatorOptions extends BaseOptions {
-  readonly operator?: string;
-  readonly passphraseFile?: string;
 }
 
 /** A command with the options that all share. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { UpOptions } from "../operator/run-gateway.ts";
-import { addCommand, addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+import type { OperatorOptions } from "../options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addGatewayCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;

@@ -1,13 +1,7 @@
 import type { Command } from "commander";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
 import type { PackImportOptions } from "../pack-import.ts";
-import {
-  addCommand,
-  addOperatorCommand,
-  type BaseOptions,
-  type CliDeps,
-  type OperatorOptions,
-  optionsOf,
-} from "./deps.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addPackCommands(program: Command, { io, vault, finish }: CliDeps): void {
   const pack = program.command("pack").description("action packs: what agents may ask for");

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { addCommand, type BaseOptions, type CliDeps, optionsOf } from "./deps.ts";
+import type { BaseOptions } from "../options.ts";
+import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface Options extends BaseOptions {
   readonly port: number;

@@ -2,14 +2,8 @@ import type { Command } from "commander";
 import { Denied } from "../../../kernel/failure.ts";
 import type { CredentialSummary } from "../../../vault/lend.ts";
 import { answering } from "../answer.ts";
-import {
-  addCommand,
-  addOperatorCommand,
-  type BaseOptions,
-  type CliDeps,
-  type OperatorOptions,
-  optionsOf,
-} from "./deps.ts";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface KeylineChoices extends BaseOptions {
   readonly credential: string;

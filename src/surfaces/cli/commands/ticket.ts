@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { TicketOptions } from "../operator/ticket.ts";
-import { addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+import type { OperatorOptions } from "../options.ts";
+import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addTicketCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { addCommand, type BaseOptions, type CliDeps, optionsOf } from "./deps.ts";
+import type { BaseOptions } from "../options.ts";
+import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface Options extends BaseOptions {
   readonly pack?: string;

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { PolicySettings } from "../../../vault/policy/policy.ts";
-import { addCommand, addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+import type { OperatorOptions } from "../options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addVaultCommands(program: Command, { io, vault, finish }: CliDeps): void {
   addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init")

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { addOperatorCommand, type CliDeps, type OperatorOptions, optionsOf } from "./deps.ts";
+import type { OperatorOptions } from "../options.ts";
+import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addWatchCommand(program: Command, deps: CliDeps): void {
   addOperatorCommand(

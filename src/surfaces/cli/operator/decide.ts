@@ -3,8 +3,9 @@ import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { ApprovalView } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
-import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
 import { withGateway } from "./session.ts";
 
 export interface ApproveOptions extends OperatorOptions {

@@ -1,8 +1,9 @@
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { answering } from "../answer.ts";
-import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
 import { withGateway } from "./session.ts";
 
 export interface OperationOptions extends OperatorOptions {

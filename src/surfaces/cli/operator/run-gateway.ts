@@ -3,8 +3,9 @@ import { showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { readStatus } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
-import type { BaseOptions, CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
 import { verifyLog } from "../../../audit/verify/verify.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
-import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { readHead, writeHead } from "./remembered-head.ts";
 

@@ -9,8 +9,9 @@ import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { TicketView } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
-import type { CliDeps, OperatorOptions } from "../commands/deps.ts";
+import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
 import { withGateway } from "./session.ts";
 
 export interface TicketOptions extends OperatorOptions {
