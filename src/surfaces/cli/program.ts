@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
+import { addConformanceCommand } from "./commands/conformance.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
@@ -47,6 +48,7 @@ export function createProgram(deps: CliDeps): Command {
   addSshCommands(program, deps);
   addUpgradeCommands(program, deps);
   addReferenceCommand(program, deps);
+  addConformanceCommand(program, deps);
   addDemoCommand(program, deps);
   addCompletionCommand(program, deps);
   return program;
