@@ -63,6 +63,8 @@ interface ListedTool {
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
+const OWN = ["gw_budget", "gw_wait", "gw_request_access", "gw_reconcile", "gw_cancel_operation"];
+
 /** Those of the specification's unknown-outcome tool result. */
 const UNKNOWN_FIELDS = [
   "outcome",
@@ -95,13 +97,15 @@ test("every action that may be called is a tool, with schemas, hints by its effe
       "gw_budget",
       "gw_wait",
       "gw_request_access",
+      "gw_reconcile",
+      "gw_cancel_operation",
       "acme__other-make",
       "acme__thing-burn",
       "acme__thing-change",
       "acme__thing-get",
     ],
   );
-  const [, wait, , make, , change, read] = tools;
+  const [, wait, , , , make, , change, read] = tools;
   assert.ok(wait && make && change && read);
   assert.deepEqual(read.inputSchema, {
     type: "object",
@@ -381,7 +385,7 @@ test("the tool list follows the granted scope, with a notification", async () =>
   const { tools } = (await wire.request("tools/list"))["result"] as { tools: readonly { name: string }[] };
   assert.deepEqual(
     tools.map(({ name }) => name),
-    ["gw_budget", "gw_wait", "gw_request_access", "acme__thing-get"],
+    [...OWN, "acme__thing-get"],
   );
   assert.equal(
     (await wire.call("acme__thing-change", { name: "x" })).structuredContent["code"],

@@ -85,7 +85,8 @@ async function execute({ gateway, caller, plans }: Calling, found: Definition, i
   });
 }
 
-async function follow(
+/** Waits for a call and hands on what came of it. Whoever owns it takes it back by leaving. */
+export async function follow(
   { gateway, caller, plans }: Calling,
   call: Call,
   waiting: Waiting,

@@ -91,7 +91,7 @@ export const waitInput = {
     id: {
       type: "string",
       maxLength: 64,
-      description: "The call_id or approval_id of a pending result.",
+      description: "The call_id, approval_id or operation_id of an earlier result.",
     },
   },
   required: ["id"],
@@ -115,6 +115,23 @@ export const accessInput = {
     reason: { type: "string", minLength: 1, maxLength: 500, description: "Shown to the person as your words." },
   },
   required: ["reason"],
+} as const satisfies JsonSchema;
+
+const operationId = { type: "string", maxLength: 64, description: "As an earlier result names it." } as const;
+
+export const reconcileInput = {
+  type: "object",
+  properties: { operation_id: operationId },
+  required: ["operation_id"],
+} as const satisfies JsonSchema;
+
+export const cancelInput = {
+  type: "object",
+  properties: {
+    operation_id: operationId,
+    reason: { type: "string", minLength: 1, maxLength: 500, description: "Recorded as your words." },
+  },
+  required: ["operation_id", "reason"],
 } as const satisfies JsonSchema;
 
 /** Of every tool whose action carries out a plan, in place of the action's own arguments. */

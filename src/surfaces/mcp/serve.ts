@@ -20,9 +20,10 @@ import type { BridgeOptions } from "./bridge.ts";
 import { type Asked, type Calling, callAction, waitForCall } from "./call.ts";
 import { createRunDoor } from "./door.ts";
 import { actionNameOf } from "./names.ts";
+import { cancelOperation, reconcileOperation, waitForOperation } from "./operations.ts";
 import { createPlanMemory } from "./plans.ts";
 import { deniedResult, recordResult } from "./results.ts";
-import { noInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
+import { cancelInput, noInput, reconcileInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
 import { createLineTransport } from "./transport.ts";
 import type { Waiting } from "./wait.ts";
@@ -89,11 +90,14 @@ export function serveMcp(opening: McpOpening): void {
 const INSTRUCTIONS = `Every tool but those named gw_* acts on a real system through a gateway that holds the credentials. A person approves the session at your first call, and some calls one by one; this can take minutes.
 A result with state "pending" means that nobody has decided yet: call gw_wait with its id, at most ${WAIT_SECONDS} seconds at a time, and never repeat the call itself.
 A result with state "denied" carries a code and a reason: do not look for another way around it.
-An outcome "unknown" means that the action may have happened: do not repeat it and do not report it as failed.
+An outcome "unknown" means that the action may have happened: do not repeat it and do not report it as failed; gw_reconcile finds out.
+A result with an operation_id may be a job that goes on: gw_wait with that id gives its end.
 gw_budget shows what is left of the run. gw_request_access asks the operator for more.`;
 
 const checkNothing = compileSchema(noInput);
 const checkWait = compileSchema(waitInput);
+const checkReconcile = compileSchema(reconcileInput);
+const checkCancel = compileSchema(cancelInput);
 
 function createServer(opening: McpOpening, calling: Calling, access: AccessDesk): Server {
   const { options, sleep, version } = opening;
@@ -125,8 +129,19 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
         const misfit = fitting(checkWait(input), params.name);
         if (misfit !== null) return misfit;
         const id = String(input["id"]);
+        if (id.startsWith("op_")) return waitForOperation(calling, id, waiting);
         return access.wait(id, waiting) ?? waitForCall(calling, id, waiting);
       }
+      case "gw_reconcile":
+        return (
+          fitting(checkReconcile(input), params.name) ??
+          reconcileOperation(calling, String(input["operation_id"]), waiting)
+        );
+      case "gw_cancel_operation":
+        return (
+          fitting(checkCancel(input), params.name) ??
+          cancelOperation(calling, String(input["operation_id"]), String(input["reason"]), waiting)
+        );
       case "gw_request_access":
         return access.request(input, asked);
     }

@@ -7,15 +7,17 @@ import {
   accessInput,
   accessSchema,
   budgetSchema,
+  cancelInput,
   closeSchema,
   executionInput,
   noInput,
   outcomeSchema,
+  reconcileInput,
   waitedSchema,
   waitInput,
 } from "./schemas.ts";
 
-/** The tools that are there for every agent, whatever it may do. None of them sends anything to a provider. */
+/** The tools that are there for every agent, whatever it may do. */
 export const ownTools: readonly Tool[] = [
   {
     name: "gw_budget",
@@ -42,6 +44,24 @@ export const ownTools: readonly Tool[] = [
     inputSchema: inputOf(accessInput),
     outputSchema: { ...accessSchema, required: [...accessSchema.required] },
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  },
+  {
+    name: "gw_reconcile",
+    title: "Find out what became of an operation",
+    description:
+      "Asks the system that owns the state what became of an operation whose outcome is unknown. It repeats nothing.",
+    inputSchema: inputOf(reconcileInput),
+    outputSchema: { ...waitedSchema, required: [...waitedSchema.required] },
+    annotations: { readOnlyHint: true, openWorldHint: true },
+  },
+  {
+    name: "gw_cancel_operation",
+    title: "Ask the provider to stop an operation",
+    description:
+      "Asks the provider to stop a job. It may still succeed or fail: read its end with gw_wait and the operation_id.",
+    inputSchema: inputOf(cancelInput),
+    outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
 ];
 

@@ -1,0 +1,65 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { isSettled } from "../../conventions/operation/state.ts";
+import { operationRecord } from "../../gateway/operation.ts";
+import type { Operation } from "../../gateway/operations.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { readId } from "../../kernel/ids.ts";
+import { type Calling, follow } from "./call.ts";
+import { deniedResult, recordResult } from "./results.ts";
+import { type Waiting, waitFor } from "./wait.ts";
+
+/** `gw_wait` for an operation: its record once it is settled, or as it stands when the wait is over. */
+export function waitForOperation({ gateway, caller }: Calling, id: string, waiting: Waiting): Promise<CallToolResult> {
+  return answering(async () => {
+    const operation = gateway.operation(caller, readId("op", id));
+    const stop = new AbortController();
+    try {
+      await waitFor(settling(operation, waiting, stop.signal), waiting);
+    } finally {
+      stop.abort();
+    }
+    return recordResult(operationRecord(operation));
+  });
+}
+
+/** Asks the state-owning system now what became of it. */
+export function reconcileOperation(
+  { gateway, caller }: Calling,
+  id: string,
+  waiting: Waiting,
+): Promise<CallToolResult> {
+  return answering(async () => {
+    const operation = gateway.operation(caller, readId("op", id));
+    await waitFor(gateway.reconcile(caller, operation.id), waiting);
+    return recordResult(operationRecord(operation));
+  });
+}
+
+/** Asks the provider to stop it. Only the provider's own word, read afterwards, says how it ended. */
+export function cancelOperation(
+  calling: Calling,
+  id: string,
+  reason: string,
+  waiting: Waiting,
+): Promise<CallToolResult> {
+  return answering(() => {
+    const call = calling.gateway.startCancel(calling.caller, readId("op", id), reason);
+    return follow(calling, call, waiting, true);
+  });
+}
+
+async function settling(operation: Operation, { sleep }: Waiting, stop: AbortSignal): Promise<void> {
+  while (!isSettled(operation.state) && operation.problem === null && !stop.aborted) {
+    await sleep.sleep(defaults.expiryLookMs, stop);
+  }
+}
+
+async function answering(work: () => Promise<CallToolResult>): Promise<CallToolResult> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Denied) return deniedResult(error, null);
+    throw error;
+  }
+}
