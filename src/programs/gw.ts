@@ -75,6 +75,10 @@ function createDeps(): CliDeps {
         stopped,
       };
     },
+    async playDemo(options) {
+      const { playDemo } = await import("./demo/demo.ts");
+      return playDemo(options, io, { clock, random: systemRandom, sleep: systemSleep });
+    },
     async wrapper() {
       if (process.platform !== "linux") return { umask, sleep: systemSleep, keepOrphans: null, openPty: null };
       const { keepOrphans } = await import("../adapters/platform/linux/orphans.ts");

@@ -21,6 +21,14 @@ export interface NewHome {
   readonly packFile: string;
   /** Where nobody can type a passphrase: a key file that opens the credentials and nothing else. */
   readonly keyFile: string | null;
+  /** Further packs of the same provider, each with a credential of its own. */
+  readonly also?: readonly PackToTrust[];
+}
+
+export interface PackToTrust {
+  readonly bytes: Buffer;
+  readonly token: string;
+  readonly eachUse: boolean;
 }
 
 /** A home that works at once: one operator, the provider's credential bound to it, and its pack signed into policy. */
@@ -31,21 +39,27 @@ export async function makeHome(
   const bytes = Buffer.from(
     readFileSync(made.packFile, "utf8").replace(/^ {2}origin: .*$/m, `  origin: ${made.origin}`),
   );
-  const { pack } = readPack(bytes, made.packFile);
-  if (pack === null) throw new Fault(`${made.packFile} is not a sound pack`);
+  const packs = [{ bytes, token: made.token, eachUse: false }, ...(made.also ?? [])].map((one) => {
+    const { pack } = readPack(one.bytes, made.packFile);
+    if (pack === null) throw new Fault(`${made.packFile} is not a sound pack`);
+    return { ...one, pack };
+  });
   const { vault, operator } = await createVault({ operatorName: nameOfUser(), passphrase: made.passphrase }, ports);
   try {
-    using secret = Secret.fromText(made.token);
-    const label = pack.provider?.credential ?? pack.name;
-    const credential = { label, kind: "bearer", boundTo: [made.origin], eachUse: false, secret } as const;
-    const filled = await addCredential(vault, operator, credential, ports);
+    let filled = vault;
+    for (const { pack, token, eachUse } of packs) {
+      using secret = Secret.fromText(token);
+      const label = pack.provider?.credential ?? pack.name;
+      const credential = { label, kind: "bearer", boundTo: [made.origin], eachUse, secret } as const;
+      filled = await addCredential(filled, operator, credential, ports);
+    }
     const founder = filled.operators[0];
     if (founder === undefined) throw new Fault("a new vault names no operator");
     const draft = firstPolicy(founder);
     const policy = signPolicy(
       {
         ...draft,
-        packs: [{ pack: pack.name, digest: pack.digest }],
+        packs: packs.map(({ pack: { name, digest } }) => ({ pack: name, digest })),
         settings: { ...draft.settings, headlessUnlock: made.keyFile !== null },
       },
       null,
@@ -54,9 +68,9 @@ export async function makeHome(
       ports.clock,
     );
     await openHome(made.folder, ports.random).create(filled, policy);
-    const packs = join(made.folder, "packs");
-    mkdirSync(packs, { mode: 0o700 });
-    writeFileSync(join(packs, `${pack.name}.yaml`), bytes, { mode: 0o600 });
+    const folder = join(made.folder, "packs");
+    mkdirSync(folder, { mode: 0o700 });
+    for (const { pack, bytes: text } of packs) writeFileSync(join(folder, `${pack.name}.yaml`), text, { mode: 0o600 });
     if (made.keyFile !== null) writeKeyFile(made.keyFile, filled.vaultId, operator.serviceKey, ports.random);
   } finally {
     operator.wipe();

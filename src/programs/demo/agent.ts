@@ -1,0 +1,38 @@
+import { createInterface } from "node:readline";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { openConnection } from "../../surfaces/client/connection.ts";
+
+/**
+ * The agent of the demo: a process of its own that holds nothing but the path of a socket. It does what a line on its
+ * standard input says, and answers with a line. `exec` replaces its image by a fresh one of the same program.
+ */
+interface Order {
+  readonly method?: "GET" | "POST";
+  readonly path?: string;
+  readonly body?: JsonObject;
+  readonly wait?: number;
+  readonly exec?: true;
+}
+
+const [socketPath = ""] = process.argv.slice(2);
+const connection = openConnection(socketPath);
+const answer = (status: number, body: JsonValue): void =>
+  void process.stdout.write(`${JSON.stringify({ status, body })}\n`);
+
+answer(0, { pid: process.pid });
+for await (const line of createInterface(process.stdin)) {
+  const { method = "GET", path = "/", body, wait = 30, exec } = JSON.parse(line) as Order;
+  if (exec === true) {
+    process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], process.env);
+  }
+  try {
+    const options = { headers: { prefer: `wait=${wait}` }, ...(body === undefined ? {} : { body }) };
+    const reply = await connection.ask(method, path, options);
+    answer(reply.status, reply.body);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    answer(400, { code: error.code, message: error.message, ...error.extra });
+  }
+}
+connection.close();

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Denied } from "../../kernel/failure.ts";
+import { type CliIo, type Exit, exits } from "../../surfaces/cli/io.ts";
+import { openHome } from "../../vault/files/home.ts";
+import { Astray, type Narrator, type Scene } from "./scene.ts";
+import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
+import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
+import { replaced, revoke } from "./scenes/session.ts";
+import { tamper } from "./scenes/tamper.ts";
+import { type StagePorts, setStage } from "./stage.ts";
+
+export interface DemoOptions {
+  /** Null plays in a folder that is thrown away. */
+  readonly home: string | null;
+  readonly json: boolean;
+}
+
+/** `gw demo`: the whole story with real processes. Every scene checks itself; one that goes astray ends with exit 1. */
+const scenes: readonly Scene[] = [
+  ...[approve, deny, eachUse, budget, revoke, replaced],
+  ...[stalePlan, staleRollback, lostAnswer, lateCancel, tamper],
+];
+
+export async function playDemo({ home, json }: DemoOptions, io: CliIo, ports: StagePorts): Promise<Exit> {
+  const folder = home ?? join(mkdtempSync(join(tmpdir(), "gw-demo-")), "home");
+  if (openHome(folder, ports.random).exists()) {
+    throw new Denied(
+      "vault_exists",
+      `${folder} is a home already. The demo makes its own: name a folder that is not there.`,
+    );
+  }
+  const tell: Narrator = json ? silent : narrate(io);
+  tell.say(
+    `A home, a gateway and a provider in ${folder}. The operator's keys are made for this demo and stored nowhere.`,
+  );
+  try {
+    const stage = await setStage(folder, ports);
+    try {
+      for (const [index, scene] of scenes.entries()) {
+        if (!json) io.out(`\n== ${index + 1}. ${scene.title} ==`);
+        const startedMs = ports.clock.bootMs();
+        await scene.play(stage, tell);
+        const elapsed_ms = Math.round(ports.clock.bootMs() - startedMs);
+        if (json) io.out(JSON.stringify({ scene: scene.name, as_told: true, elapsed_ms }));
+      }
+    } finally {
+      await stage.close();
+    }
+    if (!json) io.out(closing(home));
+    return exits.done;
+  } catch (error) {
+    if (!(error instanceof Astray)) throw error;
+    io.err(`demo_astray: ${error.message}`);
+    return exits.denied;
+  } finally {
+    if (home === null) rmSync(join(folder, ".."), { recursive: true, force: true });
+  }
+}
+
+function closing(home: string | null): string {
+  return home === null
+    ? "\nAll of it went as told. Keep the home to look around in: gw demo --home DIR"
+    : `\nAll of it went as told. The home stays in ${home}; its log can be checked with: gw audit verify --log ${join(home, "audit")}`;
+}
+
+function narrate(io: CliIo): Narrator {
+  return {
+    say: (text) => io.out(`\n${text}`),
+    show: (lines) => {
+      for (const line of lines) io.out(line === "" ? "  |" : `  | ${line}`);
+    },
+  };
+}
+
+const silent: Narrator = { say: () => undefined, show: () => undefined };

@@ -1,0 +1,104 @@
+import { renderCard } from "../../conventions/approval/render.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { ApprovalView } from "../../surfaces/client/operator.ts";
+import type { Player, Stage } from "./stage.ts";
+
+/** One part of the story: what is said, what is done, and what must come of it. */
+export interface Scene {
+  readonly name: string;
+  readonly title: string;
+  play(stage: Stage, tell: Narrator): Promise<void>;
+}
+
+export interface Narrator {
+  /** What is going on, in the demo's own words. */
+  say(text: string): void;
+  /** Something that a program printed, or a card. */
+  show(lines: readonly string[]): void;
+}
+
+/** A scene did not go as it was told. */
+export class Astray extends Error {
+  override readonly name = "Astray";
+}
+
+export function expect(holds: boolean, told: string, seen: unknown): void {
+  if (!holds) throw new Astray(`${told}; instead: ${typeof seen === "string" ? seen : JSON.stringify(seen)}`);
+}
+
+const TRIES = 600;
+const LOOK_MS = 50;
+
+/** The next question, shown as the person sees it. */
+export async function nextCard(stage: Stage, tell: Narrator): Promise<ApprovalView> {
+  for (let look = 0; look < TRIES; look++) {
+    const [question] = await stage.operator.approvals();
+    if (question?.card !== undefined && question.card !== null) {
+      tell.show(renderCard(question.card));
+      return question;
+    }
+    await stage.sleep.sleep(LOOK_MS);
+  }
+  throw new Astray("a card should have come, and none did");
+}
+
+export async function approveNext(stage: Stage, tell: Narrator): Promise<ApprovalView> {
+  const question = await nextCard(stage, tell);
+  await stage.operator.decide(question, { decision: "approve", reason: null, narrow: null });
+  tell.say("The operator approves: a signature over exactly this card.");
+  return question;
+}
+
+/** The agent that stays, with the requests that the scenes need. */
+export interface Actor {
+  readonly player: Player;
+  ask(order: { method?: "GET" | "POST"; path: string; body?: JsonObject; wait?: number }): Promise<Reply>;
+  send(order: object): void;
+  answer(): Promise<Reply>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+export async function startActor(stage: Stage): Promise<Actor> {
+  const player = stage.agent();
+  const answer = async (): Promise<Reply> => JSON.parse(await player.line()) as Reply;
+  await answer();
+  const send = (order: object): void => player.send(JSON.stringify(order));
+  return {
+    player,
+    send,
+    answer,
+    ask(order) {
+      send(order);
+      return answer();
+    },
+  };
+}
+
+/** A run of this agent, approved. */
+export async function openRun(
+  stage: Stage,
+  tell: Narrator,
+  actor: Actor,
+  purpose: string,
+  actions: readonly string[],
+): Promise<string> {
+  actor.send({ method: "POST", path: "/v1/runs", body: { purpose, actions: [...actions] }, wait: 60 });
+  await approveNext(stage, tell);
+  const { status, body } = await actor.answer();
+  expect(status === 201, "the run should be open", body);
+  return String(body["run_id"]);
+}
+
+/** A call of the agent within its run. */
+export function call(actor: Actor, run: string, action: string, input: JsonObject): Promise<Reply> {
+  return actor.ask({ method: "POST", path: `/v1/runs/${run}/calls`, body: { action, input }, wait: 60 });
+}
+
+/** The body of the provider's answer inside a call's result. */
+export function answerOf({ body }: Reply): JsonObject {
+  return ((body["response"] as JsonObject | null)?.["body"] ?? {}) as JsonObject;
+}

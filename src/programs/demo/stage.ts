@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { signAttestation } from "../../audit/attestation.ts";
+import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
+import { allScopes, type Reference, startReference } from "../../reference/start.ts";
+import type { GatewayProcess } from "../../surfaces/cli/commands/deps.ts";
+import { connectOperator, type OperatorClient } from "../../surfaces/client/operator.ts";
+import { openHome } from "../../vault/files/home.ts";
+import { type OpenOperator, unlockOperator } from "../../vault/operator.ts";
+import { generatePassphrase } from "../../vault/passphrase/generate.ts";
+import { makeHome } from "../start/make-home.ts";
+import { startGateway } from "../start-gateway.ts";
+
+const ROOT = resolve(import.meta.dirname, "../../..");
+const GW = join(ROOT, "bin", "gw");
+const HOUR_MS = 3_600_000;
+const CONTROL = "control";
+
+/** Everything the scenes play with: a provider, a gateway process, an operator's keys, and agents on demand. */
+export interface Stage {
+  readonly home: string;
+  readonly origin: string;
+  readonly operator: OperatorClient;
+  readonly sleep: Sleep;
+  /** Runs `gw` as a process of its own. */
+  gw(args: readonly string[], input?: "open"): Player;
+  /** An agent that stays: it answers orders until it is stopped. */
+  agent(): Player;
+  /** Makes the provider misbehave on its next request. */
+  arm(fault: string, endpoint: string): Promise<void>;
+  /** The operator vouches for what the gateway has written. */
+  attest(): Promise<void>;
+  /** A clean stop, so that the log is whole on disk. */
+  stopGateway(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Player {
+  readonly pid: number | undefined;
+  readonly ended: Promise<Ended>;
+  send(line: string): void;
+  /** The next line of its standard output. */
+  line(): Promise<string>;
+  out(): string;
+  err(): string;
+  stop(): void;
+}
+
+export interface Ended {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface StagePorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sleep: Sleep;
+}
+
+export async function setStage(home: string, ports: StagePorts): Promise<Stage> {
+  mkdirSync(join(home, "provider"), { recursive: true, mode: 0o700 });
+  const file = join(home, "provider", "reference.db");
+  const provider = await startReference({ port: 0, file, faults: true, ...ports });
+  const players = new Set<ChildProcess>();
+  let gateway: GatewayProcess | undefined;
+  let keys: OpenOperator | undefined;
+  let operator: OperatorClient | undefined;
+
+  const stopGateway = async (): Promise<void> => {
+    operator?.close();
+    gateway?.stop();
+    await gateway?.stopped;
+  };
+  const close = async (): Promise<void> => {
+    for (const player of players) player.kill("SIGKILL");
+    await stopGateway();
+    keys?.wipe();
+    await provider.close();
+  };
+
+  try {
+    using passphrase = generatePassphrase(ports.random);
+    const keyFile = join(home, "service.key");
+    const packFile = join(home, "provider", "pack.yaml");
+    writeFileSync(packFile, impatient(readFileSync(join(ROOT, "packs", "reference.yaml"), "utf8")), { mode: 0o600 });
+    const token = await tokenOf(provider, allScopes);
+    const also = [
+      { bytes: guardedPack(provider.origin), token: await tokenOf(provider, ["projects:read"]), eachUse: true },
+    ];
+    await makeHome({ folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also }, ports);
+    keys = await unlockOperator(openHome(home, ports.random).readVault(), undefined, passphrase);
+    gateway = await startGateway(home, keyFile);
+    operator = await connectOperator(join(home, "operator.sock"), keys, ports.clock);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const standing = { keys, operator };
+  const control = await tokenOf(provider, [CONTROL]);
+
+  return {
+    home,
+    origin: provider.origin,
+    operator: standing.operator,
+    sleep: ports.sleep,
+    gw: (args, input) => play(players, [GW, ...args], input),
+    agent: () =>
+      play(
+        players,
+        [process.execPath, "--disable-warning=ExperimentalWarning", agentFile(), join(home, "agent.sock")],
+        "open",
+      ),
+    async arm(fault, endpoint) {
+      const headers = { authorization: `Bearer ${control}`, "content-type": "application/json" };
+      const body = JSON.stringify({ fault, endpoint, times: 1 });
+      const reply = await fetch(`${provider.origin}/control/faults`, { method: "POST", headers, body });
+      if (!reply.ok) throw new Error(`the provider does not take the fault ${fault}: ${reply.status}`);
+    },
+    async attest() {
+      const offer = await standing.operator.offerAttestation();
+      const seconds = Math.floor(ports.clock.wallMs() / 1000);
+      await standing.operator.attest(signAttestation(offer, standing.keys.name, standing.keys.approver.key, seconds));
+    },
+    stopGateway,
+    close,
+  };
+}
+
+function play(players: Set<ChildProcess>, command: readonly string[], input?: "open"): Player {
+  const [program = "", ...args] = command;
+  // An agent has no secret in its environment, and none of ours.
+  const { PATH, HOME, TMPDIR, LANG } = process.env;
+  const child = spawn(program, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { PATH, HOME, LANG, ...(TMPDIR === undefined ? {} : { TMPDIR }) },
+  });
+  players.add(child);
+  const text = { out: "", err: "" };
+  let read = 0;
+  let wake = (): void => undefined;
+  child.stdin.on("error", () => undefined);
+  if (input === undefined) child.stdin.end();
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    text.out += chunk;
+    wake();
+  });
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    text.err += chunk;
+  });
+  const ended = new Promise<Ended>((done) => {
+    const end = (exit: number): void => {
+      players.delete(child);
+      done({ exit, ...text });
+      wake();
+    };
+    child.once("error", () => end(127));
+    child.once("close", (code) => end(code ?? 137));
+  });
+  const nextLine = (): string | undefined => {
+    const at = text.out.indexOf("\n", read);
+    if (at < 0) return undefined;
+    const line = text.out.slice(read, at);
+    read = at + 1;
+    return line;
+  };
+  return {
+    pid: child.pid,
+    ended,
+    send: (line) => void child.stdin.write(`${line}\n`),
+    async line() {
+      for (;;) {
+        const line = nextLine();
+        if (line !== undefined) return line;
+        if (!players.has(child)) throw new Error(`${program} ended without a word more: ${text.err}`);
+        await new Promise<void>((resolved) => {
+          wake = resolved;
+        });
+      }
+    },
+    out: () => text.out,
+    err: () => text.err,
+    stop: () => void child.kill("SIGTERM"),
+  };
+}
+
+function agentFile(): string {
+  return join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "agent.ts" : "agent.js");
+}
+
+function tokenOf(provider: Reference, scopes: readonly string[]): Promise<string> {
+  return provider.issueToken({ actor: "gw", tenant: "acme", scopes, expiresInMs: HOUR_MS });
+}
+
+/** One action gives up soon, so that nobody waits for the scene in which the provider does not answer. */
+function impatient(pack: string): string {
+  return pack.replace("  report.create:\n", "  report.create:\n    limits: { timeout_s: 4 }\n");
+}
+
+/** The same provider with a credential that asks for each use. */
+function guardedPack(origin: string): Buffer {
+  return Buffer.from(`format: gw.pack/v1
+pack: guarded
+provider:
+  origin: ${origin}
+  credential: guarded-key
+  auth: { scheme: bearer }
+  version: { header: X-API-Version, value: "2026-04-01" }
+actions:
+  project.get:
+    effect: read
+    request: { method: GET, path: "/v1/projects/{project_id}" }
+    input: { project_id: { in: path, type: string, maxLength: 128 } }
+`);
+}
