@@ -7,6 +7,7 @@ import type { TransportObservation } from "../conventions/outcome/observation.ts
 import { digestBytes } from "../kernel/canonical-json.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId, OperationId, RunId } from "../kernel/ids.ts";
+import type { HttpLoan } from "../vault/lent.ts";
 import { askOf, budgetDenied, requireStanding } from "./admit.ts";
 import { type Authorization, describeAuthorization } from "./authorize.ts";
 import { type Core, now, requireUnlocked } from "./core.ts";
@@ -26,6 +27,8 @@ interface Shot {
   readonly request: OutboundHttp;
   /** The label to lend, or null where the redirect rule stripped it. */
   readonly credential: string | null;
+  /** Lends what the vault does not hold, such as a test token of one probe; the vault lends without it. */
+  readonly lend?: (origin: string) => HttpLoan;
   /** The tracked operation that this attempt belongs to. */
   readonly operationId?: OperationId;
   /** Durable together with the intent, before anything is sent. */
@@ -168,7 +171,8 @@ async function send(
         signer.release();
       }
     }
-    const loan = requireUnlocked(core).lendHttp(sending.credential, new URL(request.url).origin);
+    const { origin } = new URL(request.url);
+    const loan = sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin);
     try {
       return await core.ports.http.send(receipt, request, loan, limits);
     } finally {

@@ -27,6 +27,7 @@ import { createOperationBook, type Operation } from "./operations.ts";
 import { type OperatorOperations, operatorOperations, reconcileNow } from "./operator-operations.ts";
 import { type Definition, type PackBook, reachOf } from "./outbound.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
+import { createProbes, type Probes } from "./probe.ts";
 import { createEnvelope, nameCaller } from "./record.ts";
 import { recover } from "./recover.ts";
 import { runRow } from "./rows.ts";
@@ -98,6 +99,7 @@ export interface Gateway {
   startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
   /** For operators alone. */
   readonly operations: OperatorOperations;
+  readonly probes: Probes;
   /** Whoever asked for a call no longer wants it; false when it has already been sent. */
   takeBack(caller: LiveCaller, id: CallId): Promise<boolean>;
   /** Asks a person for more than the caller's session has. */
@@ -139,6 +141,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     credentials: () => unlocked?.credentials ?? null,
   };
   const denials = createDenialRecorder(core);
+  const probes = createProbes(core);
   const observer = createObserver(core, around.worker ?? `worker ${ports.ids.next("evt")}`);
 
   /** Everything an agent asks that is not a call: refused with the same care. */
@@ -156,6 +159,16 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     const run = id === undefined ? undefined : book.run(id);
     const started = run !== undefined && !run.sessions.has(caller.key) && isDescendant(run, caller);
     return started ? run : book.findRun(caller.key, id);
+  }
+
+  /** Whoever tries to act in a run that is not theirs leaves a trace. */
+  function findRunToAct(caller: LiveCaller, id: RunId | undefined, action: string): Run {
+    try {
+      return findRun(caller, id);
+    } catch (error) {
+      if (error instanceof Denied) void denials.record(error, { caller, runId: null, callId: null, action });
+      throw error;
+    }
   }
 
   function partyKey(caller: LiveCaller, id: RunId): string {
@@ -271,7 +284,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       }),
 
     run: findRun,
-    startCall: (caller, runId, request) => startCall(core, denials, caller, findRun(caller, runId), request),
+    startCall: (caller, runId, request) =>
+      startCall(core, denials, caller, findRunToAct(caller, runId, request.action), request),
     call: (caller, id) => book.findCall(caller.key, id),
     startPlan: (caller, runId, { action, input }) => {
       const run = findRun(caller, runId);
@@ -297,6 +311,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       return startCall(core, denials, caller, run, request);
     },
     operations: operatorOperations(core, observer),
+    probes,
     takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () =>
@@ -353,6 +368,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     async lock(reason, operator) {
       if (unlocked === null) return;
       unlocked = null;
+      probes.clear();
       await observer.stop();
       await desk.withdraw("gateway_locked", () => true);
       for (const run of book.openRuns()) {

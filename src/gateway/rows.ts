@@ -18,7 +18,7 @@ export function runRow(run: Run): StateRow {
   };
 }
 
-function budgetBody(budget: RunBudget): JsonObject {
+export function budgetBody(budget: RunBudget): JsonObject {
   const { limits, ...rest } = budget;
   return { ...rest, limits: { ...limits } };
 }

@@ -141,6 +141,8 @@ export const defaults = {
   upgradeCorpusBytes: 1_048_576,
   upgradeProbes: 500,
   upgradeProbeSideEffects: 5,
+  upgradeProbeRunMs: 1_800_000,
+  upgradeProbesOpen: 4,
   // Vault: Argon2id floor for new slots, ceiling for what a file may ask
   kdfMemoryKib: 65_536,
   kdfPasses: 3,

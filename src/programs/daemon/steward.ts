@@ -16,8 +16,9 @@ import { checkPolicyVersion } from "../../vault/policy/verify.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import type { Settings } from "./settings.ts";
-import { auditRecipientsOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
+import { auditRecipientsOf, operatorKeysOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
 import { type OpenCompartment, openCompartment } from "./unlocked.ts";
+import { recordDecisions, suspendCredentials } from "./upgrade.ts";
 
 export interface StewardParts {
   readonly version: string;
@@ -140,6 +141,20 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         target,
         login,
       ),
+
+    recordDecisions: (decisions, login) =>
+      recordDecisions({ ledger: gateway.ledger, envelope }, operatorKeysOf(state.trust), decisions, login),
+
+    async suspendCredentials(labels, reason, login) {
+      const opened = state.compartment;
+      if (opened === null)
+        throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+      const log = { ledger: gateway.ledger, envelope };
+      const asked = { labels, reason, wallMs: clock.wallMs() };
+      const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
+      state.trust = { ...state.trust, vault };
+      return suspended;
+    },
 
     async offerAttestation() {
       const offer = await log.offerAttestation();

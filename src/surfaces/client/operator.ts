@@ -9,12 +9,17 @@ import {
 } from "../../conventions/approval/decision.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { WorkContext } from "../../conventions/ticket/context.ts";
+import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
+import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import { openConnection } from "./connection.ts";
+
+/** What the plane takes in one request. */
+const DECISIONS_AT_ONCE = 50;
 
 /** An approval as the operator plane shows it. */
 export interface ApprovalView {
@@ -70,6 +75,12 @@ export interface OperatorClient {
   reconcileOperation(operationId: string): Promise<JsonObject>;
   ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
+  /** Into the log, durable when this resolves. */
+  recordDecisions(decisions: readonly SignedDecision[]): Promise<void>;
+  suspendCredentials(labels: readonly string[], reason: string): Promise<readonly string[]>;
+  openProbe(opening: JsonObject): Promise<string>;
+  sendProbe(runId: string, request: ProbeRequest): Promise<Exchange>;
+  closeProbe(runId: string): Promise<void>;
   offerAttestation(): Promise<AttestationOffer>;
   attest(statement: Buffer): Promise<JsonObject>;
   close(): void;
@@ -175,6 +186,34 @@ export async function connectOperator(
     reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as JsonObject,
     ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
+    async recordDecisions(decisions) {
+      for (let at = 0; at < decisions.length; at += DECISIONS_AT_ONCE)
+        await post("/v1/upgrade/decisions", {
+          decisions: decisions.slice(at, at + DECISIONS_AT_ONCE) as unknown as JsonValue,
+        });
+    },
+    async suspendCredentials(labels, reason) {
+      const body = await post("/v1/credentials/suspend", { labels, reason });
+      return (body as { readonly suspended: readonly string[] }).suspended;
+    },
+    async openProbe(opening) {
+      return ((await post("/v1/upgrade/probes", opening)) as { readonly run_id: string }).run_id;
+    },
+    async sendProbe(runId, { caseId, method, url, headers, body, credential, sideEffect }) {
+      const exchange = (await post(`/v1/upgrade/probes/${runId}/send`, {
+        case_id: caseId,
+        method,
+        url,
+        headers,
+        body_json: body === undefined ? null : JSON.stringify(body),
+        credential,
+        side_effect: sideEffect,
+      })) as unknown as Exchange & { readonly body?: string };
+      return exchange.kind === "answered"
+        ? { ...exchange, body: Buffer.from(exchange.body as unknown as string, "base64") }
+        : exchange;
+    },
+    closeProbe: async (runId) => void (await post(`/v1/upgrade/probes/${runId}/close`)),
     async offerAttestation() {
       const offer = (await post("/v1/log/attestation/offer")) as Record<string, never>;
       return {

@@ -12,6 +12,7 @@ import { approvalRecord, sessionRecord } from "./records.ts";
 import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
 import { ticketRoutes } from "./ticket-routes.ts";
+import { upgradeRoutes } from "./upgrade-routes.ts";
 
 /**
  * The operator plane. A decision, a revocation and an attestation carry their own signature; everything else asks for a
@@ -174,6 +175,7 @@ export function operatorRoutes(
       loggedIn,
     ),
     ...sshRoutes(steward, loggedIn),
+    ...upgradeRoutes(steward, loggedIn),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

@@ -1,4 +1,5 @@
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
+import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -20,6 +21,10 @@ export interface Steward {
   reload(): Promise<void>;
   /** Tries, with the real key, everything that a host must refuse. */
   checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;
+  /** Decisions about an upgrade, each with the signature of whoever is logged in. */
+  recordDecisions(decisions: readonly SignedDecision[], login: Login): Promise<void>;
+  /** Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. */
+  suspendCredentials(labels: readonly string[], reason: string, login: Login): Promise<readonly string[]>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
 }
