@@ -327,15 +327,40 @@ test("a cancel that is proven not to have left stays requested, and the job is s
   await until("failed", () => operation);
 });
 
-test("cancelling is a side effect of its own scope", async () => {
-  const { operation_id } = await create();
-  const narrow = await bench.openRun(scriptedCaller(), ["acme.report.create"]);
+test("cancelling is a side effect that the scope must have", async () => {
+  caller = scriptedCaller();
+  run = await bench.openRun(caller, ["acme.report.create"]);
   await bench.approve();
-  await narrow.admission?.session;
-  assert.throws(
-    () => bench.gateway.startCancel(scriptedCaller(), operation_id as OperationId, "x"),
-    denies("not_found"),
-  );
+  await run.admission?.session;
+  const { operation_id } = await create();
+  const cancel = bench.gateway.startCancel(caller, operation_id as OperationId, "x");
+  await assert.rejects(cancel.done, denies("action_not_permitted"));
+  assert.equal(provider.received.filter(({ method }) => method === "DELETE").length, 0);
+});
+
+test("past the provider's token window nothing is sent again", async () => {
+  const answers = [503, 200];
+  provider.answer((_request, response) => {
+    answerJson(response, answers.shift() ?? 500, {});
+  });
+  const short = consequentialPack(provider.origin).replace("window_s: 86400", "window_s: 1");
+  await bench.close();
+  bench = await startBench(short, {
+    folder,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    // The answer takes longer than the provider remembers the token for.
+    wrapHttp: (http) => ({
+      async send(...args) {
+        const observation = await http.send(...args);
+        await bench.time.advance(1_500);
+        return observation;
+      },
+    }),
+  });
+  run = await openApproved();
+  const result = await settled(call("acme.thing.change", { id: "7", name: "x" }));
+  assert.equal(result.outcome, "unknown");
+  assert.equal(provider.received.filter(({ method }) => method === "POST").length, 1);
 });
 
 test("another caller's operation is not found", async () => {

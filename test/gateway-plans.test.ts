@@ -291,3 +291,18 @@ test("hostile text in a preview cannot pass for a line of the card", async () =>
   for (const line of renderCard(card)) assert.match(line, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
   assert.ok(!renderCard(card).some((line) => line.startsWith("Approved")));
 });
+
+test("a provider without preview asks on every use, and the card says why", async () => {
+  await bench.close();
+  const text = consequentialPack(provider.origin).replace("  thing.post:\n", "  thing.post:\n    preview: none\n");
+  bench = await startBench(text);
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  const opened = await bench.openRun(caller, ["acme.thing.post"]);
+  await bench.approve();
+  await opened.admission?.session;
+  const call = bench.gateway.startCall(caller, opened.id, { action: "acme.thing.post", input: { name: "x" } });
+  const { card } = await bench.waiting();
+  assert.match(card?.call?.because.join() ?? "", /no preview/);
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+});

@@ -36,6 +36,8 @@ export async function executeThrough(
   try {
     const followed = await follow(core, {
       ...sending,
+      // What was meant is in the plan: whoever has to find out after a crash reads it by that.
+      outbound: { ...sending.outbound, input: plan.input },
       beside: () => {
         intended = true;
         return { events: [], rows: [planRow(plan)] };

@@ -1,3 +1,4 @@
+import type { Pack } from "../conventions/action/pack.ts";
 import { timeLeftMs } from "../conventions/budget/budget.ts";
 import type { Answered } from "../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../conventions/outcome/result.ts";
@@ -11,6 +12,7 @@ import { requireStanding } from "./admit.ts";
 import { type Attempted, attempt, type Sending } from "./attempt.ts";
 import { writeQuestion } from "./cards.ts";
 import { type Core, now } from "./core.ts";
+import { tokenOf } from "./request.ts";
 
 /** The last attempt of a call, and what it comes to. */
 export interface Followed extends Attempted {
@@ -27,6 +29,7 @@ export function followThrough(core: Core, first: Sending): Promise<CallResult> {
  */
 export async function follow(core: Core, first: Sending): Promise<Followed> {
   let sending = first;
+  const startedMs = core.ports.clock.bootMs();
   let followed = 0;
   let tries = 0;
   for (;;) {
@@ -40,21 +43,27 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
       tries = 0;
       continue;
     }
-    const waitMs = retryWaitMs(core, sending, attempted, tries);
+    const waitMs = retryWaitMs(core, sending, attempted, tries, startedMs);
     if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null) };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
     requireStanding(core, sending.run, sending.session);
   }
 }
 
-function retryWaitMs(core: Core, sending: Sending, { observation, verdict }: Attempted, tries: number): number | null {
+function retryWaitMs(
+  core: Core,
+  sending: Sending,
+  { observation, verdict }: Attempted,
+  tries: number,
+  startedMs: number,
+): number | null {
   if (verdict.kind === "success" || verdict.kind === "accepted") return null;
   const { action, pack } = sending.outbound.definition;
   const decision = decideRetry({
     retryClass: action.retry,
     attempt: tries,
     observation,
-    token: pack.provider?.idempotency !== null && hasToken(sending),
+    token: tokenHoldsMs(sending, pack) > core.ports.clock.bootMs() - startedMs,
     timeLeftMs: timeLeftMs(sending.run.budget, now(core)),
     spread: core.ports.random.bytes(1).readUInt8(0) / 256,
     jitter: defaults.pollJitter,
@@ -62,9 +71,9 @@ function retryWaitMs(core: Core, sending: Sending, { observation, verdict }: Att
   return decision.kind === "retry" ? decision.waitMs : null;
 }
 
-function hasToken({ request, outbound }: Sending): boolean {
-  const header = outbound.definition.pack.provider?.idempotency?.header.toLowerCase();
-  return header !== undefined && request.headers[header] !== undefined;
+/** How long the provider knows the request by its token. Past that a repeat would be a second request. */
+function tokenHoldsMs({ request }: Sending, pack: Pack): number {
+  return tokenOf(request, pack) === null ? 0 : (pack.provider?.idempotency?.windowMs ?? 0);
 }
 
 /** The next request, or null where the rule or a person refuses it. */

@@ -164,6 +164,8 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
   switch (denied.code) {
     case "gateway_locked":
     case "gateway_stopped":
+      // Its row keeps the schedule for whoever unlocks or starts next.
+      operation.nextPoll = null;
       return;
     case "log_backlogged":
       scheduleNext(core, operation, null, null);
@@ -202,7 +204,10 @@ async function takeLease(core: Core, owner: string, operation: Operation): Promi
     Object.assign(operation, latest, { lease, result: operation.result });
     return operationRow(core, operation);
   });
-  if (row === null) return false;
+  if (row === null) {
+    operation.nextPoll = null;
+    return false;
+  }
   if ("tampered" in row) {
     await core.ledger.record([{ ...core.envelope("state_tampered"), table: "operations", row: operation.id }]);
     stopCaring(operation, "state_tampered", "its row was changed behind the gateway's back");

@@ -89,7 +89,24 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
     const card = { notes, sameAs, ...(approvalId === null ? {} : { approvalId }) };
     return { outbound, way: { kind: "rollback", deployment }, card, because };
   }
-  return { outbound: bindDefinition(definition, request.input), way: PLAIN, ...NOTHING };
+  const outbound = bindDefinition(definition, request.input);
+  if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
+  return { outbound, way: PLAIN, card: { notes: readsAfter(definition) }, because: [] };
+}
+
+/** One approval covers the reads that the definition makes afterwards: the card says which. */
+function readsAfter({ action }: Definition): readonly string[] {
+  const { job, confirm, unknown } = action;
+  const notes: string[] = [];
+  if (job !== null) {
+    const more = job.result === null ? "" : ` and its result with ${job.result.action}`;
+    notes.push(
+      `its state is then read with ${job.status.action}, up to ${job.maxChecks} times,${more} by the same credential`,
+    );
+  }
+  if (confirm !== null) notes.push(`a success is then read back once with ${confirm}`);
+  if (unknown.reconcile !== null) notes.push(`if no answer comes, what happened is read with ${unknown.reconcile}`);
+  return notes;
 }
 
 function preparePreview(core: Core, scope: Scope, { action, input }: CallRequest): Prepared {
@@ -117,7 +134,7 @@ function prepareExecution(
     outbound: bindDefinition(definition, executionInput(plan, definition), fill),
     way: { kind: "execute", plan, expectedRevision },
     // Asked about by what it was made from: another preview of the same is the same question.
-    card: { plan: cardPlan(plan), sameAs: plan.requestDigest },
+    card: { plan: cardPlan(plan), sameAs: plan.requestDigest, notes: readsAfter(definition) },
     because: [],
   };
 }

@@ -991,11 +991,6 @@ export const codes = {
     means: "The definition names no read that could tell what happened.",
     mend: "Ask a person to look at the provider.",
   },
-  operation_leased: {
-    status: 409,
-    means: "Another worker is reading this operation's state right now.",
-    mend: "Wait a moment and read the operation.",
-  },
   poll_allowance_exhausted: {
     status: 403,
     means: "The operation has used up its reads. Its last known state and remote id are in this answer.",

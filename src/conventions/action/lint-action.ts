@@ -26,7 +26,9 @@ function lintMembers(action: ActionDefinition, path: string, { findings }: LintC
     if (action.job !== null) refuse("job", `${why}, so that it starts no job`);
     if (action.rollback !== null) refuse("rollback", `${why}; a rollback is effect: write`);
     if (action.needs.plan !== null) refuse("needs/plan", `${why}, so that it executes no plan`);
+    if (action.previewless === true) refuse("preview", `${why}, so that there is nothing to preview`);
   }
+  if (action.previewless === true && action.needs.plan !== null) refuse("preview", "it names a preview in needs.plan");
   if (action.kind === "http") return;
   const channel = action.kind === "ssh" ? "an SSH action" : "a full-URL action";
   if (action.job !== null) refuse("job", `${channel} starts no tracked job`);

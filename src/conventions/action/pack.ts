@@ -69,6 +69,8 @@ interface ActionBase {
   readonly effect: Effect;
   readonly retry: RetryClass;
   readonly needs: { readonly plan: string | null; readonly approval: "session" | "each_use"; readonly ticket: boolean };
+  /** The provider cannot say beforehand what it changes, so that every call asks a person. */
+  readonly previewless?: boolean;
   readonly inputs: readonly InputField[];
   /** The schema of the agent's arguments, as it is listed to agents. */
   readonly schema: JsonSchema;

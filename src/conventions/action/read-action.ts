@@ -32,6 +32,7 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
       approval: wire.needs?.approval ?? "session",
       ticket: wire.needs?.ticket ?? false,
     },
+    previewless: wire.preview === "none",
     inputs,
     schema,
     checkArguments: compileSchema(schema),

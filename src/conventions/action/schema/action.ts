@@ -145,6 +145,10 @@ export const actionSchema = {
       additionalProperties: false,
       properties: { plan: reference, approval: { enum: ["session", "each_use"] }, ticket: { type: "boolean" } },
     },
+    preview: {
+      enum: ["none"],
+      description: "The provider has no preview for it: every call then asks a person, and the card says why.",
+    },
     request: {
       type: "object",
       additionalProperties: false,
