@@ -535,6 +535,11 @@ export const codes = {
     mend: "Mend the place in the message, or paste what gw connect prints by hand.",
   },
   interrupted: { status: 400, means: "A prompt was interrupted.", mend: "Run the command again." },
+  demo_astray: {
+    status: 500,
+    means: "A scene of gw demo did not go as it is told.",
+    mend: "The message says what was expected and what came: that is a fault of this program or of the machine.",
+  },
   command_not_found: {
     status: 400,
     means: "The command that gw run should start is not there.",

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Denied } from "../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../../surfaces/cli/io.ts";
 import { openHome } from "../../vault/files/home.ts";
-import { Astray, type Narrator, type Scene } from "./scene.ts";
+import { Astray } from "./astray.ts";
+import type { Narrator, Scene } from "./scene.ts";
 import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
 import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
 import { replaced, revoke } from "./scenes/session.ts";
@@ -18,12 +19,17 @@ export interface DemoOptions {
 }
 
 /** `gw demo`: the whole story with real processes. Every scene checks itself; one that goes astray ends with exit 1. */
-const scenes: readonly Scene[] = [
+const story: readonly Scene[] = [
   ...[approve, deny, eachUse, budget, revoke, replaced],
   ...[stalePlan, staleRollback, lostAnswer, lateCancel, tamper],
 ];
 
-export async function playDemo({ home, json }: DemoOptions, io: CliIo, ports: StagePorts): Promise<Exit> {
+export async function playDemo(
+  { home, json }: DemoOptions,
+  io: Pick<CliIo, "out" | "err">,
+  ports: StagePorts,
+  scenes = story,
+): Promise<Exit> {
   const folder = home ?? join(mkdtempSync(join(tmpdir(), "gw-demo-")), "home");
   if (openHome(folder, ports.random).exists()) {
     throw new Denied(
@@ -65,7 +71,7 @@ function closing(home: string | null): string {
     : `\nAll of it went as told. The home stays in ${home}; its log can be checked with: gw audit verify --log ${join(home, "audit")}`;
 }
 
-function narrate(io: CliIo): Narrator {
+function narrate(io: Pick<CliIo, "out">): Narrator {
   return {
     say: (text) => io.out(`\n${text}`),
     show: (lines) => {

@@ -1,6 +1,7 @@
 import { renderCard } from "../../conventions/approval/render.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { ApprovalView } from "../../surfaces/client/operator.ts";
+import { Astray } from "./astray.ts";
 import type { Player, Stage } from "./stage.ts";
 
 /** One part of the story: what is said, what is done, and what must come of it. */
@@ -15,11 +16,6 @@ export interface Narrator {
   say(text: string): void;
   /** Something that a program printed, or a card. */
   show(lines: readonly string[]): void;
-}
-
-/** A scene did not go as it was told. */
-export class Astray extends Error {
-  override readonly name = "Astray";
 }
 
 export function expect(holds: boolean, told: string, seen: unknown): void {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { signAttestation } from "../../audit/attestation.ts";
+import { rawPublicOf } from "../../audit/keys/raw.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { allScopes, type Reference, startReference } from "../../reference/start.ts";
 import type { GatewayProcess } from "../../surfaces/cli/commands/deps.ts";
@@ -11,17 +12,22 @@ import { type OpenOperator, unlockOperator } from "../../vault/operator.ts";
 import { generatePassphrase } from "../../vault/passphrase/generate.ts";
 import { makeHome } from "../start/make-home.ts";
 import { startGateway } from "../start-gateway.ts";
+import { Astray } from "./astray.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const GW = join(ROOT, "bin", "gw");
 const HOUR_MS = 3_600_000;
 const CONTROL = "control";
+/** Nobody in the story takes this long; a demo that hangs is one that failed. */
+const PLAYER_MS = 120_000;
 
 /** Everything the scenes play with: a provider, a gateway process, an operator's keys, and agents on demand. */
 export interface Stage {
   readonly home: string;
   readonly origin: string;
   readonly operator: OperatorClient;
+  /** The public key of the operator, as hex: whoever verifies the log pins it. */
+  readonly operatorKey: string;
   readonly sleep: Sleep;
   /** Runs `gw` as a process of its own. */
   gw(args: readonly string[], input?: "open"): Player;
@@ -104,6 +110,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     home,
     origin: provider.origin,
     operator: standing.operator,
+    operatorKey: rawPublicOf("ed25519", standing.keys.approver.key).toString("hex"),
     sleep: ports.sleep,
     gw: (args, input) => play(players, [GW, ...args], input),
     agent: () =>
@@ -116,7 +123,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
       const headers = { authorization: `Bearer ${control}`, "content-type": "application/json" };
       const body = JSON.stringify({ fault, endpoint, times: 1 });
       const reply = await fetch(`${provider.origin}/control/faults`, { method: "POST", headers, body });
-      if (!reply.ok) throw new Error(`the provider does not take the fault ${fault}: ${reply.status}`);
+      if (!reply.ok) throw new Astray(`the provider does not take the fault ${fault}: ${reply.status}`);
     },
     async attest() {
       const offer = await standing.operator.offerAttestation();
@@ -137,6 +144,7 @@ function play(players: Set<ChildProcess>, command: readonly string[], input?: "o
     env: { PATH, HOME, LANG, ...(TMPDIR === undefined ? {} : { TMPDIR }) },
   });
   players.add(child);
+  const limit = setTimeout(() => child.kill("SIGKILL"), PLAYER_MS);
   const text = { out: "", err: "" };
   let read = 0;
   let wake = (): void => undefined;
@@ -151,6 +159,7 @@ function play(players: Set<ChildProcess>, command: readonly string[], input?: "o
   });
   const ended = new Promise<Ended>((done) => {
     const end = (exit: number): void => {
+      clearTimeout(limit);
       players.delete(child);
       done({ exit, ...text });
       wake();
@@ -173,7 +182,7 @@ function play(players: Set<ChildProcess>, command: readonly string[], input?: "o
       for (;;) {
         const line = nextLine();
         if (line !== undefined) return line;
-        if (!players.has(child)) throw new Error(`${program} ended without a word more: ${text.err}`);
+        if (!players.has(child)) throw new Astray(`${program} ended without a word more: ${text.err}`);
         await new Promise<void>((resolved) => {
           wake = resolved;
         });

@@ -10,8 +10,15 @@ export const tamper: Scene = {
   async play(stage, tell) {
     await stage.attest();
     await stage.stopGateway();
-    tell.say("The gateway stopped. Anybody can check its log, without a key: gw audit verify");
-    const whole = await stage.gw(["audit", "verify", "--log", join(stage.home, "audit")]).ended;
+    tell.say("The gateway stopped. Anybody can check its log, without a secret: gw audit verify --operator KEY");
+    const whole = await stage.gw([
+      "audit",
+      "verify",
+      "--log",
+      join(stage.home, "audit"),
+      "--operator",
+      stage.operatorKey,
+    ]).ended;
     expect(whole.exit === 0, "the log should be intact", whole.out + whole.err);
     tell.show(whole.out.trimEnd().split("\n"));
     const copy = mkdtempSync(join(tmpdir(), "gw-demo-log-"));
@@ -19,7 +26,7 @@ export const tamper: Scene = {
       cpSync(join(stage.home, "audit"), copy, { recursive: true });
       flipOneBit(copy);
       tell.say("Now one bit in the middle of a copy is turned over:");
-      const bad = await stage.gw(["audit", "verify", "--log", copy]).ended;
+      const bad = await stage.gw(["audit", "verify", "--log", copy, "--operator", stage.operatorKey]).ended;
       expect(bad.exit === 1 && /frame/.test(bad.out), "the first bad frame should be named", bad.out + bad.err);
       tell.show(bad.out.trimEnd().split("\n"));
     } finally {

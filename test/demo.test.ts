@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { asUser, GW, makeFolder, start, within } from "./support/home.ts";
+
+/** Far more than it takes: a loaded machine must not fail it, and one that hangs must. */
+const LIMIT_MS = 240_000;
+
+function play(args: readonly string[], folder: string): Promise<{ code: number | null; out: string; err: string }> {
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, TMPDIR: folder, GW_HOME: join(folder, "untouched") };
+  return within(start([GW, "demo", ...args], { env }).exited, LIMIT_MS, "the demo ends");
+}
+
+test(
+  "the demo plays every scene as told, shows the real cards and leaves the home where it was asked to",
+  asUser,
+  async () => {
+    const folder = makeFolder();
+    const home = join(folder, "demo");
+    const { code, out, err } = await play(["--home", home], folder);
+    assert.equal(code, 0, err);
+    for (const word of [
+      "approval_denied",
+      "attempts_exhausted",
+      "session_ended",
+      "not_found",
+      "plan_stale",
+      "stale_rollback",
+    ]) {
+      assert.ok(out.includes(word), `the demo shows ${word}`);
+    }
+    assert.ok(out.includes("outcome: unknown"));
+    assert.ok(out.includes("anything that this program starts may act in this run"));
+    assert.ok(out.includes("What happens if nobody answers"));
+    assert.ok(existsSync(join(home, "vault.json")));
+    assert.equal(existsSync(join(folder, "untouched")), false, "the person's own home is not played with");
+    const verified = await start([GW, "audit", "verify", "--log", join(home, "audit")]).exited;
+    assert.equal(verified.code, 0, verified.out);
+
+    const again = await play(["--home", home], folder);
+    assert.equal(again.code, 1);
+    assert.match(again.err, /^vault_exists: /);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith("gw-demo")),
+      [],
+      "the demo leaves no other folder behind",
+    );
+  },
+);
