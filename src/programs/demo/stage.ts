@@ -24,7 +24,8 @@ const PLAYER_MS = 120_000;
 /** Everything the scenes play with: a provider, a gateway process, an operator's keys, and agents on demand. */
 export interface Stage {
   readonly home: string;
-  readonly origin: string;
+  /** Where `gw` is, for scripts of an agent. */
+  readonly program: string;
   readonly operator: OperatorClient;
   /** The public key of the operator, as hex: whoever verifies the log pins it. */
   readonly operatorKey: string;
@@ -108,7 +109,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
 
   return {
     home,
-    origin: provider.origin,
+    program: GW,
     operator: standing.operator,
     operatorKey: rawPublicOf("ed25519", standing.keys.approver.key).toString("hex"),
     sleep: ports.sleep,

@@ -46,7 +46,18 @@ export const eachUse: Scene = {
   async play(stage, tell) {
     tell.say("This credential is marked each-use. An approved session is not enough: each call has its own card.");
     const twice = `for n in 1 2; do "$0" call guarded.project.get project_id=borealis; done`;
-    const agent = stage.gw(["run", "--home", stage.home, "--actions", "guarded.*", "--", "sh", "-c", twice, gwPath()]);
+    const agent = stage.gw([
+      "run",
+      "--home",
+      stage.home,
+      "--actions",
+      "guarded.*",
+      "--",
+      "sh",
+      "-c",
+      twice,
+      stage.program,
+    ]);
     await approveNext(stage, tell);
     for (const use of ["first", "second"]) {
       const { mode } = await approveNext(stage, tell);
@@ -76,7 +87,7 @@ export const budget: Scene = {
       "sh",
       "-c",
       thrice,
-      gwPath(),
+      stage.program,
     ];
     const agent = stage.gw(args);
     await approveNext(stage, tell);
@@ -86,8 +97,3 @@ export const budget: Scene = {
     tell.show([...out.trimEnd().split("\n"), ...err.trimEnd().split("\n")]);
   },
 };
-
-/** The scripts call what they were started with. */
-export function gwPath(): string {
-  return new URL("../../../../bin/gw", import.meta.url).pathname;
-}
