@@ -33,7 +33,7 @@ export async function confirmSuccess(
     const read = await attempt(core, { ...plainOf(sending), outbound, request, credential: outbound.credential });
     if (read.verdict.kind !== "success") return false;
     const { set, keys } = splitIntent(reader, intent);
-    if (!showsExpected(set, keys, readJson(read.verdict.observation))) return false;
+    if (!showsExpected(set, keys, readJson(read.verdict.observation), receipt)) return false;
     await core.ledger.record([
       {
         ...core.envelope("reconciled_success"),

@@ -76,7 +76,8 @@ export function reasonsToAsk(action: ActionDefinition, eachUse: boolean): readon
   const reasons: string[] = [];
   if (eachUse) reasons.push("its credential is marked for approval on every use");
   if (action.needs.approval === "each_use") reasons.push("its definition asks on every use");
-  if (action.previewless === true) reasons.push("its provider has no preview: nobody can say beforehand what it changes");
+  if (action.previewless === true)
+    reasons.push("its provider has no preview: nobody can say beforehand what it changes");
   if (action.effect === "purchase") reasons.push("it places an order");
   else if (action.asksEachCall) reasons.push("it may cost money and has no cost ceiling");
   return reasons;

@@ -37,3 +37,20 @@ test("one differing value is always enough to leave it unconfirmed", () => {
     }),
   );
 });
+
+test("the receipt may tell under which name the provider keeps a value", () => {
+  const release = "sha256:0123456789";
+  const receipt = { release_id: release, deployment_id: "dep-1" };
+  assert.equal(showsExpected({ release }, {}, { release_id: release, generation: 5 }, receipt), true);
+  assert.equal(showsExpected({ release }, {}, { release_id: "sha256:other00000", generation: 5 }, receipt), false);
+  assert.equal(
+    showsExpected({ release }, {}, { release_id: release }),
+    false,
+    "without a receipt nothing ties the names",
+  );
+  assert.equal(
+    showsExpected({ flag: "on" }, {}, { state: "on" }, { state: "on" }),
+    false,
+    "a common word tells nothing",
+  );
+});
