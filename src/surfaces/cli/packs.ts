@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { basename, join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { readPack } from "../../conventions/action/read.ts";
+import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -10,6 +11,7 @@ import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
 import { signPolicy } from "../../vault/policy/verify.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { keepTrustedCopy, type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
 
 /** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
@@ -51,10 +53,18 @@ export function runPackList(options: VaultOptions, io: CliIo, ports: VaultCliPor
 }
 
 /** `gw pack trust NAME`: an operator signs the digest of the exact bytes into policy. */
-export function runPackTrust(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+export function runPackTrust(
+  name: string,
+  options: VaultOptions & ReviewedOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  operatorKeys: () => Promise<readonly OperatorKey[]>,
+): Promise<Exit> {
   return answering(io, () => {
-    const pack = requireSound(readBounded(packPath(options.home, name)), `${name}.yaml`);
+    const bytes = readBounded(packPath(options.home, name));
+    const pack = requireSound(bytes, `${name}.yaml`);
     return withOperator(options, io, ports, async (session) => {
+      await requireReviewed(pack, session.home.readPolicy(session.home.readVault()), options, operatorKeys);
       await applyChange(session, ports, { what: "pack_trusted", subject: name }, (vault) => {
         const policy = session.home.readPolicy(vault);
         const packs = [
@@ -63,6 +73,7 @@ export function runPackTrust(name: string, options: VaultOptions, io: CliIo, por
         ];
         return { policy: signPolicy({ ...policy, packs }, policy, session.operator, vault, ports.clock) };
       });
+      keepTrustedCopy(options.home, pack, bytes);
       const names = [...pack.actions.values()].map(({ qualifiedName, effect }) => `${qualifiedName} (${effect})`);
       const line = `${pack.name} is trusted at ${pack.digest}: ${names.join(", ")}`;
       say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, line);

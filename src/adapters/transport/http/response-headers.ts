@@ -24,6 +24,7 @@ const ALLOWED = new Set([
   "ratelimit-reset",
   "retry-after",
   "sunset",
+  "www-authenticate",
   "x-api-version",
   "x-ratelimit-limit",
   "x-ratelimit-remaining",

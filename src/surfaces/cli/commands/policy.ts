@@ -3,7 +3,7 @@ import type { BaseOptions, OperatorOptions } from "../options.ts";
 import type { PackImportOptions } from "../pack-import.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
-export function addPackCommands(program: Command, { io, vault, finish }: CliDeps): void {
+export function addPackCommands(program: Command, { io, vault, finish, operatorKeys }: CliDeps): void {
   const pack = program.command("pack").description("action packs: what agents may ask for");
   addCommand(
     pack,
@@ -41,10 +41,14 @@ export function addPackCommands(program: Command, { io, vault, finish }: CliDeps
       const options = optionsOf<BaseOptions & PackImportOptions>(command);
       finish(await (await import("../pack-import.ts")).runPackImport(document, options, io));
     });
-  addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme").action(
-    async (name: string, _options, command: Command) =>
-      finish(await (await import("../packs.ts")).runPackTrust(name, optionsOf(command), io, vault)),
-  );
+  addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme")
+    .option("--report <FILE>", "where the provider's version changed: the report of its review, as JSON")
+    .option("--reviews <FILE>", "the review file with a signed decision about each difference of it")
+    .action(async (name: string, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly report?: string; readonly reviews?: string }>(command);
+      const { runPackTrust } = await import("../packs.ts");
+      finish(await runPackTrust(name, options, io, vault, () => operatorKeys(options.home)));
+    });
   addOperatorCommand(pack, "remove <NAME>", "take its trust and its file away", "gw pack remove acme").action(
     async (name: string, _options, command: Command) =>
       finish(await (await import("../packs.ts")).runPackRemove(name, optionsOf(command), io, vault)),
