@@ -119,7 +119,7 @@ export const defaults = {
   /** How long the gateway goes on caring for an operation that does not end. */
   operationCareMs: 2_592_000_000,
   operationPollsAtOnce: 32,
-  operationPollsPerMinute: 3_000,
+  operationPollsPerMinute: 30_000,
   operationsPerRun: 100,
   operationsRemembered: 20_000,
   operationResultBytes: 262_144,
