@@ -59,7 +59,7 @@ const TOOLS = [...OWN, "demo__thing-burn", "demo__thing-get", "demo__thing-make"
 describe("MCP with real processes and the official clients", asUser, () => {
   let home: Home;
   let provider: TestProvider;
-  let gateway: Gateway;
+  let gateway: Gateway | undefined;
   before(async () => {
     provider = await startProvider();
     home = await new Home(makeFolder()).init();
@@ -68,7 +68,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
     gateway = await home.up();
   });
   after(async () => {
-    await gateway.end("SIGTERM");
+    await gateway?.end("SIGTERM");
     await provider.close();
   });
 
