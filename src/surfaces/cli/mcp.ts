@@ -6,8 +6,8 @@ import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import { codes } from "../../kernel/codes.ts";
 import { showText } from "../../kernel/display.ts";
 import { type BridgeRecord, MCP_OPTIONS_HEADER, MCP_PATH, MCP_UPGRADE } from "../mcp/bridge.ts";
-import type { BaseOptions } from "./commands/deps.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import type { BaseOptions } from "./options.ts";
 
 export interface McpOptions extends BaseOptions {
   readonly actions?: readonly string[];
