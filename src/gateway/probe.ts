@@ -109,7 +109,7 @@ export function createProbes(core: Core): Probes {
       ]);
       return id;
     },
-    send: (runId, request) => sendProbe(core, find(runId), request),
+    send: async (runId, request) => sendProbe(core, find(runId), request),
     async close(runId) {
       const probe = find(runId);
       forget(probe);
