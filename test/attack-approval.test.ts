@@ -252,6 +252,7 @@ const bodies: { readonly [path: string]: Json } = {
   "/v1/lock": { reason: "because I can" },
   "/v1/approvals/{approval_id}/extend": { seconds: 60 },
   "/v1/log/attestation": { statement: "AAAA" },
+  "/v1/custody/operations/{operation_id}/cancel": { reason: "because I can" },
   "/v1/runs/{run_id}/ticket": { context: "AAAA.AAAA.AAAA" },
   "/v1/ssh/check": { host: "h.example", port: 22, user: "gw", host_key: "ssh-ed25519 AAAA", credential: "c" },
 };
@@ -279,6 +280,7 @@ function fill(path: string): string {
   return path
     .replace("{approval_id}", "apr_00000000000000000000000000")
     .replace("{session_id}", "ses_00000000000000000000000000")
+    .replace("{operation_id}", "op_00000000000000000000000000")
     .replace("{run_id}", "run_00000000000000000000000000");
 }
 

@@ -108,7 +108,7 @@ export async function connectOperator(
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
   const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
-  const operationPath = (id: string): string => `/v1/operations/${encodeURIComponent(id)}`;
+  const operationPath = (id: string): string => `/v1/custody/operations/${encodeURIComponent(id)}`;
   const ticketPath = (runId: string): string => `/v1/runs/${encodeURIComponent(runId)}/ticket`;
 
   async function login(): Promise<string> {
@@ -180,7 +180,7 @@ export async function connectOperator(
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
       return rows as unknown as readonly ProbeResult[];
     },
-    operations: async () => (await get("/v1/operations")) as unknown as readonly JsonObject[],
+    operations: async () => (await get("/v1/custody/operations")) as unknown as readonly JsonObject[],
     operation: async (id) => (await get(operationPath(id))) as JsonObject,
     cancelOperation: async (id, reason) => (await post(`${operationPath(id)}/cancel`, { reason })) as JsonObject,
     reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as JsonObject,

@@ -12,13 +12,13 @@ export function operationRoutes(
 ): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
-      { method: "GET", path: "/v1/operations", body: { kind: "none" } },
+      { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },
       { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
       () => ({ status: 200, body: gateway.operations.list().map(operationRecord) }),
       loggedIn,
     ),
     planeRoute(
-      { method: "GET", path: "/v1/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
+      { method: "GET", path: "/v1/custody/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
       { summary: "One operation with its history", answers: { 200: { description: "The operation" } } },
       ({ params }) => ({
         status: 200,
@@ -29,7 +29,7 @@ export function operationRoutes(
     planeRoute(
       {
         method: "POST",
-        path: "/v1/operations/{operation_id}/cancel",
+        path: "/v1/custody/operations/{operation_id}/cancel",
         params: operationParams,
         body: { kind: "json", schema: cancelSchema },
       },
@@ -44,7 +44,7 @@ export function operationRoutes(
     planeRoute(
       {
         method: "POST",
-        path: "/v1/operations/{operation_id}/reconcile",
+        path: "/v1/custody/operations/{operation_id}/reconcile",
         params: operationParams,
         body: { kind: "none" },
       },
