@@ -99,7 +99,7 @@ test("a redirect is an answer: it is not followed", async () => {
 test("what a probe may send is counted, and a side effect that nobody approved is not sent", async () => {
   const run = await open({ requests: 2 });
   const write = request("/things", { method: "POST", body: { a: 1 }, sideEffect: true });
-  await refused(bench.gateway.probes.send(run, write), "side_effects_exhausted");
+  await refused(bench.gateway.probes.send(run, write), "side_effect_unapproved");
   assert.equal(provider.received.length, 0);
   for (const path of ["/1", "/2"]) await bench.gateway.probes.send(run, request(path));
   await refused(bench.gateway.probes.send(run, request("/3")), "attempts_exhausted");
@@ -111,6 +111,8 @@ test("an approved side effect is sent once, with its body", async () => {
   const write = request("/things", { method: "POST", body: { b: [1], a: "x" }, sideEffect: true });
   assert.equal((await bench.gateway.probes.send(run, write)).kind, "answered");
   assert.deepEqual(JSON.parse(provider.received[0]?.body ?? ""), { a: "x", b: [1] });
+  await refused(bench.gateway.probes.send(run, write), "side_effects_exhausted");
+  assert.equal(provider.received.length, 1);
 });
 
 test("a token is presented as the corpus says, and an answer that holds it is withheld", async () => {

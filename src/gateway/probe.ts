@@ -133,6 +133,8 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
     );
   const credential = probe.opening.credentials.find(({ label }) => label === request.credential);
   if (credential === undefined) throw new Denied("credential_unknown", "The probe was opened without this credential.");
+  if (request.sideEffect && probe.opening.sideEffects === 0)
+    throw new Denied("side_effect_unapproved", "Nobody approved the side effects of this corpus. Nothing was sent.");
   const body = request.body === undefined ? null : Buffer.from(canonicalJson(request.body), "utf8");
   const wire: OutboundHttp = {
     method: request.method,
