@@ -67,14 +67,9 @@ describe("only a person's signature over the exact card decides", asUser, () => 
       ({ method, path }) => !open.includes(`${method} ${path}`) && path !== "/v1/openapi.json",
     );
     assert.ok(asked.length >= 9, JSON.stringify(asked));
-    for (const { method, path } of [...asked, { method: "GET", path: "/v1/events" }]) {
+    for (const { method, path, body } of [...asked, { method: "GET", path: "/v1/events", body: undefined }]) {
       for (const authorization of ["", "Bearer ", `Bearer ${Buffer.alloc(32).toString("base64url")}`]) {
-        const reply = await operator.ask(
-          method,
-          fill(path),
-          method === "POST" ? bodies[path] : undefined,
-          authorization === "" ? {} : { authorization },
-        );
+        const reply = await operator.ask(method, fill(path), body, authorization === "" ? {} : { authorization });
         assert.deepEqual([reply.status, reply.body["code"]], [401, "operator_not_logged_in"], `${method} ${path}`);
       }
     }
@@ -228,35 +223,6 @@ const widest = {
   budget: { attempts: 9_999, side_effects: 999, duration_seconds: 80_000, spend_cents: 10_000 },
 };
 
-/** The request is read before it is decided who may send it: each route gets a body that it understands. */
-const who = { vault_id: "vlt_x", operator: "ada", operator_key_id: "key_x" };
-const decided = { ...who, reason: null, decided_at: "2026-01-01T00:00:00.000Z" };
-const bodies: { readonly [path: string]: Json } = {
-  "/v1/approvals/{approval_id}/decision": {
-    statement: {
-      ...decided,
-      format: "gw.decision/v1",
-      approval_id: "apr_00000000000000000000000000",
-      card_digest: "sha256:00",
-      decision: "approve",
-      narrow: null,
-      log_head: { frame: "1", link: "0".repeat(64) },
-    },
-    signature: Buffer.alloc(64).toString("base64"),
-  },
-  "/v1/sessions/{session_id}/revoke": {
-    statement: { ...decided, format: "gw.revocation/v1", session_id: "ses_00000000000000000000000000" },
-    signature: Buffer.alloc(64).toString("base64"),
-  },
-  "/v1/unlock": { service_key: Buffer.alloc(32).toString("base64") },
-  "/v1/lock": { reason: "because I can" },
-  "/v1/approvals/{approval_id}/extend": { seconds: 60 },
-  "/v1/log/attestation": { statement: "AAAA" },
-  "/v1/custody/operations/{operation_id}/cancel": { reason: "because I can" },
-  "/v1/runs/{run_id}/ticket": { context: "AAAA.AAAA.AAAA" },
-  "/v1/ssh/check": { host: "h.example", port: 22, user: "gw", host_key: "ssh-ed25519 AAAA", credential: "c" },
-};
-
 let attempts = 1;
 
 /** Each asks for another budget: what was just denied cools down. */
@@ -267,13 +233,52 @@ async function askForRun(agent: Plane, budget: Members = {}): Promise<{ run: str
   return { run: String(asked.body["run_id"]), approval: String(asked.body["approval_id"]) };
 }
 
-async function routesOf(plane: Plane): Promise<readonly { readonly method: string; readonly path: string }[]> {
+interface PlaneRoute {
+  readonly method: string;
+  readonly path: string;
+  /** The request is read before it is decided who may send it, so each route gets a body that it understands. */
+  readonly body: Json | undefined;
+}
+
+async function routesOf(plane: Plane): Promise<readonly PlaneRoute[]> {
   const { body } = await plane.ask("GET", "/v1/openapi.json");
   return Object.entries(body["paths"] as Members).flatMap(([path, item]) =>
-    Object.keys(item as Members)
-      .filter((name) => ["get", "post", "put", "delete", "patch"].includes(name))
-      .map((name) => ({ method: name.toUpperCase(), path })),
+    Object.entries(item as Members)
+      .filter(([name]) => ["get", "post", "put", "delete", "patch"].includes(name))
+      .map(([name, operation]) => ({ method: name.toUpperCase(), path, body: sampleBody(operation as Members) })),
   );
+}
+
+function sampleBody(operation: Members): Json | undefined {
+  const request = operation["requestBody"] as { content: { "application/json": { schema: Members } } } | undefined;
+  return request === undefined ? undefined : sample(request.content["application/json"].schema);
+}
+
+/** The smallest value that a schema admits. */
+function sample(schema: Members): Json {
+  if (schema["const"] !== undefined) return schema["const"] as Json;
+  if (Array.isArray(schema["enum"])) return schema["enum"][0] as Json;
+  const type = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
+  switch (type) {
+    case "object": {
+      const members = (schema["properties"] ?? {}) as Record<string, Members>;
+      const required = (schema["required"] ?? []) as readonly string[];
+      return Object.fromEntries(required.map((name) => [name, sample(members[name] ?? {})]));
+    }
+    case "array":
+      return Array.from({ length: Number(schema["minItems"] ?? 0) }, () => sample(schema["items"] as Members));
+    case "integer":
+      return Number(schema["minimum"] ?? 0);
+    case "boolean":
+      return false;
+    case "null":
+      return null;
+    default:
+      // The only pattern on this plane is that of a digest in hex.
+      return schema["pattern"] === undefined
+        ? "x".repeat(Math.max(1, Number(schema["minLength"] ?? 1)))
+        : "0".repeat(64);
+  }
 }
 
 function fill(path: string): string {
