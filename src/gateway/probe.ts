@@ -93,20 +93,25 @@ export function createProbes(core: Core): Probes {
         purse: { id, budget: openBudget(id, limits, now(core)) },
       };
       probes.set(id, probe);
-      const { api, versions, credentials, operator, operatorKeyId } = opening;
-      await core.ledger.record([
-        {
-          ...core.envelope("upgrade_probe_started"),
-          run_id: id,
-          api,
-          versions: versions.map(showVersion),
-          credential_labels: credentials.map(({ label }) => label),
-          requests: limits.attempts,
-          side_effects: limits.sideEffects,
-          operator,
-          operator_key_id: operatorKeyId,
-        },
-      ]);
+      try {
+        const { api, versions, credentials, operator, operatorKeyId } = opening;
+        await core.ledger.record([
+          {
+            ...core.envelope("upgrade_probe_started"),
+            run_id: id,
+            api,
+            versions: versions.map(showVersion),
+            credential_labels: credentials.map(({ label }) => label),
+            requests: limits.attempts,
+            side_effects: limits.sideEffects,
+            operator,
+            operator_key_id: operatorKeyId,
+          },
+        ]);
+      } catch (error) {
+        forget(probe);
+        throw error;
+      }
       return id;
     },
     send: async (runId, request) => sendProbe(core, find(runId), request),

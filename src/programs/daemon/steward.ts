@@ -153,6 +153,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const asked = { labels, reason, wallMs: clock.wallMs() };
       const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
       state.trust = { ...state.trust, vault };
+      // An older copy of the vault, without the suspension, is refused after the next start.
+      await opened.remember(state.trust);
       return suspended;
     },
 
