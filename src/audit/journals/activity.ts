@@ -133,6 +133,14 @@ export function startActivity(): ActivityFold {
 
   function settle(event: Linked & AuditEvent, frame: number, end: Partial<Open>): readonly ActivityEntry[] {
     const found = findOpen(event);
+    // The completion of an attempt that was already told to be unobserved says the same once more.
+    if (
+      found === undefined &&
+      end.outcome === "unknown" &&
+      unknown.has(event.attempt_id ?? event.parent_event_id ?? "")
+    ) {
+      return NOTHING;
+    }
     const entry: Open = found ?? orphan(event, frame);
     Object.assign(entry, end);
     entry.ended_at = event.occurred_at;

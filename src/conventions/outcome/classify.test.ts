@@ -97,6 +97,15 @@ test("an unknown outcome of a write is never retried", () => {
   }
 });
 
+test("a read is sent again when its answer was lost or late, not when it was too large or malformed", () => {
+  for (const reason of ["timeout", "connection_lost"] as const) {
+    assert.equal(decideRetry({ ...ask, observation: { ...silent, reason } }).kind, "retry", reason);
+  }
+  for (const reason of ["response_too_large", "response_malformed", "aborted", "helper_lost"] as const) {
+    assert.equal(decideRetry({ ...ask, observation: { ...silent, reason } }).kind, "stop", reason);
+  }
+});
+
 test("Retry-After is a floor of the wait, and the wait counts against the run", () => {
   const busy = { ...ask, observation: answered(429, { "retry-after": "30" }) };
   assert.deepEqual(decideRetry(busy), { kind: "retry", waitMs: 30_000 });

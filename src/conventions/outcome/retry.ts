@@ -51,8 +51,9 @@ function isRetryable(ask: RetryAsk, policy: RetryPolicy): boolean {
     case "never_sent":
       return ask.observation.connected || ask.observation.reason === "name_not_resolved";
     case "silent":
-      // A read that got no answer changed nothing. A write without an answer is unknown: retries are paused.
-      return ask.retryClass === "read" && ask.observation.reason !== "aborted";
+      // A read that got no answer changed nothing, and only a lost or late one may come out better the next time. A write
+      // without an answer is unknown: retries are paused.
+      return ask.retryClass === "read" && ["timeout", "connection_lost"].includes(ask.observation.reason);
   }
 }
 
