@@ -223,11 +223,21 @@ const widest = {
   budget: { attempts: 9_999, side_effects: 999, duration_seconds: 80_000, spend_cents: 10_000 },
 };
 
-let attempts = 1;
+const questions = [
+  ["get"],
+  ["get", "make"],
+  ["get", "burn"],
+  ["get", "make", "burn"],
+  ["make"],
+  ["make", "burn"],
+  ["burn"],
+];
+let turn = 0;
 
-/** Each asks for another budget: what was just denied cools down. */
 async function askForRun(agent: Plane, budget: Members = {}): Promise<{ run: string; approval: string }> {
-  const body = { purpose: "to be decided", actions: ["demo.thing.get"], budget: { attempts: attempts++, ...budget } };
+  // What was denied is not asked again for a while, whatever its budget: each question is about another set of actions.
+  const actions = (questions[turn++ % questions.length] ?? []).map((name) => `demo.thing.${name}`);
+  const body = { purpose: "to be decided", actions, budget };
   const asked = await agent.ask("POST", "/v1/runs", body);
   assert.equal(asked.status, 202, asked.text);
   return { run: String(asked.body["run_id"]), approval: String(asked.body["approval_id"]) };
