@@ -55,10 +55,10 @@ export function writeQuestion(
     action: call?.outbound.action ?? null,
     deadlineBootMs: run.budget.deadlineBootMs,
     ...(call?.approvalId === undefined ? {} : { approvalId: call.approvalId }),
-    // Without the budget: asking for one attempt more must not get around a denial.
     askDigest: digestJson({
       mode,
       scope: scope === null ? null : scopeRecord(scope),
+      budget: scope === null ? null : budget,
       request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
       ...(evidence === null ? {} : { ticket: evidence.scopeDigest }),
       notes,
