@@ -45,7 +45,13 @@ export function settleOperation(core: Core, row: OperationRow): OperationRow {
 export function settleDue(core: Core): number | null {
   const { store } = core;
   const open = store.all(
-    store.db.selectFrom("operations").selectAll().where("state", "in", ["queued", "running", "cancelling"]),
+    store.db
+      .selectFrom("operations")
+      .selectAll()
+      .where("state", "in", ["queued", "running", "cancelling"])
+      // What ends in one moment ends in one order.
+      .orderBy("started_at_ms")
+      .orderBy("job_id"),
   );
   let next: number | null = null;
   for (const row of open) {
