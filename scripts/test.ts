@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 
@@ -9,6 +9,9 @@ import { basename, dirname, join, relative } from "node:path";
  */
 const root = dirname(import.meta.dirname);
 const UNPRIVILEGED = 64123;
+const CONCURRENCY = 4;
+/** More files than this are no accident of a crowded machine. */
+const MOST_AGAIN = 8;
 const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2);
 
@@ -29,14 +32,42 @@ interface Stand {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/**
+ * Runs the files together; those with a failure run once more, alone. What fails only beside others on a crowded machine is
+ * named, what fails alone fails the run.
+ */
 function runTests(tests: readonly string[], stand: Stand): number {
   if (tests.length === 0) return 0;
+  const list = join(mkdtempSync(join(tmpdir(), "gw-test-failed-")), "files");
+  writeFileSync(list, "");
+  chmodSync(dirname(list), 0o777);
+  chmodSync(list, 0o666);
+  const status = runFiles(tests, stand, CONCURRENCY, list);
+  const failed = readFileSync(list, "utf8").split("\n").filter(Boolean);
+  if (status === 0 || failed.length === 0 || failed.length > MOST_AGAIN) return status;
+  console.error(
+    `\nfailed beside the others, so they run once more alone:\n${failed.map((file) => `  ${file}`).join("\n")}\n`,
+  );
+  return runFiles(failed, stand, 1, null);
+}
+
+function runFiles(tests: readonly string[], stand: Stand, concurrency: number, failedList: string | null): number {
+  const reporters =
+    failedList === null
+      ? []
+      : [
+          "--test-reporter=spec",
+          "--test-reporter-destination=stdout",
+          `--test-reporter=${join(import.meta.dirname, "failed-files.mjs")}`,
+          `--test-reporter-destination=${failedList}`,
+        ];
   const argv = [
     ...stand.command,
     stand.node,
     "--disable-warning=ExperimentalWarning",
     "--test",
-    "--test-concurrency=4",
+    ...reporters,
+    `--test-concurrency=${concurrency}`,
     "--test-timeout=240000",
     ...tests,
   ];

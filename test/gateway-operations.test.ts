@@ -173,12 +173,12 @@ test("a creation that times out after the commit is reconciled without a duplica
   assert.equal(result.outcome, "unknown");
   assert.deepEqual(result.reconcile, { method: "POST", path: `/v1/operations/${result.operation_id}/reconcile` });
   const operation = operationOf(result.operation_id);
-  assert.equal(operation.state, "create_unknown");
   assert.equal(operation.token, jobs.token, "the same token is kept");
-  const after = await bench.gateway.reconcile(caller, operation.id);
-  assert.deepEqual([after.state, after.remoteJobId], ["accepted", "job-1"]);
+  // The worker may be quicker than the caller and hold the operation already; both take the same way.
+  await bench.gateway.reconcile(caller, operation.id).catch((error) => assert.ok(error instanceof Denied));
   jobs.state = "succeeded";
   await until("succeeded", () => operation);
+  assert.equal(operation.remoteJobId, "job-1");
   assert.equal(jobs.creations, 1, "nothing was started twice");
   assert.deepEqual(path(operation).slice(0, 3), ["create_unknown", "reconciliation", "accepted"]);
   const reconciled = bench.events().find(({ event_type }) => event_type === "reconciled_success");
