@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import type { Run } from "../src/gateway/run.ts";
+import type { Run } from "../src/gateway/run/run.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
-import type { Run } from "../src/gateway/run.ts";
+import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { PlanId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";

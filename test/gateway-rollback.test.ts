@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
-import type { Run } from "../src/gateway/run.ts";
+import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";

@@ -5,7 +5,7 @@ import type { AuditEvent } from "../src/audit/event.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import type { WorkContext } from "../src/conventions/ticket/context.ts";
 import { signContext } from "../src/conventions/ticket/sign.ts";
-import type { Run } from "../src/gateway/run.ts";
+import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";

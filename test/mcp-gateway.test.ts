@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { renderCard } from "../src/conventions/approval/render.ts";
-import type { Run } from "../src/gateway/run.ts";
+import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import { soon, waiting } from "./mcp-stand.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";

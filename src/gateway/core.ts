@@ -1,15 +1,15 @@
 import type { Now } from "../conventions/budget/budget.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { Book } from "./book.ts";
-import type { DeploymentBook } from "./deployments.ts";
-import type { Desk } from "./desk.ts";
-import type { Ledger } from "./ledger.ts";
-import type { Operation, OperationBook } from "./operations.ts";
-import type { PackBook } from "./outbound.ts";
+import type { Desk } from "./approval/desk.ts";
+import type { Operation, OperationBook } from "./operation/operations.ts";
+import type { PackBook } from "./outbound/outbound.ts";
+import type { PlanShelf } from "./plan/shelf.ts";
 import type { Credentials, Ports } from "./ports.ts";
-import type { Envelope } from "./record.ts";
-import type { PlanShelf } from "./shelf.ts";
-import type { Tickets } from "./tickets.ts";
+import type { Ledger } from "./record/ledger.ts";
+import type { Envelope } from "./record/record.ts";
+import type { DeploymentBook } from "./rollback/deployments.ts";
+import type { Book } from "./run/book.ts";
+import type { Tickets } from "./ticket/tickets.ts";
 
 /** What the operator signed that the gateway must know while it works. */
 export interface Posture {

@@ -1,15 +1,15 @@
 import type { CallResult } from "../conventions/outcome/result.ts";
-import type { Sending } from "./attempt.ts";
-import { cancelThrough } from "./cancel.ts";
-import { concludeEffect } from "./conclude.ts";
+import type { Sending } from "./attempt/attempt.ts";
+import { follow, followThrough } from "./attempt/follow.ts";
 import type { Core } from "./core.ts";
-import { discover } from "./discover.ts";
-import { executeThrough } from "./execute.ts";
-import { follow, followThrough } from "./follow.ts";
+import { discover } from "./discovery/discover.ts";
+import { cancelThrough } from "./operation/cancel.ts";
+import { concludeEffect } from "./operation/conclude.ts";
+import { createJob } from "./operation/track.ts";
+import { executeThrough } from "./plan/execute.ts";
+import { previewThrough } from "./plan/preview.ts";
 import type { Way } from "./prepare.ts";
-import { previewThrough } from "./preview.ts";
-import { isUndoable, promoteThrough, rollBackThrough } from "./rollback.ts";
-import { createJob } from "./track.ts";
+import { isUndoable, promoteThrough, rollBackThrough } from "./rollback/rollback.ts";
 
 /** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
 export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {

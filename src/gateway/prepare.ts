@@ -1,20 +1,20 @@
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { bindDefinition, notPermitted } from "./admit.ts";
-import { bindCancel } from "./cancel.ts";
-import type { CallAsked } from "./cards.ts";
+import type { CallAsked } from "./approval/cards.ts";
 import type { Core } from "./core.ts";
-import type { Deployment } from "./deployments.ts";
-import { executionInput } from "./execute.ts";
-import type { Operation } from "./operations.ts";
-import { type Definition, type Outbound, reachOf } from "./outbound.ts";
-import { cardPlan, requireExecutable } from "./plan.ts";
+import { bindCancel } from "./operation/cancel.ts";
+import type { Operation } from "./operation/operations.ts";
+import { bindDefinition, notPermitted } from "./outbound/admit.ts";
+import { type Definition, type Outbound, reachOf } from "./outbound/outbound.ts";
+import { executionInput } from "./plan/execute.ts";
+import { cardPlan, requireExecutable } from "./plan/plan.ts";
+import { findPair } from "./plan/preview.ts";
+import type { Plan } from "./plan/shelf.ts";
 import type { LiveCaller } from "./ports.ts";
-import { findPair } from "./preview.ts";
-import { prepareRollback } from "./rollback.ts";
-import type { Run } from "./run.ts";
-import type { Plan } from "./shelf.ts";
+import type { Deployment } from "./rollback/deployments.ts";
+import { prepareRollback } from "./rollback/rollback.ts";
+import type { Run } from "./run/run.ts";
 
 /** What an agent asks for. Without `as` it is a plain call of the action. */
 export interface CallRequest {

@@ -2,11 +2,11 @@ import type { NewEvent } from "../audit/event.ts";
 import { isoTime } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
-import { readDeployment } from "./deployments.ts";
-import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { operationRow } from "./operation/operation-row.ts";
+import type { Operation } from "./operation/operations.ts";
+import { adoptAttempt, recoverOperations } from "./operation/recover-operations.ts";
 import type { StateRow, StateStore } from "./ports.ts";
-import { adoptAttempt, recoverOperations } from "./recover-operations.ts";
+import { readDeployment } from "./rollback/deployments.ts";
 
 /**
  * After a start: every intent without a completion becomes `unknown`, every run that was open is over, and no session

@@ -9,7 +9,7 @@ import { probeHost } from "../adapters/transport/ssh/probe.ts";
 import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
 import { openLog } from "../audit/log.ts";
 import { createGateway } from "../gateway/gateway.ts";
-import { createEnvelope } from "../gateway/record.ts";
+import { createEnvelope } from "../gateway/record/record.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";

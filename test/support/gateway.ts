@@ -15,9 +15,9 @@ import {
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
-import type { Approval } from "../../src/gateway/desk.ts";
+import type { Approval } from "../../src/gateway/approval/desk.ts";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import type { Definition } from "../../src/gateway/outbound.ts";
+import type { Definition } from "../../src/gateway/outbound/outbound.ts";
 import type {
   AuditSink,
   Credentials,
@@ -27,7 +27,7 @@ import type {
   StateRow,
   StateStore,
 } from "../../src/gateway/ports.ts";
-import type { Run } from "../../src/gateway/run.ts";
+import type { Run } from "../../src/gateway/run/run.ts";
 import { isoTime } from "../../src/kernel/clock.ts";
 import { Denied } from "../../src/kernel/failure.ts";
 import { createIds } from "../../src/kernel/ids.ts";

@@ -1,8 +1,8 @@
 import type { SshSigner } from "../../conventions/ssh/outbound.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
-import type { Ledger } from "../../gateway/ledger.ts";
 import type { Credentials } from "../../gateway/ports.ts";
-import type { Envelope } from "../../gateway/record.ts";
+import type { Ledger } from "../../gateway/record/ledger.ts";
+import type { Envelope } from "../../gateway/record/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, sshFingerprint } from "../../kernel/ssh-key.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";

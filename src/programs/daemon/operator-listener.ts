@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
 import { problemReply } from "../../conventions/request/serve.ts";
-import type { Desk } from "../../gateway/desk.ts";
+import type { Desk } from "../../gateway/approval/desk.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { readPack } from "../../conventions/action/read.ts";
-import type { Definition, PackBook } from "../../gateway/outbound.ts";
+import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
 

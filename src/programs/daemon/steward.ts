@@ -2,7 +2,7 @@ import { readAttestation } from "../../audit/attestation.ts";
 import type { AuditLog } from "../../audit/audit-log.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Envelope } from "../../gateway/record.ts";
+import type { Envelope } from "../../gateway/record/record.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";

@@ -1,7 +1,7 @@
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import { type SignedDecision, verifyDecision } from "../../conventions/upgrade/decision/statement.ts";
-import type { Ledger } from "../../gateway/ledger.ts";
-import type { Envelope } from "../../gateway/record.ts";
+import type { Ledger } from "../../gateway/record/ledger.ts";
+import type { Envelope } from "../../gateway/record/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
 import type { VaultHome } from "../../vault/files/home.ts";

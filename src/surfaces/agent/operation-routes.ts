@@ -1,7 +1,7 @@
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { operationRecord } from "../../gateway/operation.ts";
+import { operationRecord } from "../../gateway/operation/operation.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";

@@ -1,7 +1,7 @@
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
-import type { Definition } from "../../gateway/outbound.ts";
-import type { Call, Run, Session, Tally } from "../../gateway/run.ts";
+import type { Definition } from "../../gateway/outbound/outbound.ts";
+import type { Call, Run, Session, Tally } from "../../gateway/run/run.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 
 /** What agents get to see, in the specification's names. None of it says how a person decided or what else exists. */

@@ -3,7 +3,7 @@ import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { pendingSession, type Run } from "../../gateway/run.ts";
+import { pendingSession, type Run } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Answer } from "../../conventions/request/serve.ts";
-import type { Call } from "../../gateway/run.ts";
+import type { Call } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { AgentContext } from "./context.ts";

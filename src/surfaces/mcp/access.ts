@@ -1,8 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { compileSchema } from "../../conventions/request/schema.ts";
-import type { AccessAnswer, AccessRequest } from "../../gateway/access.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
+import type { AccessAnswer, AccessRequest } from "../../gateway/run/access.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";

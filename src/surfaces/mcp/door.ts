@@ -1,8 +1,8 @@
 import type { SessionEnding } from "../../conventions/caller/session.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Definition } from "../../gateway/outbound.ts";
+import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
-import type { Run, Session } from "../../gateway/run.ts";
+import type { Run, Session } from "../../gateway/run/run.ts";
 import { showBounded } from "../../kernel/display.ts";
 import type { BridgeOptions } from "./bridge.ts";
 

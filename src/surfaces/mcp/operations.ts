@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { isSettled } from "../../conventions/operation/state.ts";
-import { operationRecord } from "../../gateway/operation.ts";
-import type { Operation } from "../../gateway/operations.ts";
+import { operationRecord } from "../../gateway/operation/operation.ts";
+import type { Operation } from "../../gateway/operation/operations.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";

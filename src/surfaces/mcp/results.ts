@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { CallResult } from "../../conventions/outcome/result.ts";
-import type { AccessAnswer } from "../../gateway/access.ts";
-import type { Call } from "../../gateway/run.ts";
+import type { AccessAnswer } from "../../gateway/run/access.ts";
+import type { Call } from "../../gateway/run/run.ts";
 import { codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";

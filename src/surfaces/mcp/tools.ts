@@ -1,7 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import type { Effect } from "../../conventions/action/pack.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
-import { type Definition, reachOf } from "../../gateway/outbound.ts";
+import { type Definition, reachOf } from "../../gateway/outbound/outbound.ts";
 import { toolNameOf } from "./names.ts";
 import {
   accessInput,

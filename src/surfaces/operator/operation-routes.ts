@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { operationRecord } from "../../gateway/operation.ts";
+import { operationRecord } from "../../gateway/operation/operation.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";

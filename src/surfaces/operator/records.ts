@@ -1,8 +1,8 @@
 import { limitsRecord } from "../../conventions/budget/record.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
-import type { Approval } from "../../gateway/desk.ts";
-import type { Run, Session } from "../../gateway/run.ts";
+import type { Approval } from "../../gateway/approval/desk.ts";
+import type { Run, Session } from "../../gateway/run/run.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 
 export function approvalRecord(approval: Approval, nowBootMs: number): JsonObject {

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Run } from "../../gateway/run.ts";
+import type { Run } from "../../gateway/run/run.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";

@@ -1,0 +1,48 @@
+import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { Brand } from "../../kernel/brand.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
+import type { Session } from "../run/run.ts";
+
+/**
+ * Proof that a person allowed this call: a verified signature over a card, or a session that one stands behind. Only this
+ * file makes one, and an attempt cannot be made without it.
+ */
+export type Authorization = Brand<
+  {
+    readonly kind: "session" | "each_use" | "policy" | "operator";
+    readonly approvalId: ApprovalId | null;
+    readonly authorizedBy: string;
+    readonly decidedAt: string;
+  },
+  "Authorization"
+>;
+
+export function authorizedByCard(decision: Verified<DecisionStatement>): Authorization {
+  const { statement } = decision;
+  return {
+    kind: "each_use",
+    approvalId: statement.approval_id as ApprovalId,
+    authorizedBy: statement.operator,
+    decidedAt: statement.decided_at,
+  } as Authorization;
+}
+
+export function authorizedBySession(session: Session): Authorization {
+  return {
+    kind: session.approvalId === null ? "policy" : "session",
+    approvalId: session.approvalId,
+    authorizedBy: session.approvedBy,
+    decidedAt: session.approvedAt,
+  } as Authorization;
+}
+
+/** An operator who is logged in asks for it themselves. The plane has verified who that is. */
+export function authorizedByOperator(operator: string, at: string): Authorization {
+  return { kind: "operator", approvalId: null, authorizedBy: operator, decidedAt: at } as Authorization;
+}
+
+/** As records name it: how, by whom, under which approval. */
+export function describeAuthorization(authorization: Authorization): string {
+  const { kind, approvalId, authorizedBy } = authorization;
+  return `${kind}:${approvalId ?? (kind === "operator" ? authorizedBy : "session_approval_off")}`;
+}

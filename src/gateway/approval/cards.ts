@@ -1,0 +1,135 @@
+import type { Card, CardAsks, CardCall, CardPlan } from "../../conventions/approval/card.ts";
+import { limitsRecord } from "../../conventions/budget/record.ts";
+import { authorityLine } from "../../conventions/caller/authority.ts";
+import { encodeCaller, encodeCallerContext } from "../../conventions/caller/evidence.ts";
+import { type Scope, scopeRecord } from "../../conventions/scope/scope.ts";
+import { digestJson } from "../../kernel/canonical-json.ts";
+import type { ApprovalId, CallId } from "../../kernel/ids.ts";
+import type { Core } from "../core.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { LiveCaller } from "../ports.ts";
+import type { Run } from "../run/run.ts";
+import { cardTicket } from "../ticket/ticket.ts";
+import type { Question } from "./desk.ts";
+
+export interface CallAsked {
+  readonly callId: CallId;
+  readonly outbound: Outbound;
+  /** The URL as it will be sent; a redirect card names the new one. */
+  readonly target: string;
+  readonly because: readonly string[];
+  /** The plan that the call carries out. */
+  readonly plan?: CardPlan;
+  /** What else a person should know of this very call. */
+  readonly notes?: readonly string[];
+  /** Where the request names the approval it rests on. */
+  readonly approvalId?: ApprovalId;
+  /** What the question is about, where the request differs each time it is asked. */
+  readonly sameAs?: string;
+}
+
+/** A question for a person, with the card that will be shown and signed. */
+export function writeQuestion(
+  core: Core,
+  asked: {
+    readonly mode: Question["mode"];
+    readonly run: Run;
+    readonly caller: LiveCaller;
+    readonly scope: Scope | null;
+    readonly call: CallAsked | null;
+    /** The agent's own words for this very question; those of the run where there are none. */
+    readonly says?: string;
+    readonly notes?: readonly string[];
+  },
+): Question {
+  const { mode, run, caller, scope, call, says = run.purpose, notes = [] } = asked;
+  const shownCall = call === null ? null : cardCall(call);
+  const budget = limitsRecord(run.budget.limits);
+  const evidence = call?.outbound.definition.action.needs.ticket === true ? core.tickets.of(run) : null;
+  return {
+    mode,
+    callerKey: caller.key,
+    uid: caller.uid,
+    runId: run.id,
+    callId: call?.callId ?? null,
+    action: call?.outbound.action ?? null,
+    deadlineBootMs: run.budget.deadlineBootMs,
+    ...(call?.approvalId === undefined ? {} : { approvalId: call.approvalId }),
+    askDigest: digestJson({
+      mode,
+      scope: scope === null ? null : scopeRecord(scope),
+      budget: scope === null ? null : budget,
+      request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
+      ...(evidence === null ? {} : { ticket: evidence.scopeDigest }),
+      notes,
+    }),
+    writeCard: (approval_id, created_at, expires_at): Card => ({
+      format: "gw.card/v1",
+      approval_id,
+      asks: asksOf(mode, scope, call),
+      created_at,
+      expires_at,
+      authority: authorityLine(caller.evidence),
+      mode: core.posture().mode,
+      caller: encodeCaller(caller.evidence),
+      context: encodeCallerContext(caller.evidence),
+      run: { run_id: run.id, purpose_claimed: says, budget, deadline_at: run.budget.deadlineAt },
+      scope: scope === null ? null : scopeRecord(scope),
+      call: shownCall,
+      ...(call?.plan === undefined ? {} : { plan: call.plan }),
+      ...(evidence === null ? {} : { ticket: cardTicket(evidence) }),
+      notes: [
+        ...(call?.notes ?? []),
+        ...listNotes(call),
+        ...(caller.key === run.ownerKey ? run.notes : []),
+        ...notes,
+        ...notesOf(mode, caller),
+      ],
+      if_unanswered: "the question expires, nothing is sent, and the agent is told so",
+    }),
+  };
+}
+
+function asksOf(mode: Question["mode"], scope: Scope | null, call: CallAsked | null): CardAsks {
+  if (mode === "redirect" || mode === "access") return mode;
+  if (scope === null) return "call";
+  return call === null ? "session" : "session_and_call";
+}
+
+/** A list is one call and several sends: whoever agrees to it agrees to all of them. */
+function listNotes(call: CallAsked | null): readonly string[] {
+  const pages = call?.outbound.definition.action.pages ?? null;
+  if (pages === null) return [];
+  return [`it is a list: up to ${pages.maxPages} pages or ${pages.maxRecords} records are read, each page an attempt`];
+}
+
+function notesOf(mode: Question["mode"], caller: LiveCaller): readonly string[] {
+  const notes: string[] = [];
+  if (mode === "join") notes.push("this process asks to join a run that another process opened");
+  if (mode === "redirect")
+    notes.push("the provider answered with a redirect to another host; the credential stays behind");
+  if (caller.evidence.namespaces !== "own") {
+    notes.push("the caller lives in another namespace (a container), so all of it counts as one caller");
+  }
+  if (caller.binding === "connection") {
+    notes.push("nothing durable binds this caller, so the approval ends with its connection");
+  }
+  return notes;
+}
+
+function cardCall({ callId, outbound, target, because }: CallAsked): CardCall {
+  const { action } = outbound.definition;
+  return {
+    call_id: callId,
+    action: outbound.action,
+    effect: action.effect,
+    channel: outbound.channel,
+    method: outbound.method,
+    target,
+    credential: outbound.credential,
+    arguments: outbound.shownArguments,
+    request_digest: outbound.requestDigest,
+    maximum_cents: action.maxCostCents ?? (action.asksEachCall ? null : 0),
+    because,
+  };
+}

@@ -1,0 +1,377 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { type Card, digestCard } from "../../conventions/approval/card.ts";
+import {
+  type DecisionStatement,
+  type OperatorKey,
+  requireSameCard,
+  type Signed,
+  type Verified,
+  verifyStatement,
+} from "../../conventions/approval/decision.ts";
+import {
+  addCoolDown,
+  type CardPlace,
+  type CoolDowns,
+  coolDownKey,
+  isCoolingDown,
+  mayOpen,
+  mayWait,
+  pickNext,
+} from "../../conventions/approval/queue.ts";
+import {
+  type ApprovalState,
+  type ApprovalTrigger,
+  codeOfState,
+  stepApproval,
+} from "../../conventions/approval/state.ts";
+import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
+import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+
+/**
+ * The desk where questions wait for a person. It opens cards within the limits, verifies decisions, lets time run out
+ * and takes questions back; every step is in the log before anybody is told.
+ */
+export interface Desk {
+  /** Puts a question in line. Denied at once when the line is full or the same thing was just denied. */
+  ask(question: Question): Ask;
+  /** Replaces a question that nobody has decided by a larger one; whoever waits for the old gets the new answer. */
+  supersede(approvalId: ApprovalId, question: Question): Ask | null;
+  decide(signed: Signed<DecisionStatement>): Promise<Approval>;
+  /** Gives a pending question more time, up to what its run has left. */
+  extend(approvalId: string, ms: number): Promise<Approval>;
+  withdraw(reason: string, which: (approval: Approval) => boolean): Promise<void>;
+  list(): readonly Approval[];
+  find(approvalId: string): Approval | undefined;
+  /** Told of every change: opened, decided, expired, withdrawn. */
+  watch(listener: (approval: Approval) => void): () => void;
+}
+
+export interface Question extends CardPlace {
+  readonly runId: string;
+  readonly callId: string | null;
+  readonly mode: "session" | "each_use" | "join" | "redirect" | "access";
+  readonly action: string | null;
+  /** What is asked, without identifiers: the same question again has the same digest. */
+  readonly askDigest: string;
+  readonly deadlineBootMs: number;
+  /** Chosen before the question is asked, where the request itself names it. */
+  readonly approvalId?: ApprovalId;
+  writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
+}
+
+export interface Approval {
+  readonly approvalId: ApprovalId;
+  readonly runId: string;
+  readonly callId: string | null;
+  readonly callerKey: string;
+  readonly uid: number;
+  readonly mode: Question["mode"];
+  readonly state: ApprovalState;
+  /** Null while it waits in line: nobody has seen it. */
+  readonly card: Card | null;
+  readonly cardDigest: string | null;
+  readonly expiresBootMs: number;
+  readonly decidedBy: string | null;
+  readonly reason: string | null;
+}
+
+export interface Ask {
+  readonly approvalId: ApprovalId;
+  readonly answer: Promise<Verified<DecisionStatement>>;
+}
+
+interface Entry {
+  approval: Approval;
+  question: Question;
+  readonly resolvers: ((answer: Promise<Verified<DecisionStatement>>) => void)[];
+}
+
+export interface DeskPorts {
+  readonly clock: Clock;
+  readonly sleep: Sleep;
+  readonly ids: Ids;
+  record(events: readonly NewEvent[]): Promise<unknown>;
+  operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
+}
+
+const limits = { openPerUid: defaults.cardsOpenPerUid, waitingPerUid: defaults.cardsWaitingPerUid };
+
+export function createDesk(ports: DeskPorts): Desk {
+  const { clock, ids } = ports;
+  const entries = new Map<ApprovalId, Entry>();
+  const finished: Approval[] = [];
+  const listeners = new Set<(approval: Approval) => void>();
+  let coolDowns: CoolDowns = new Map();
+
+  const open = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card !== null);
+  const waiting = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card === null);
+
+  function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
+    const approval: Approval = {
+      approvalId: question.approvalId ?? ids.next("apr"),
+      runId: question.runId,
+      callId: question.callId,
+      callerKey: question.callerKey,
+      uid: question.uid,
+      mode: question.mode,
+      state: "pending",
+      card: null,
+      cardDigest: null,
+      expiresBootMs: Math.min(question.deadlineBootMs, clock.bootMs() + defaults.approvalWaitMs),
+      decidedBy: null,
+      reason: null,
+    };
+    const entry = { approval, question, resolvers };
+    entries.set(approval.approvalId, entry);
+    void runOut(entry);
+    return entry;
+  }
+
+  function moveLine(): void {
+    const places = waiting().map((entry) => ({ ...entry.question, entry }));
+    for (const { entry } of pickNext(
+      open().map(({ question }) => question),
+      places,
+      limits,
+    ))
+      show(entry);
+  }
+
+  function show(entry: Entry): void {
+    const { approval, question } = entry;
+    const wallMs = clock.wallMs();
+    const expiresAt = isoTime(wallMs + Math.max(0, approval.expiresBootMs - clock.bootMs()));
+    const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
+    entry.approval = { ...approval, card, cardDigest: digestCard(card) };
+    announce(entry.approval);
+    void ports.record([requested(entry.approval, question)]).catch(() => undefined);
+  }
+
+  function requested(approval: Approval, question: Question): NewEvent {
+    return {
+      ...envelope("approval_requested"),
+      ...links(approval),
+      mode: question.mode,
+      card_digest: approval.cardDigest ?? "",
+      caller: approval.callerKey,
+      expires_at: approval.card?.expires_at ?? "",
+      ...(question.action === null ? {} : { action: question.action }),
+    };
+  }
+
+  function envelope<Type extends NewEvent["event_type"]>(event_type: Type) {
+    return { event_id: ids.next("evt"), event_type, occurred_at: isoTime(clock.wallMs()) } as const;
+  }
+
+  function announce(approval: Approval): void {
+    for (const listener of listeners) listener(approval);
+  }
+
+  /** One step of the table, recorded before anybody learns of it. */
+  async function finish(
+    entry: Entry,
+    trigger: ApprovalTrigger,
+    evidence: "signature" | "observation",
+    change: Pick<Approval, "decidedBy" | "reason">,
+    event: NewEvent,
+  ): Promise<void> {
+    const state = stepApproval(entry.approval.state, trigger, evidence);
+    if (state === null) throw new Fault(`an approval that is ${entry.approval.state} cannot take ${trigger}`);
+    entry.approval = { ...entry.approval, ...change, state };
+    entries.delete(entry.approval.approvalId);
+    finished.push(entry.approval);
+    if (finished.length > defaults.cardsRemembered) finished.shift();
+    await ports.record([event]);
+    announce(entry.approval);
+    moveLine();
+  }
+
+  async function runOut(entry: Entry): Promise<void> {
+    while (entry.approval.state === "pending") {
+      const leftMs = entry.approval.expiresBootMs - clock.bootMs();
+      if (leftMs > 0) {
+        await ports.sleep.sleep(Math.min(leftMs, defaults.expiryLookMs));
+        continue;
+      }
+      const event = { ...envelope("approval_expired"), ...links(entry.approval) };
+      await settleWithout(entry, "time_passed", null, event);
+    }
+  }
+
+  async function settleWithout(
+    entry: Entry,
+    trigger: "time_passed" | "withdrawn",
+    reason: string | null,
+    event: NewEvent,
+  ): Promise<void> {
+    const resolvers = entry.resolvers;
+    try {
+      await finish(entry, trigger, "observation", { decidedBy: null, reason }, event);
+    } finally {
+      const code = codeOfState(trigger === "time_passed" ? "expired" : "withdrawn");
+      const message =
+        trigger === "time_passed"
+          ? "Nobody decided in time. Nothing was sent."
+          : `The question was taken back: ${reason}. Nothing was sent.`;
+      for (const resolve of resolvers) resolve(refusal(code, message));
+    }
+  }
+
+  return {
+    ask(question) {
+      const cooling = coolDownKey(question.uid, question.askDigest);
+      if (isCoolingDown(coolDowns, cooling, clock.bootMs())) {
+        throw new Denied(
+          "approval_cooling_down",
+          "A person denied exactly this a moment ago; it is not asked again yet.",
+        );
+      }
+      const places = waiting().map((entry) => entry.question);
+      if (
+        !mayOpen(
+          open().map((entry) => entry.question),
+          question,
+          limits,
+        ) &&
+        !mayWait(places, question, limits)
+      ) {
+        throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
+      }
+      const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
+      const entry = enter(question, [resolve]);
+      moveLine();
+      return { approvalId: entry.approval.approvalId, answer: promise };
+    },
+
+    supersede(approvalId, question) {
+      const old = entries.get(approvalId);
+      if (old === undefined) return null;
+      const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
+      const entry = enter(question, [...old.resolvers.splice(0), resolve]);
+      const event = { ...envelope("approval_withdrawn"), ...links(old.approval), reason: "superseded" };
+      void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, event).catch(
+        () => undefined,
+      );
+      moveLine();
+      return { approvalId: entry.approval.approvalId, answer: promise };
+    },
+
+    async decide(signed) {
+      const { vaultId, keys } = ports.operators();
+      const { statement } = signed;
+      const entry = entries.get(statement.approval_id as ApprovalId);
+      try {
+        const verified = verifyStatement(signed, vaultId, keys);
+        if (entry === undefined || entry.approval.cardDigest === null) throw notPending();
+        requireSameCard(verified, entry.approval.approvalId, entry.approval.cardDigest);
+        if (entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
+        const change = { decidedBy: statement.operator, reason: statement.reason };
+        const resolvers = entry.resolvers;
+        if (statement.decision === "approve") {
+          await finish(
+            entry,
+            "operator_approved",
+            "signature",
+            change,
+            decisionEvent("approval_approved", entry, signed),
+          );
+          for (const resolve of resolvers) resolve(Promise.resolve(verified));
+        } else {
+          const cooling = coolDownKey(entry.question.uid, entry.question.askDigest);
+          const nowMs = clock.bootMs();
+          coolDowns = addCoolDown(
+            coolDowns,
+            cooling,
+            nowMs + defaults.denialCoolDownMs,
+            nowMs,
+            defaults.coolDownsRemembered,
+          );
+          const reason = statement.reason ?? "no reason given";
+          await finish(entry, "operator_denied", "signature", change, {
+            ...decisionEvent("approval_denied", entry, signed),
+            reason,
+          });
+          for (const resolve of resolvers) {
+            resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
+          }
+        }
+        return entry.approval;
+      } catch (error) {
+        if (error instanceof Denied) {
+          const event = { ...envelope("decision_refused"), approval_id: statement.approval_id, code: error.code };
+          await ports.record([{ ...event, operator_key_id: statement.operator_key_id }]);
+        }
+        throw error;
+      }
+    },
+
+    async extend(approvalId, ms) {
+      const entry = entries.get(approvalId as ApprovalId);
+      if (entry === undefined) throw notPending();
+      const { deadlineBootMs } = entry.question;
+      const expiresBootMs = Math.min(deadlineBootMs, entry.approval.expiresBootMs + ms);
+      entry.approval = { ...entry.approval, expiresBootMs };
+      // The card says when it expires, so that more time makes it another card: a signature for the old one no longer fits.
+      if (entry.approval.card !== null) show(entry);
+      else announce(entry.approval);
+      return entry.approval;
+    },
+
+    async withdraw(reason, which) {
+      const taken = [...entries.values()].filter(({ approval }) => which(approval));
+      await Promise.all(
+        taken.map((entry) => {
+          const event = { ...envelope("approval_withdrawn"), ...links(entry.approval), reason };
+          return settleWithout(entry, "withdrawn", reason, event);
+        }),
+      );
+    },
+
+    list: () => open().map(({ approval }) => approval),
+    find: (approvalId) =>
+      entries.get(approvalId as ApprovalId)?.approval ?? finished.find((one) => one.approvalId === approvalId),
+    watch(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+
+  function decisionEvent<Type extends "approval_approved" | "approval_denied">(
+    type: Type,
+    entry: Entry,
+    { statement, signature }: Signed<DecisionStatement>,
+  ) {
+    return {
+      ...envelope(type),
+      ...links(entry.approval),
+      operator: statement.operator,
+      operator_key_id: statement.operator_key_id,
+      card_digest: statement.card_digest,
+      signature,
+      signed_at: statement.decided_at,
+      head_frame: Number(statement.log_head.frame),
+      head_link: statement.log_head.link,
+    } as const;
+  }
+}
+
+function links(approval: Approval) {
+  return {
+    approval_id: approval.approvalId,
+    run_id: approval.runId,
+    ...(approval.callId === null ? {} : { call_id: approval.callId }),
+  };
+}
+
+function notPending(): Denied {
+  return new Denied("approval_not_pending", "This question is no longer open. The decision changed nothing.");
+}
+
+/** A rejected promise that nobody needs to catch. */
+function refusal(code: Denied["code"], message: string): Promise<never> {
+  const rejected = Promise.reject(new Denied(code, message));
+  rejected.catch(() => undefined);
+  return rejected;
+}

@@ -1,0 +1,96 @@
+import { showsExpected } from "../../conventions/outcome/confirm.ts";
+import type { Answered } from "../../conventions/outcome/observation.ts";
+import { parseJsonValue } from "../../conventions/request/json/parse.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { Core } from "../core.ts";
+import { bindDefinition } from "../outbound/admit.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
+import { httpRequestOf } from "../outbound/request.ts";
+import { attempt, type Sending } from "./attempt.ts";
+import type { Followed } from "./follow.ts";
+
+/**
+ * A receipt alone confirms nothing: the read that the definition names must show the expected state. It is an attempt
+ * like any other; where it cannot be made, or shows something else, the success stands unconfirmed.
+ */
+export async function confirmSuccess(
+  core: Core,
+  sending: Sending,
+  { attemptId, verdict }: Followed,
+  intent: JsonObject,
+): Promise<boolean> {
+  const { pack, action } = sending.outbound.definition;
+  const reader = action.confirm === null ? null : core.packs().find(`${pack.name}.${action.confirm}`);
+  if (reader === null || reader.pack.digest !== pack.digest || verdict.kind !== "success") return false;
+  const receipt = readJson(verdict.observation);
+  const known = { ...(isJsonObject(receipt) ? receipt : {}), ...intent };
+  try {
+    const outbound = bindRead(reader, known);
+    if (outbound === null) return false;
+    const request = httpRequestOf(core, outbound, sending.callId);
+    const read = await attempt(core, { ...plainOf(sending), outbound, request, credential: outbound.credential });
+    if (read.verdict.kind !== "success") return false;
+    const { set, keys } = splitIntent(reader, intent);
+    if (!showsExpected(set, keys, readJson(read.verdict.observation), receipt)) return false;
+    await core.ledger.record([
+      {
+        ...core.envelope("reconciled_success"),
+        run_id: sending.run.id,
+        parent_event_id: attemptId,
+        call_id: sending.callId,
+        attempt_id: attemptId,
+        session_id: sending.session.id,
+        receipt: digestBytes(verdict.observation.body),
+        source: reader.action.qualifiedName,
+        evidence: "reconciliation_read",
+      },
+    ]);
+    return true;
+  } catch (error) {
+    if (error instanceof Denied) return false;
+    throw error;
+  }
+}
+
+/** Without what belonged to the write: its token, its operation, and what was to be written beside it. */
+function plainOf({ run, session, callId, authorization }: Sending) {
+  return { run, session, callId, authorization };
+}
+
+/** A read bound by name from what is known; null where a required input is not known. */
+export function bindRead(reader: Definition, known: JsonObject): Outbound | null {
+  const input: Record<string, JsonValue> = {};
+  for (const { name, optional, constant } of reader.action.inputs) {
+    if (constant !== undefined) continue;
+    const value = known[name];
+    if (value !== undefined) input[name] = value;
+    else if (!optional) return null;
+  }
+  return bindDefinition(reader, input);
+}
+
+/** What the action set, and what it was looked up by: the read's own inputs are the latter. */
+export function splitIntent(
+  reader: Definition,
+  intent: JsonObject,
+): { readonly set: JsonObject; readonly keys: JsonObject } {
+  const names = new Set(reader.action.inputs.map(({ name }) => name));
+  const entries = Object.entries(intent);
+  return {
+    set: Object.fromEntries(entries.filter(([name]) => !names.has(name))),
+    keys: Object.fromEntries(entries.filter(([name]) => names.has(name))),
+  };
+}
+
+/** The body as strict JSON; null for anything else. */
+export function readJson({ body, withheld }: Answered): JsonValue {
+  if (withheld !== null || body.byteLength === 0) return null;
+  try {
+    return parseJsonValue(body);
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
+}

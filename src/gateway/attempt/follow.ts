@@ -1,0 +1,178 @@
+import type { Pack } from "../../conventions/action/pack.ts";
+import { timeLeftMs } from "../../conventions/budget/budget.ts";
+import type { Answered } from "../../conventions/outcome/observation.ts";
+import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
+import { observationRecord, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
+import { decideRetry } from "../../conventions/outcome/retry.ts";
+import { decideRedirect } from "../../conventions/url/redirect.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { writeQuestion } from "../approval/cards.ts";
+import { type Core, now } from "../core.ts";
+import { requireStanding } from "../outbound/admit.ts";
+import { tokenOf } from "../outbound/request.ts";
+import { type Attempted, attempt, type Sending } from "./attempt.ts";
+
+/** The last attempt of a call, and what it comes to. */
+export interface Followed extends Attempted {
+  readonly result: CallResult;
+}
+
+export function followThrough(core: Core, first: Sending): Promise<CallResult> {
+  return follow(core, first).then(({ result }) => result);
+}
+
+/**
+ * Makes attempts until the call is settled: follows the redirects that the rule allows, retries what the action's class
+ * allows, and asks a person where the pack says to ask. Each of them is an attempt of its own.
+ */
+export async function follow(core: Core, first: Sending): Promise<Followed> {
+  let sending = first;
+  const startedMs = core.ports.clock.bootMs();
+  let followed = 0;
+  let tries = 0;
+  for (;;) {
+    const attempted = await attempt(core, sending);
+    tries++;
+    if (attempted.verdict.kind === "redirect") {
+      const next = await redirect(core, sending, attempted.verdict.observation, attempted.verdict.location, followed);
+      if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused") };
+      sending = next;
+      followed++;
+      tries = 0;
+      continue;
+    }
+    const waitMs = retryWaitMs(core, sending, attempted, tries, startedMs);
+    if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null) };
+    await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
+    requireStanding(core, sending.run, sending.session);
+  }
+}
+
+function retryWaitMs(
+  core: Core,
+  sending: Sending,
+  { observation, verdict }: Attempted,
+  tries: number,
+  startedMs: number,
+): number | null {
+  if (verdict.kind === "success" || verdict.kind === "accepted") return null;
+  const { action, pack } = sending.outbound.definition;
+  const decision = decideRetry({
+    retryClass: action.retry,
+    attempt: tries,
+    observation,
+    token: tokenHoldsMs(sending, pack) > core.ports.clock.bootMs() - startedMs,
+    timeLeftMs: timeLeftMs(sending.run.budget, now(core)),
+    spread: core.ports.random.bytes(1).readUInt8(0) / 256,
+    jitter: defaults.pollJitter,
+  });
+  return decision.kind === "retry" ? decision.waitMs : null;
+}
+
+/** How long the provider knows the request by its token. Past that a repeat would be a second request. */
+function tokenHoldsMs({ request }: Sending, pack: Pack): number {
+  return tokenOf(request, pack) === null ? 0 : (pack.provider?.idempotency?.windowMs ?? 0);
+}
+
+/** The next request, or null where the rule or a person refuses it. */
+async function redirect(
+  core: Core,
+  sending: Sending,
+  answer: Answered,
+  location: string,
+  followed: number,
+): Promise<Sending | null> {
+  const { provider } = sending.outbound.definition.pack;
+  if (provider === null) return null;
+  const { redirects, origin } = provider;
+  const decision = decideRedirect(
+    { status: answer.status, location, method: sending.request.method, url: sending.request.url, followed },
+    {
+      origins: [origin, ...redirects.origins],
+      credentialOrigins: sending.credential === null ? [] : [origin],
+      others: redirects.others,
+      credential: redirects.credential,
+      max: redirects.max,
+    },
+  );
+  if (decision.kind === "refuse" || decision.kind === "not_a_redirect") return null;
+  if (decision.kind === "ask" && !(await approveDestination(core, sending, decision.target.url))) return null;
+  const { target } = decision;
+  const { "content-type": _type, ...bare } = sending.request.headers;
+  return {
+    ...sending,
+    credential: target.credential === "keep" ? sending.credential : null,
+    request: {
+      ...sending.request,
+      url: target.url,
+      method: target.method,
+      body: target.body === "keep" ? sending.request.body : null,
+      headers: target.body === "keep" ? sending.request.headers : bare,
+    },
+  };
+}
+
+async function approveDestination(core: Core, sending: Sending, target: string): Promise<boolean> {
+  const { run, session, callId, outbound } = sending;
+  const because = ["the provider redirects it to a host that the pack does not list"];
+  const call = { callId, outbound, target, because };
+  const ask = core.desk.ask(writeQuestion(core, { mode: "redirect", run, caller: session.caller, scope: null, call }));
+  try {
+    await ask.answer;
+    return true;
+  } catch (error) {
+    if (error instanceof Denied) return false;
+    throw error;
+  }
+}
+
+function resultOf(sending: Sending, { observation, verdict }: Attempted, refused: string | null): CallResult {
+  const { outbound, run, callId } = sending;
+  const { action } = outbound.definition;
+  const unknown =
+    verdict.kind === "unknown" || verdict.kind === "accepted" || (refused !== null && outbound.sideEffect);
+  return {
+    call_id: callId,
+    run_id: run.id,
+    action: outbound.action,
+    outcome: unknown ? "unknown" : verdict.kind === "success" ? "success" : "error",
+    confirmed: false,
+    operation_id: null,
+    correlation_id: callId,
+    transport_observation: {
+      ...observationRecord(observation),
+      ...(refused === null ? {} : { reason: refused }),
+    },
+    retry_allowed: action.unknown.retryAllowed,
+    reconcile: null,
+    guidance: unknown ? UNKNOWN_GUIDANCE : null,
+    response: observation.kind === "answered" ? responseOf(observation) : null,
+  };
+}
+
+function responseOf(answer: Answered): ResponseRecord {
+  return {
+    status: answer.status,
+    headers: { ...answer.headers },
+    ...bodyOf(answer),
+    provider_request_id: answer.remoteRequestId,
+  };
+}
+
+function bodyOf({ body, headers, withheld }: Answered): Pick<ResponseRecord, "body" | "body_kind"> {
+  if (withheld !== null) return { body: null, body_kind: "withheld" };
+  if (body.byteLength === 0) return { body: null, body_kind: "none" };
+  const type = headers["content-type"] ?? "";
+  if (type.includes("json")) {
+    try {
+      return { body: JSON.parse(body.toString("utf8")) as JsonValue, body_kind: "json" };
+    } catch {
+      // What calls itself JSON and is none is handed on as the text it is.
+    }
+  }
+  const text = body.toString("utf8");
+  if (Buffer.from(text, "utf8").equals(body)) return { body: text, body_kind: "text" };
+  return { body: body.toString("base64"), body_kind: "base64" };
+}

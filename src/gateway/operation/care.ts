@@ -1,0 +1,111 @@
+import type { Job } from "../../conventions/action/pack.ts";
+import { pollDelayMs } from "../../conventions/operation/poll.ts";
+import { isSettled } from "../../conventions/operation/state.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { retryAfterMs } from "../../conventions/outcome/retry.ts";
+import type { Code } from "../../kernel/codes.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { type Attempted, attempt, type Beside } from "../attempt/attempt.ts";
+import { bindRead } from "../attempt/confirm.ts";
+import type { Core } from "../core.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import { httpRequestOf } from "../outbound/request.ts";
+import { momentIn } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+
+/** As records name whoever looks after an operation whose session is over. */
+export const CUSTODIAN = "gateway";
+
+/** The definition that started it. Another pack under the same name is not trusted with it. */
+export function definitionOf(core: Core, operation: Operation): Definition {
+  const found = core.packs().find(operation.action);
+  if (found === null || found.pack.digest !== operation.packDigest) {
+    throw new Denied("definition_changed", `The pack that started ${operation.id} changed or is no longer trusted.`);
+  }
+  return found;
+}
+
+export function jobOf({ action }: Definition): Job {
+  if (action.job === null) throw new Denied("operation_needs_person", "Its definition tracks no job.");
+  return action.job;
+}
+
+/** Whether the session that started it still stands. */
+export function isStanding(core: Core, operation: Operation): boolean {
+  const run = core.book.run(operation.purse.id);
+  const session =
+    run === undefined ? undefined : [...run.sessions.values()].find(({ id }) => id === operation.sessionId);
+  return session !== undefined && session.endReason === null && run?.state !== "ended";
+}
+
+/** From here on the gateway reads on its own account: ten reads, and nothing that has an effect. */
+export function takeCustody(operation: Operation): void {
+  if (operation.custodian) return;
+  operation.custodian = true;
+  const { budget } = operation.purse;
+  const attempts = Math.min(budget.limits.attempts, budget.attemptsUsed + defaults.custodianReads);
+  operation.purse.budget = { ...budget, limits: { ...budget.limits, attempts } };
+}
+
+/**
+ * One read about an operation, through the same door as every attempt: reserved from the operation's own allowance,
+ * logged before it is sent, and settled together with the step that its answer leads to.
+ */
+export async function readFor(
+  core: Core,
+  operation: Operation,
+  reader: Definition,
+  known: JsonObject,
+  settle: (attempted: Attempted) => Beside["events"],
+): Promise<Attempted> {
+  const outbound = bindRead(reader, known);
+  if (outbound === null) throw new Denied("operation_not_reconcilable", "An input of the read is not known.");
+  if (outbound.credential !== operation.credential) {
+    throw new Denied("definition_changed", "The read would use another credential than the operation did.");
+  }
+  return attempt(core, {
+    run: operation.purse,
+    session: { id: operation.sessionId, caller: { key: operation.custodian ? CUSTODIAN : operation.callerKey } },
+    callId: operation.callId,
+    outbound,
+    authorization: operation.authorization,
+    request: httpRequestOf(core, outbound, operation.callId),
+    credential: outbound.credential,
+    operationId: operation.id,
+    custody: () => operationRow(core, operation),
+    after: (attempted) => {
+      const events = settle(attempted);
+      return { events, rows: [operationRow(core, operation)] };
+    },
+  });
+}
+
+/** When to look again: doubling with jitter, never before the provider's Retry-After. */
+export function scheduleNext(
+  core: Core,
+  operation: Operation,
+  job: Job | null,
+  seen: TransportObservation | null,
+): void {
+  if (isSettled(operation.state) || operation.problem !== null) {
+    operation.nextPoll = null;
+    return;
+  }
+  const schedule = {
+    firstMs: job?.pollFirstMs ?? defaults.pollFirstMs,
+    capMs: job?.pollCapMs ?? defaults.pollCapMs,
+    jitter: defaults.pollJitter,
+  };
+  const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
+  const floorMs = seen === null ? null : retryAfterMs(seen);
+  operation.nextPoll = momentIn(core, pollDelayMs(schedule, operation.checks + operation.faults, floorMs, drawn));
+}
+
+/** Automation ends here for this operation; its record says why, and what is known stays on it. */
+export function stopCaring(operation: Operation, code: Code, detail: string): void {
+  operation.problem = { code, detail };
+  operation.nextPoll = null;
+}

@@ -1,0 +1,21 @@
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Sending } from "../attempt/attempt.ts";
+import { confirmSuccess } from "../attempt/confirm.ts";
+import type { Followed } from "../attempt/follow.ts";
+import type { Core } from "../core.ts";
+import { trackUnknown } from "./track.ts";
+
+/** What a side effect still needs after its last attempt: the read that confirms it, or a record of not knowing. */
+export async function concludeEffect(
+  core: Core,
+  sending: Sending,
+  followed: Followed,
+  intent: JsonObject,
+): Promise<CallResult> {
+  const { result, verdict } = followed;
+  if (result.outcome === "unknown") return trackUnknown(core, sending, followed, intent);
+  if (verdict.kind !== "success") return result;
+  const confirmed = await confirmSuccess(core, sending, followed, intent);
+  return confirmed ? { ...result, confirmed } : result;
+}

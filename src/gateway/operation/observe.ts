@@ -1,0 +1,221 @@
+import { mayLease } from "../../conventions/operation/record.ts";
+import { isSettled } from "../../conventions/operation/state.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Core } from "../core.ts";
+import { isStanding, scheduleNext, stopCaring, takeCustody } from "./care.ts";
+import { createDueQueue } from "./due-queue.ts";
+import { momentIn, step } from "./operation.ts";
+import { operationRow, readOperation } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+import { pollJob } from "./poll.ts";
+import { reconcile } from "./reconcile.ts";
+
+/**
+ * The worker that finds out how operations end. Each waits for its stored time; a lease in the store makes sure that two
+ * workers never read for one operation at once. It runs while there is something due, and stops when the vault is locked.
+ */
+export interface Observer {
+  schedule(operation: Operation): void;
+  /** Reads now, whatever the schedule says; resolves when the read is settled. */
+  observeNow(operation: Operation): Promise<void>;
+  start(): void;
+  /** No more reads are begun. What was sent is left to end by itself. */
+  stop(): Promise<void>;
+}
+
+export function createObserver(core: Core, owner: string): Observer {
+  const { clock, sleep } = core.ports;
+  const queue = createDueQueue<Operation>();
+  const busy = new Map<Operation, Promise<void>>();
+  let on = false;
+  let looping = false;
+  let wake = new AbortController();
+  let window = { startMs: 0, count: 0 };
+
+  function schedule(operation: Operation): void {
+    if (operation.nextPoll === null || isSettled(operation.state)) return;
+    queue.add(operation.nextPoll.bootMs, operation);
+    if (!on) return;
+    if (looping) wake.abort();
+    else void loop();
+  }
+
+  /** A gateway-wide cap: whatever is due, no more than so many reads a minute. */
+  function mayRead(nowMs: number): boolean {
+    if (nowMs - window.startMs >= 60_000) window = { startMs: nowMs, count: 0 };
+    return window.count < defaults.operationPollsPerMinute;
+  }
+
+  async function loop(): Promise<void> {
+    looping = true;
+    while (on) {
+      const nowMs = clock.bootMs();
+      const next = queue.next();
+      if (next === null) break;
+      if (busy.size >= defaults.operationPollsAtOnce) {
+        await Promise.race(busy.values());
+        continue;
+      }
+      if (next > nowMs || !mayRead(nowMs)) {
+        wake = new AbortController();
+        await sleep.sleep(Math.min(Math.max(1, next - nowMs), defaults.expiryLookMs), wake.signal);
+        continue;
+      }
+      const operation = queue.take();
+      // It may have been moved on, settled or begun meanwhile: then this entry is an old one.
+      if (operation === undefined || busy.has(operation)) continue;
+      if (operation.nextPoll === null || operation.nextPoll.bootMs > nowMs) continue;
+      window.count++;
+      void begin(operation);
+    }
+    looping = false;
+  }
+
+  function begin(operation: Operation): Promise<void> {
+    const work = observeOnce(core, owner, operation)
+      // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
+      .catch((error: unknown) => {
+        if (error instanceof Denied) return;
+        stopCaring(operation, "internal_fault", error instanceof Error ? error.message : "unforeseen");
+      })
+      .finally(() => {
+        busy.delete(operation);
+        schedule(operation);
+      });
+    busy.set(operation, work);
+    return work;
+  }
+
+  return {
+    schedule,
+    observeNow: (operation) => busy.get(operation) ?? begin(operation),
+    start() {
+      on = true;
+      if (!looping) void loop();
+    },
+    async stop() {
+      on = false;
+      wake.abort();
+      await Promise.allSettled(busy.values());
+      queue.clear();
+    },
+  };
+}
+
+/** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
+async function observeOnce(core: Core, owner: string, operation: Operation): Promise<void> {
+  if (isSettled(operation.state) || core.credentials() === null) return;
+  if (!(await takeLease(core, owner, operation))) return;
+  const standing = isStanding(core, operation);
+  if (!standing) takeCustody(operation);
+  try {
+    if (!standing && asksEachUse(core, operation)) {
+      throw new Denied(
+        "operation_needs_person",
+        "its session is over and its credential asks on every use: gw operation reconcile reads it",
+      );
+    }
+    await look(core, owner, operation);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    await refuse(core, operation, error);
+    throw error;
+  }
+}
+
+async function look(core: Core, owner: string, operation: Operation): Promise<void> {
+  switch (operation.state) {
+    case "create_unknown":
+      await reconcile(core, operation);
+      // Nothing may have been sent, and then nothing has been written.
+      if (operation.problem !== null) await core.ledger.record([], [operationRow(core, operation)]);
+      return;
+    case "accepted": {
+      const nowMs = core.ports.clock.wallMs();
+      const leaseExpiresAtMs = Date.parse(operation.lease?.expires_at ?? "") || 0;
+      const begun = { kind: "observation_started", leaseOwner: owner, leaseExpiresAtMs, nowMs } as const;
+      const events = step(core, operation, begun, owner);
+      await core.ledger.record(events, [operationRow(core, operation)]);
+      return pollJob(core, operation);
+    }
+    case "observing":
+    case "cancel_requested":
+    case "cancelling":
+    case "result_timed_out":
+    case "result_collecting":
+      return pollJob(core, operation);
+    case "create_pending":
+    case "reconciliation":
+    case "succeeded":
+    case "failed":
+    case "cancelled":
+      return;
+  }
+}
+
+function asksEachUse(core: Core, { credential }: Operation): boolean {
+  return credential !== null && core.credentials()?.find(credential)?.eachUse !== false;
+}
+
+/** What cannot be read is not read again and again: its allowance is over, or a person is needed. */
+async function refuse(core: Core, operation: Operation, denied: Denied): Promise<void> {
+  switch (denied.code) {
+    case "gateway_locked":
+    case "gateway_stopped":
+      // Its row keeps the schedule for whoever unlocks or starts next.
+      operation.nextPoll = null;
+      return;
+    case "log_backlogged":
+      scheduleNext(core, operation, null, null);
+      return;
+    case "attempts_exhausted":
+    case "run_deadline_exhausted": {
+      const { remoteState, remoteJobId } = operation;
+      const known = `last known state ${remoteState ?? "none"}, remote id ${remoteJobId ?? "none"}`;
+      stopCaring(operation, "poll_allowance_exhausted", `its reads are used up; ${known}`);
+      break;
+    }
+    default:
+      stopCaring(operation, denied.code, denied.message);
+  }
+  await core.ledger.record([], [operationRow(core, operation)]);
+}
+
+/**
+ * Takes or renews the lease in one transaction of the store. Where another process holds it, this one waits until it runs
+ * out; where another has moved the operation on, its row is the truth.
+ */
+async function takeLease(core: Core, owner: string, operation: Operation): Promise<boolean> {
+  const nowMs = core.ports.clock.wallMs();
+  const lease = { owner, expires_at: isoTime(nowMs + defaults.leaseMs + defaults.callTimeoutMs) };
+  let taken = false;
+  let found: Operation | null = null;
+  const row = await core.ledger.change("operations", operation.id, (stored) => {
+    const theirs = readOperation(core, stored);
+    if (!mayLease(theirs.lease, owner, nowMs)) {
+      found = theirs;
+      return null;
+    }
+    taken = true;
+    // Ours unless somebody else went on from where we stopped.
+    const latest = theirs.lease === null || theirs.lease.owner === owner ? operation : theirs;
+    Object.assign(operation, latest, { lease, result: operation.result });
+    return operationRow(core, operation);
+  });
+  if (row === null) {
+    operation.nextPoll = null;
+    return false;
+  }
+  if ("tampered" in row) {
+    await core.ledger.record([{ ...core.envelope("state_tampered"), table: "operations", row: operation.id }]);
+    stopCaring(operation, "state_tampered", "its row was changed behind the gateway's back");
+    return false;
+  }
+  if (taken) return !isSettled(operation.state);
+  const other = found as Operation | null;
+  const waitMs = Math.max(1_000, (Date.parse(other?.lease?.expires_at ?? "") || nowMs) - nowMs);
+  operation.nextPoll = momentIn(core, Math.min(waitMs, 2 * defaults.leaseMs + defaults.callTimeoutMs));
+  return false;
+}

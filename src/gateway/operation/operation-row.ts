@@ -1,0 +1,44 @@
+import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
+import type { OperationState } from "../../conventions/operation/state.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { type Core, now } from "../core.ts";
+import type { StateRow } from "../ports.ts";
+import type { Moment, Operation } from "./operations.ts";
+
+/** The operation as it must survive us. The result stays out: after settlement digests are enough. */
+export function operationRow(core: Core, operation: Operation): StateRow {
+  const { purse, result: _result, id, state, ...rest } = operation;
+  const { limits, attemptsUsed, sideEffectAttempts } = purse.budget;
+  const body = { ...rest, boot_id: core.ports.clock.bootId(), purse: { limits, attemptsUsed, sideEffectAttempts } };
+  return { table: "operations", id, runId: purse.id, state, body: body as unknown as JsonObject };
+}
+
+/** Back from its row. Times of this boot hold as they are; those of another are taken from the wall, within bounds. */
+export function readOperation(core: Core, row: StateRow): Operation {
+  const { boot_id, purse, ...rest } = row.body as unknown as Omit<Operation, "purse" | "result" | "id" | "state"> & {
+    readonly boot_id: string;
+    readonly purse: { readonly limits: RunLimits; readonly attemptsUsed: number; readonly sideEffectAttempts: number };
+  };
+  const moment = now(core);
+  const here = boot_id === moment.bootId;
+  const again = (stored: Moment, mostMs: number): Moment => {
+    if (here) return stored;
+    const leftMs = Date.parse(stored.at) - moment.wallMs;
+    return { at: stored.at, bootMs: moment.bootMs + Math.min(Math.max(0, leftMs), mostMs) };
+  };
+  const { job } = core.packs().find(rest.action)?.action ?? { job: null };
+  const runId = row.runId as Operation["purse"]["id"];
+  const { attemptsUsed, sideEffectAttempts } = purse;
+  return {
+    ...rest,
+    id: row.id as Operation["id"],
+    state: row.state as OperationState,
+    result: null as JsonValue,
+    createDeadline: again(rest.createDeadline, job?.createDeadlineMs ?? MOST_MS),
+    resultDeadline: again(rest.resultDeadline, job?.resultDeadlineMs ?? MOST_MS),
+    nextPoll: rest.nextPoll === null ? null : again(rest.nextPoll, job?.pollCapMs ?? MOST_MS),
+    purse: { id: runId, budget: { ...openBudget(runId, purse.limits, moment), attemptsUsed, sideEffectAttempts } },
+  };
+}
+
+const MOST_MS = 60_000;

@@ -1,0 +1,166 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { openBudget } from "../../conventions/budget/budget.ts";
+import type { OperationRecord } from "../../conventions/operation/record.ts";
+import { isSettled, type OperationState, type OperationTrigger } from "../../conventions/operation/state.ts";
+import { stepOperation, type TransitionRecord } from "../../conventions/operation/transition.ts";
+import { digestText } from "../../kernel/canonical-json.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { CallId, RunId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Authorization } from "../approval/authorize.ts";
+import type { Core } from "../core.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { Moment, Operation } from "./operations.ts";
+
+export function momentIn(core: Core, ms: number): Moment {
+  const { clock } = core.ports;
+  return { at: isoTime(clock.wallMs() + ms), bootMs: clock.bootMs() + ms };
+}
+
+export function openOperation(
+  core: Core,
+  kind: Operation["kind"],
+  sent: {
+    readonly run: { readonly id: RunId };
+    readonly session: { readonly id: string; readonly caller: { readonly key: string } };
+    readonly callId: CallId;
+    readonly outbound: Pick<Outbound, "definition" | "credential" | "requestDigest">;
+    readonly authorization: Authorization;
+    readonly token: string | null;
+    readonly input: JsonObject;
+    readonly party: string;
+  },
+): Operation {
+  const { action, pack } = sent.outbound.definition;
+  const { job } = action;
+  const moment = {
+    wallMs: core.ports.clock.wallMs(),
+    bootMs: core.ports.clock.bootMs(),
+    bootId: core.ports.clock.bootId(),
+  };
+  const reads = (job?.maxChecks ?? defaults.custodianReads) + defaults.pollFaults;
+  const limits = { attempts: reads, sideEffects: 0, durationMs: defaults.operationCareMs, spendCents: 0 };
+  return {
+    id: core.ports.ids.next("op"),
+    kind,
+    callId: sent.callId,
+    sessionId: sent.session.id,
+    callerKey: sent.session.caller.key,
+    party: sent.party,
+    action: action.qualifiedName,
+    packDigest: pack.digest,
+    credential: sent.outbound.credential,
+    input: sent.input,
+    fingerprint: sent.outbound.requestDigest,
+    token: sent.token,
+    attemptId: null,
+    authorization: sent.authorization,
+    createdAt: isoTime(moment.wallMs),
+    createDeadline: momentIn(core, job?.createDeadlineMs ?? defaults.jobCreateDeadlineMs),
+    resultDeadline: momentIn(core, job?.resultDeadlineMs ?? defaults.jobResultDeadlineMs),
+    purse: { id: sent.run.id, budget: openBudget(sent.run.id, limits, moment) },
+    state: "create_pending",
+    remoteJobId: null,
+    remoteState: null,
+    progress: null,
+    lease: null,
+    nextPoll: null,
+    checks: 0,
+    faults: 0,
+    custodian: false,
+    cancel: null,
+    problem: null,
+    resultDigest: null,
+    result: null,
+    history: [],
+  };
+}
+
+/** The event of the first entry in an operation's history: it exists. */
+export function openedEvent(core: Core, operation: Operation): NewEvent {
+  return transitionEvent(core, operation, {
+    at: operation.createdAt,
+    actor: operation.callerKey,
+    from: null,
+    to: "create_pending",
+    cause: "call_authorized",
+    remote_job_id: null,
+  });
+}
+
+/**
+ * Takes one step of the table, or none. A step that the table or the evidence refuses changes nothing; a job id that
+ * contradicts the one on record stops automation, with both kept.
+ */
+export function step(core: Core, operation: Operation, trigger: OperationTrigger, actor: string): readonly NewEvent[] {
+  const at = isoTime(core.ports.clock.wallMs());
+  const taken = stepOperation(operation, trigger, at, actor);
+  switch (taken.kind) {
+    case "refused":
+      return [];
+    case "contract_violation":
+      operation.problem = {
+        code: "operation_needs_person",
+        detail: `the provider named the job ${taken.named} where ${taken.known} is on record`,
+      };
+      operation.nextPoll = null;
+      return [];
+    case "moved":
+      operation.state = taken.to;
+      operation.remoteJobId = taken.remoteJobId;
+      operation.history = [...operation.history, taken.entry].slice(-defaults.operationHistory);
+      if (isSettled(taken.to)) operation.nextPoll = null;
+      return [transitionEvent(core, operation, taken.entry)];
+  }
+}
+
+function transitionEvent(
+  core: Core,
+  operation: Operation,
+  entry: Omit<TransitionRecord, "from" | "cause"> & { readonly from: OperationState | null; readonly cause: string },
+): NewEvent {
+  return {
+    ...core.envelope("operation_transition"),
+    run_id: operation.purse.id,
+    call_id: operation.callId,
+    operation_id: operation.id,
+    session_id: operation.sessionId,
+    ...entry,
+  };
+}
+
+/** The operation record of the specification, and beside it what a person or an agent needs to go on. */
+export function operationRecord(operation: Operation): JsonObject {
+  const { remoteJobId, lease, nextPoll, problem, token } = operation;
+  const record: OperationRecord = {
+    operation_id: operation.id,
+    request_fingerprint: operation.fingerprint,
+    // Whoever holds the token could repeat the request: its digest is enough to recognise it by.
+    idempotency_token: token === null ? "none" : digestText(token),
+    remote_job_id: remoteJobId,
+    state: operation.state,
+    created_at: operation.createdAt,
+    create_deadline: operation.createDeadline.at,
+    result_deadline: operation.resultDeadline.at,
+    lease,
+    next_poll_at: nextPoll?.at ?? null,
+  };
+  return {
+    ...record,
+    kind: operation.kind,
+    run_id: operation.purse.id,
+    call_id: operation.callId,
+    action: operation.action,
+    settled: isSettled(operation.state),
+    remote_state: operation.remoteState,
+    progress: operation.progress,
+    checks: operation.checks,
+    observed_by: operation.custodian ? "gateway" : "session",
+    cancel: operation.cancel === null ? null : { ...operation.cancel },
+    problem: problem === null ? null : { ...problem },
+    result_digest: operation.resultDigest,
+    result: operation.result,
+    history: operation.history,
+  };
+}

@@ -1,0 +1,98 @@
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import type { LeaseRecord } from "../../conventions/operation/record.ts";
+import { isSettled, type OperationState } from "../../conventions/operation/state.ts";
+import type { TransitionRecord } from "../../conventions/operation/transition.ts";
+import type { Code } from "../../kernel/codes.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Authorization } from "../approval/authorize.ts";
+
+/** A time that decides: wall time for records and people, boot time for decisions within this boot. */
+export interface Moment {
+  readonly at: string;
+  readonly bootMs: number;
+}
+
+/**
+ * Work whose end is not known yet: a job at the provider, or a write that nobody saw the answer of. It outlives its
+ * session and this process; until it is settled it keeps its token and everything that finding out needs.
+ */
+export interface Operation {
+  readonly id: OperationId;
+  readonly kind: "job" | "write";
+  readonly callId: CallId;
+  readonly sessionId: string;
+  readonly callerKey: string;
+  /** Who may read and cancel it: the caller, or the wrapped run it belongs to. */
+  readonly party: string;
+  readonly action: string;
+  readonly packDigest: string;
+  readonly credential: string | null;
+  readonly input: JsonObject;
+  readonly fingerprint: string;
+  readonly token: string | null;
+  /** The attempt that was left without an answer; reconciliations refer to it. */
+  attemptId: string | null;
+  readonly authorization: Authorization;
+  readonly createdAt: string;
+  readonly createDeadline: Moment;
+  readonly resultDeadline: Moment;
+  /** Pays for its reads, apart from the run's budget. */
+  readonly purse: { readonly id: RunId; budget: RunBudget };
+  state: OperationState;
+  remoteJobId: string | null;
+  remoteState: string | null;
+  progress: { readonly completed: number; readonly total: number } | null;
+  lease: LeaseRecord | null;
+  nextPoll: Moment | null;
+  /** Reads that said "still running", and reads that said nothing: they have separate allowances. */
+  checks: number;
+  faults: number;
+  /** Its session is over: the gateway itself reads on, within the custodian's allowance. */
+  custodian: boolean;
+  cancel: {
+    readonly actor: string;
+    readonly reason: string;
+    readonly expectedEffect: string;
+    readonly at: string;
+  } | null;
+  /** Why automation stopped, and what a person should know of it. */
+  problem: { readonly code: Code; readonly detail: string } | null;
+  resultDigest: string | null;
+  /** Kept in memory alone, and only while it is small. */
+  result: JsonValue;
+  history: readonly TransitionRecord[];
+}
+
+/** The operations this process knows. Whose one is, is asked by whoever looks it up. */
+export interface OperationBook {
+  put(operation: Operation): void;
+  drop(operation: Operation): void;
+  get(id: OperationId | undefined): Operation;
+  all(): readonly Operation[];
+  clear(): void;
+}
+
+export function createOperationBook(): OperationBook {
+  const operations = new Map<OperationId, Operation>();
+  const get = (id: OperationId | undefined): Operation => {
+    const found = id === undefined ? undefined : operations.get(id);
+    if (found === undefined) throw new Denied("not_found", "There is no such operation.");
+    return found;
+  };
+  return {
+    put(operation) {
+      operations.set(operation.id, operation);
+      for (const [id, { state }] of operations) {
+        if (operations.size <= defaults.operationsRemembered) break;
+        if (isSettled(state)) operations.delete(id);
+      }
+    },
+    drop: ({ id }) => void operations.delete(id),
+    get,
+    all: () => [...operations.values()],
+    clear: () => operations.clear(),
+  };
+}

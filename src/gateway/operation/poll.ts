@@ -1,0 +1,118 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { Job } from "../../conventions/action/pack.ts";
+import { type JobReport, readJobReport } from "../../conventions/operation/read-status.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import type { Attempted } from "../attempt/attempt.ts";
+import { readJson } from "../attempt/confirm.ts";
+import type { Core } from "../core.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import { CUSTODIAN, definitionOf, jobOf, readFor, scheduleNext, stopCaring } from "./care.ts";
+import { step } from "./operation.ts";
+import type { Operation } from "./operations.ts";
+
+/** Reads the state of a job once, and takes whatever step the answer is evidence for. */
+export async function pollJob(core: Core, operation: Operation): Promise<void> {
+  const definition = definitionOf(core, operation);
+  const job = jobOf(definition);
+  if (operation.state === "result_collecting" && job.result !== null) return collectResult(core, operation, definition);
+  const reader = readerOf(core, definition, job.status.action);
+  const known = { ...operation.input, [job.status.idInput]: operation.remoteJobId ?? "" };
+  await readFor(core, operation, reader, known, (attempted) => settlePoll(core, operation, job, attempted));
+  if ((operation.state as string) === "result_collecting" && job.result !== null) {
+    await collectResult(core, operation, definition);
+  }
+}
+
+export function readerOf(core: Core, { pack }: Definition, name: string): Definition {
+  const found = core.packs().find(`${pack.name}.${name}`);
+  if (found === null) throw new TypeError(`${pack.name} has lost its action ${name}`);
+  return found;
+}
+
+function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attempted): readonly NewEvent[] {
+  const events: NewEvent[] = [];
+  const { verdict, observation } = attempted;
+  const body = verdict.kind === "success" ? readJson(verdict.observation) : null;
+  const report = body === null ? null : readJobReport(job, body);
+  if (report === null || report.remoteState === null) {
+    operation.faults++;
+  } else {
+    operation.checks++;
+    operation.remoteState = report.remoteState;
+    operation.progress = report.progress;
+    events.push(...takeReport(core, operation, report));
+    if (operation.state === "result_collecting" && report.end === "succeeded" && job.result === null) {
+      events.push(...keepResult(core, operation, attempted, body));
+    }
+  }
+  if (operation.state === "observing" && operation.resultDeadline.bootMs <= core.ports.clock.bootMs()) {
+    const { bootMs } = operation.resultDeadline;
+    const passed = { kind: "result_deadline_passed", deadlineMs: bootMs, nowMs: core.ports.clock.bootMs() } as const;
+    events.push(...step(core, operation, passed, CUSTODIAN));
+  }
+  exhaust(operation, job);
+  scheduleNext(core, operation, job, observation);
+  return events;
+}
+
+/** Only what the provider reports as final moves anything; its progress does not. */
+function takeReport(core: Core, operation: Operation, report: JobReport): readonly NewEvent[] {
+  // An answer to a question about one job that names another is no report about ours.
+  const remoteJobId = report.jobId ?? operation.remoteJobId ?? "";
+  const remoteState = report.remoteState ?? "";
+  const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
+  if (report.jobId !== null && report.jobId !== operation.remoteJobId) {
+    return step(core, operation, { kind: "job_named", remoteJobId }, actor);
+  }
+  switch (report.end) {
+    case "succeeded":
+      return step(core, operation, { kind: "remote_succeeded", remoteJobId, remoteState }, actor);
+    case "failed":
+      return step(core, operation, { kind: "remote_failed", remoteJobId, remoteState }, actor);
+    case "cancelled":
+      return step(core, operation, { kind: "remote_cancelled", remoteJobId, remoteState }, actor);
+    case null:
+      return [];
+  }
+}
+
+async function collectResult(core: Core, operation: Operation, definition: Definition): Promise<void> {
+  const job = jobOf(definition);
+  if (job.result === null) return;
+  const known = { ...operation.input, [job.result.idInput]: operation.remoteJobId ?? "" };
+  await readFor(core, operation, readerOf(core, definition, job.result.action), known, (attempted) => {
+    const { verdict } = attempted;
+    const events =
+      verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];
+    if (events.length === 0) operation.faults++;
+    exhaust(operation, job);
+    scheduleNext(core, operation, job, attempted.observation);
+    return events;
+  });
+}
+
+function keepResult(core: Core, operation: Operation, { verdict }: Attempted, body: JsonValue): readonly NewEvent[] {
+  if (verdict.kind !== "success") return [];
+  const resultDigest = digestBytes(verdict.observation.body);
+  const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
+  const remoteJobId = operation.remoteJobId ?? "";
+  const events = step(core, operation, { kind: "result_fetched", remoteJobId, resultDigest }, actor);
+  if (events.length > 0) {
+    operation.resultDigest = resultDigest;
+    operation.result = verdict.observation.body.byteLength <= defaults.operationResultBytes ? body : null;
+  }
+  return events;
+}
+
+/** Checks that said "still running" and reads that failed use up allowances of their own. */
+function exhaust(operation: Operation, job: Job): void {
+  if (operation.problem !== null) return;
+  const known = `last known state ${operation.remoteState ?? "none"}, remote id ${operation.remoteJobId ?? "none"}`;
+  if (operation.checks >= job.maxChecks) {
+    stopCaring(operation, "poll_allowance_exhausted", `${operation.checks} checks made; ${known}`);
+  } else if (operation.faults >= defaults.pollFaults) {
+    stopCaring(operation, "poll_allowance_exhausted", `${operation.faults} reads without a usable answer; ${known}`);
+  }
+}

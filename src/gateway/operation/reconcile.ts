@@ -1,0 +1,170 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { readJobReport } from "../../conventions/operation/read-status.ts";
+import { decideReconciliation, knownOf, methodOf } from "../../conventions/operation/reconcile.ts";
+import { showsExpected } from "../../conventions/outcome/confirm.ts";
+import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
+import type { Attempted } from "../attempt/attempt.ts";
+import { readJson, splitIntent } from "../attempt/confirm.ts";
+import type { Core } from "../core.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
+import { step } from "./operation.ts";
+import type { Operation } from "./operations.ts";
+import { readerOf } from "./poll.ts";
+import { isStatusReader, statusReaderOf } from "./ssh-status.ts";
+
+/**
+ * The read that the definition names for finding out; the confirming read serves where it names none. A receiver keeps a
+ * record of every request, which is better evidence than any state.
+ */
+export function reconcilerOf(core: Core, definition: Definition): Definition | null {
+  const { unknown, confirm, job } = definition.action;
+  if (definition.action.kind === "ssh") return statusReaderOf(definition);
+  const name = unknown.reconcile ?? (job === null ? confirm : null);
+  return name === null ? null : readerOf(core, definition, name);
+}
+
+/**
+ * Asks the state-owning system what became of a request that nobody saw the answer of. It never sends the request again:
+ * what the read proves is added to the log, and where it proves nothing the outcome stays unknown.
+ */
+export async function reconcile(core: Core, operation: Operation): Promise<void> {
+  const definition = definitionOf(core, operation);
+  const reader = reconcilerOf(core, definition);
+  if (reader === null) {
+    stopCaring(operation, "operation_not_reconcilable", "the definition names no read that could tell what happened");
+    return;
+  }
+  const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
+  const method = isStatusReader(reader)
+    ? "status_by_client_id"
+    : methodOf(reader.action.inputs.map(({ name }) => name));
+  const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
+  const known = knownOf({
+    operationId: operation.id,
+    token: operation.token,
+    correlationId: operation.callId,
+    correlated: definition.pack.provider?.correlationHeader != null,
+    input: { ...operation.input, ...named },
+  });
+  const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
+  let settled = false;
+  try {
+    await readFor(core, operation, reader, known, (attempted) => {
+      settled = true;
+      return [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
+    });
+  } finally {
+    // Refused before it was sent: nothing was found out.
+    if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
+  }
+}
+
+function settleRead(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+  reader: Definition,
+  { verdict, observation }: Attempted,
+  actor: string,
+): readonly NewEvent[] {
+  const { job } = definition.action;
+  const answer = observation.kind === "answered" ? observation : null;
+  const body = answer === null ? null : readJson(answer);
+  if (isStatusReader(reader)) return settleStatus(core, operation, reader, { verdict, observation }, actor);
+  const { set, keys } = splitIntent(reader, operation.input);
+  const decision = decideReconciliation({
+    method: methodOf(reader.action.inputs.map(({ name }) => name)),
+    status: answer?.status ?? null,
+    jobId: job === null || body === null ? null : readJobReport(job, body).jobId,
+    isJob: job !== null,
+    showsExpected: verdict.kind === "success" && showsExpected(set, keys, body),
+    deadlinePassed: operation.createDeadline.bootMs <= core.ports.clock.bootMs(),
+  });
+  const source = reader.action.qualifiedName;
+  const receipt = answer === null ? "" : digestBytes(answer.body);
+  const events: NewEvent[] = [];
+  switch (decision.kind) {
+    case "job_named":
+      operation.checks = 0;
+      operation.faults = 0;
+      events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...linksOf(operation), receipt, source, ...EVIDENCE });
+      break;
+    case "effect_shown":
+      events.push(...step(core, operation, { kind: "effect_shown", receipt, source }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...linksOf(operation), receipt, source, ...EVIDENCE });
+      break;
+    case "proven_absent": {
+      const { proof } = decision;
+      events.push(...step(core, operation, { kind: "creation_rejected", proof }, actor));
+      events.push({ ...core.envelope("reconciled_failure"), ...linksOf(operation), proof, source, ...EVIDENCE });
+      break;
+    }
+    case "inconclusive": {
+      operation.faults++;
+      const observed = { kind: "reconciliation_inconclusive", observation: decision.why } as const;
+      events.push(...step(core, operation, observed, actor));
+      const reason = decision.why;
+      events.push({ ...core.envelope("reconciliation_inconclusive"), ...linksOf(operation), reason, source });
+    }
+  }
+  scheduleNext(core, operation, job, observation);
+  return events;
+}
+
+/** What the host's own record says. While the operation runs there is nothing to add; the next question may know. */
+function settleStatus(
+  core: Core,
+  operation: Operation,
+  reader: Definition,
+  { verdict, observation }: Pick<Attempted, "verdict" | "observation">,
+  actor: string,
+): readonly NewEvent[] {
+  const answer = verdict.kind === "success" ? verdict.observation : null;
+  const status: RequestStatus =
+    answer === null
+      ? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }
+      : readRequestStatus(operation.attemptId ?? "", readJson(answer));
+  const links = { ...linksOf(operation), source: reader.action.qualifiedName };
+  const events: NewEvent[] = [];
+  switch (status.kind) {
+    case "succeeded": {
+      const receipt = answer === null ? "" : digestBytes(answer.body);
+      events.push(...step(core, operation, { kind: "effect_shown", receipt, source: links.source }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...links, receipt, ...EVIDENCE });
+      break;
+    }
+    case "failed":
+      events.push(...step(core, operation, { kind: "creation_rejected", proof: status.proof }, actor));
+      events.push({ ...core.envelope("reconciled_failure"), ...links, proof: status.proof, ...EVIDENCE });
+      break;
+    case "running":
+    case "interrupted":
+    case "unclear": {
+      const reason = status.kind === "unclear" ? status.why : status.kind;
+      if (status.kind === "running") operation.checks++;
+      else operation.faults++;
+      events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
+      events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason });
+      if (status.kind === "interrupted") {
+        stopCaring(operation, "operation_needs_person", "the host started it and has no record of its end");
+      }
+    }
+  }
+  scheduleNext(core, operation, null, observation);
+  return events;
+}
+
+const EVIDENCE = { evidence: "reconciliation_read" } as const;
+
+function linksOf(operation: Operation) {
+  return {
+    run_id: operation.purse.id,
+    call_id: operation.callId,
+    operation_id: operation.id,
+    session_id: operation.sessionId,
+    ...(operation.attemptId === null ? {} : { attempt_id: operation.attemptId, parent_event_id: operation.attemptId }),
+  };
+}

@@ -1,0 +1,81 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { isSettled, operationStates } from "../../conventions/operation/state.ts";
+import type { CallId, RunId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Authorization } from "../approval/authorize.ts";
+import type { Core } from "../core.ts";
+import { reachOf } from "../outbound/outbound.ts";
+import type { StateRow, StateStore } from "../ports.ts";
+import { CUSTODIAN, takeCustody } from "./care.ts";
+import { momentIn, openedEvent, openOperation, step } from "./operation.ts";
+import { operationRow, readOperation } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+
+/**
+ * After a start every operation goes on from its row: what was being created or asked about is not known any more, what
+ * was being observed is observed again on its stored schedule. No session survived, so the gateway reads as custodian.
+ */
+export function recoverOperations(
+  core: Core,
+  store: StateStore,
+): { readonly operations: readonly Operation[]; readonly events: readonly NewEvent[]; readonly rows: StateRow[] } {
+  const operations: Operation[] = [];
+  const events: NewEvent[] = [];
+  const rows: StateRow[] = [];
+  for (const state of operationStates.filter((one) => !isSettled(one))) {
+    for (const row of store.load("operations", state)) {
+      if ("tampered" in row) {
+        events.push({ ...core.envelope("state_tampered"), table: "operations", row: row.tampered });
+        continue;
+      }
+      const operation = readOperation(core, row);
+      operations.push(operation);
+      const before = operation.state;
+      const lost = { observation: "gateway_stopped_before_the_result" } as const;
+      events.push(...step(core, operation, { kind: "no_clear_answer", ...lost }, CUSTODIAN));
+      events.push(...step(core, operation, { kind: "reconciliation_inconclusive", ...lost }, CUSTODIAN));
+      takeCustody(operation);
+      if (operation.problem === null) operation.nextPoll ??= momentIn(core, 0);
+      if (operation.state !== before) rows.push(operationRow(core, operation));
+    }
+  }
+  return { operations, events, rows };
+}
+
+/** A write that was on its way when we stopped: unknown, and from now on an operation that can be asked about. */
+export function adoptAttempt(
+  core: Core,
+  row: StateRow,
+): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {
+  const { body } = row;
+  if (body["side_effect"] !== true || typeof body["operation_id"] === "string") return null;
+  const definition = core.packs().find(String(body["action"]));
+  if (definition === null || definition.pack.digest !== body["pack_digest"] || definition.action.job !== null)
+    return null;
+  const { unknown, confirm, kind } = definition.action;
+  if (unknown.reconcile === null && confirm === null && kind !== "ssh") return null;
+  const input = (body["input"] ?? {}) as JsonObject;
+  const operation = openOperation(core, "write", {
+    run: { id: row.runId as RunId },
+    session: { id: String(body["session_id"]), caller: { key: String(body["caller"] ?? "") } },
+    callId: String(body["call_id"]) as CallId,
+    outbound: {
+      definition,
+      credential: reachOf(definition).credential,
+      requestDigest: String(body["request_digest"]),
+    },
+    authorization: body["authorization"] as unknown as Authorization,
+    token: typeof body["token"] === "string" ? body["token"] : null,
+    input,
+    party: String(body["party"] ?? body["caller"] ?? ""),
+  });
+  operation.attemptId = row.id;
+  const observation = "gateway_stopped_before_the_result";
+  const events = [
+    openedEvent(core, operation),
+    ...step(core, operation, { kind: "no_clear_answer", observation }, CUSTODIAN),
+  ];
+  takeCustody(operation);
+  operation.nextPoll = momentIn(core, 0);
+  return { operation, events };
+}

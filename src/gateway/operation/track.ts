@@ -1,0 +1,123 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { readJobReport } from "../../conventions/operation/read-status.ts";
+import type { OperationTrigger } from "../../conventions/operation/state.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import { JOB_GUIDANCE, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { type Sending, trackedRow } from "../attempt/attempt.ts";
+import { readJson } from "../attempt/confirm.ts";
+import { type Followed, follow } from "../attempt/follow.ts";
+import type { Core } from "../core.ts";
+import { makeToken, tokenOf } from "../outbound/request.ts";
+import { partyOf } from "../run/run.ts";
+import { jobOf, scheduleNext } from "./care.ts";
+import { openedEvent, openOperation, step } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+import { reconcilerOf } from "./reconcile.ts";
+
+/**
+ * Starts a job. Its record, with the local identifier and the token, is durable together with the first intent; whatever
+ * the creation call then comes to, there is one operation for it and never a second.
+ */
+export async function createJob(core: Core, sending: Sending): Promise<CallResult> {
+  const { outbound, request } = sending;
+  const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core);
+  const operation = openOperation(core, "job", { ...sending, token, input: outbound.input, party: partyFor(sending) });
+  core.operations.put(operation);
+  let intended = false;
+  const beside = () => {
+    const events = intended ? [] : [openedEvent(core, operation)];
+    intended = true;
+    return { events, rows: [operationRow(core, operation)] };
+  };
+  try {
+    const followed = await follow(core, { ...sending, operationId: operation.id, beside });
+    return await settleCreation(core, sending, operation, followed);
+  } catch (error) {
+    // Refused before anything left: there is no operation. Refused between two tries: the first may have gone through.
+    if (!intended) core.operations.drop(operation);
+    else if (operation.state === "create_pending") {
+      const observation = error instanceof Denied ? error.code : "fault";
+      const events = step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey);
+      await core.ledger.record(events, [operationRow(core, operation)]).catch(() => undefined);
+    }
+    throw error;
+  }
+}
+
+async function settleCreation(
+  core: Core,
+  sending: Sending,
+  operation: Operation,
+  followed: Followed,
+): Promise<CallResult> {
+  const job = jobOf(sending.outbound.definition);
+  operation.attemptId = followed.attemptId;
+  const events = step(core, operation, creationTrigger(sending, followed), operation.callerKey);
+  scheduleNext(core, operation, job, followed.observation);
+  const rows = [operationRow(core, operation)];
+  if (followed.verdict.kind === "unknown") rows.push(trackedRow(sending, followed));
+  await core.ledger.record(events, rows);
+  core.schedule(operation);
+  const { result } = followed;
+  if (operation.state === "failed") return { ...result, operation_id: operation.id };
+  const accepted = operation.state === "accepted";
+  return {
+    ...result,
+    outcome: "unknown",
+    operation_id: operation.id,
+    retry_allowed: accepted ? false : result.retry_allowed,
+    reconcile: accepted ? { method: "GET", path: `/v1/operations/${operation.id}` } : reconcilePath(operation),
+    guidance: accepted ? JOB_GUIDANCE : UNKNOWN_GUIDANCE,
+  };
+}
+
+/** A job id is the only proof of acceptance, a refusal the only proof of none; everything else is not clear. */
+function creationTrigger({ outbound }: Sending, { verdict, observation }: Followed): OperationTrigger {
+  switch (verdict.kind) {
+    case "success":
+    case "accepted": {
+      const body = readJson(verdict.observation);
+      const jobId = body === null ? null : readJobReport(jobOf(outbound.definition), body).jobId;
+      if (jobId !== null) return { kind: "job_named", remoteJobId: jobId };
+      return { kind: "no_clear_answer", observation: `status_${verdict.observation.status}_without_job` };
+    }
+    case "error":
+      return { kind: "creation_rejected", proof: verdict.reason };
+    case "unknown":
+      return { kind: "no_clear_answer", observation: verdict.reason };
+    case "redirect":
+      return { kind: "no_clear_answer", observation: `redirect_${observation.kind}` };
+  }
+}
+
+/** A write that nobody saw the end of becomes an operation, so that somebody can find out. */
+export async function trackUnknown(
+  core: Core,
+  sending: Sending,
+  followed: Followed,
+  intent: JsonObject,
+): Promise<CallResult> {
+  const { outbound, request } = sending;
+  const token = tokenOf(request, outbound.definition.pack);
+  const operation = openOperation(core, "write", { ...sending, token, input: intent, party: partyFor(sending) });
+  operation.attemptId = followed.attemptId;
+  const events: NewEvent[] = [openedEvent(core, operation)];
+  const observation = "reason" in followed.verdict ? followed.verdict.reason : followed.verdict.kind;
+  events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));
+  if (reconcilerOf(core, outbound.definition) !== null) scheduleNext(core, operation, null, followed.observation);
+  core.operations.put(operation);
+  await core.ledger.record(events, [operationRow(core, operation), trackedRow(sending, followed)]);
+  core.schedule(operation);
+  return { ...followed.result, operation_id: operation.id, reconcile: reconcilePath(operation) };
+}
+
+function partyFor({ run, session }: Sending): string {
+  return partyOf(run, session.caller.key);
+}
+
+function reconcilePath({ id }: Operation): { readonly method: string; readonly path: string } {
+  return { method: "POST", path: `/v1/operations/${id}/reconcile` };
+}

@@ -1,0 +1,127 @@
+import { bindAction } from "../../conventions/action/bind.ts";
+import type { GatewayFill } from "../../conventions/action/gather.ts";
+import type { BudgetStop, RunBudget } from "../../conventions/budget/budget.ts";
+import { decideReservation, type ReservationAsk } from "../../conventions/budget/decide.ts";
+import { budgetRecord } from "../../conventions/budget/record.ts";
+import { decideScope, type Scope } from "../../conventions/scope/scope.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { type Core, now, requireUnlocked } from "../core.ts";
+import type { LiveCaller } from "../ports.ts";
+import type { Run, Session } from "../run/run.ts";
+import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
+
+/** Step 1: the caller is still the process that connected, right now. */
+export function requireLiveCaller(caller: LiveCaller): void {
+  const check = caller.check();
+  switch (check.kind) {
+    case "same":
+      return;
+    case "gone":
+      throw new Denied("caller_gone", "The calling process is gone.");
+    case "replaced":
+      throw new Denied("caller_replaced", `The calling process was replaced (${check.what}). A new process asks anew.`);
+    case "traced":
+      throw new Denied("caller_traced", `Process ${check.tracer} traces the caller, so it could speak in its place.`);
+  }
+}
+
+/** Steps 2 and 3: typed arguments are bound to the trusted definition. No secret is involved yet. */
+export function bindDefinition(definition: Definition, input: JsonObject, fill?: GatewayFill): Outbound {
+  const { action, pack } = definition;
+  const bound = bindAction(pack, action.name, input, fill);
+  return {
+    definition,
+    bound,
+    input,
+    action: action.qualifiedName,
+    channel: bound.kind === "ssh" ? "ssh" : "http",
+    sideEffect: sideEffectOf(action),
+    method: bound.kind === "ssh" ? "ssh" : bound.method,
+    credential: bound.credential,
+    reach: reachOf(definition),
+    requestDigest: bound.requestDigest,
+    requestBytes: bound.requestBytes,
+    shownArguments: bound.shown,
+    versionSelector: pack.provider?.version?.value ?? null,
+  };
+}
+
+/** Step 4: deny by default. What does not exist and what is out of scope look the same from outside. */
+export function requireScope(scope: Scope, outbound: Outbound): void {
+  if (decideScope(scope, { ...outbound.reach, requestBytes: outbound.requestBytes }) !== "allow") throw notPermitted();
+}
+
+export function askOf(outbound: Outbound): ReservationAsk {
+  const { action } = outbound.definition;
+  const capMs = action.limits.timeoutMs ?? defaults.callTimeoutMs;
+  return {
+    sideEffect: outbound.sideEffect,
+    maximumCents: action.maxCostCents ?? 0,
+    // A creation has a deadline of its own, apart from the result's.
+    capMs: action.job === null ? capMs : Math.min(capMs, action.job.createDeadlineMs),
+    minimumMs: defaults.callMinimumMs,
+  };
+}
+
+/** Step 5: nobody is asked about a call that cannot run. */
+export function requireFit(core: Core, run: Run, outbound: Outbound): void {
+  const decided = decideReservation(run.budget, askOf(outbound), now(core));
+  if (decided.decision === "allow") return;
+  run.budget = decided.budget;
+  throw budgetDenied(decided.decision, run.budget);
+}
+
+export function requireCredential(core: Core, outbound: Outbound): { readonly eachUse: boolean } {
+  const credentials = requireUnlocked(core);
+  if (outbound.credential === null) return { eachUse: false };
+  const found = credentials.find(outbound.credential);
+  if (found === null) {
+    throw new Denied("credential_missing", `The vault holds no credential called ${outbound.credential}.`);
+  }
+  return found;
+}
+
+/** The run and the session still stand. Asked before every attempt and after every wait. */
+export function requireStanding(core: Core, run: Run, session: Session): void {
+  requireUnlocked(core);
+  // First: an ended session has let go of its caller, who may well be alive and should learn what ended.
+  if (session.endReason !== null) {
+    throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
+  }
+  requireLiveCaller(session.caller);
+  requireLiveOwner(run, session);
+  if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+}
+
+/** What a wrapper started acts only while the wrapper lives, also in the moment before its exit is noticed. */
+function requireLiveOwner(run: Run, session: Session): void {
+  const owner = run.kin === null ? undefined : run.sessions.get(run.ownerKey);
+  if (owner === undefined || owner === session || owner.caller.check().kind === "same") return;
+  throw new Denied("session_ended", "The program that started this process under its approval is gone.");
+}
+
+/** Says which ceiling it was and what is left of all of them: whoever reports the stop needs no second question. */
+export function budgetDenied(stop: BudgetStop, budget: RunBudget): Denied {
+  return new Denied(stop, messageOf(stop), { extra: { budget: budgetRecord(budget) } });
+}
+
+export function notPermitted(): Denied {
+  return new Denied("action_not_permitted", "This run may not do that.");
+}
+
+function messageOf(stop: BudgetStop): string {
+  switch (stop) {
+    case "run_deadline_exhausted":
+      return "The run's time is over, or too little is left to start this. A new approval never revives an expired run.";
+    case "attempts_exhausted":
+      return "The run has no attempts left.";
+    case "side_effects_exhausted":
+      return "The run has no side-effect attempts left.";
+    case "spend_exhausted":
+      return "The most this call can cost does not fit what the run may still spend.";
+    case "spend_overage":
+      return "An earlier call cost more than its ceiling; the run spends nothing more.";
+  }
+}

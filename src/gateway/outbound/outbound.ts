@@ -1,0 +1,84 @@
+import type { BoundAction } from "../../conventions/action/bind.ts";
+import { type ActionDefinition, hasSideEffect, type Pack } from "../../conventions/action/pack.ts";
+import type { ActionReach } from "../../conventions/scope/scope.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+
+/** A trusted definition together with the pack that speaks for its provider. */
+export interface Definition {
+  readonly pack: Pack;
+  readonly action: ActionDefinition;
+}
+
+/** The packs an operator trusts, by the names agents use. */
+export interface PackBook {
+  find(action: string): Definition | null;
+  all(): readonly Definition[];
+}
+
+/** A bound call as the gateway carries it from admission to settlement. It holds no secret. */
+export interface Outbound {
+  readonly definition: Definition;
+  readonly bound: BoundAction;
+  /** The arguments as they were bound. */
+  readonly input: JsonObject;
+  readonly action: string;
+  readonly channel: "http" | "ssh";
+  readonly sideEffect: boolean;
+  readonly method: string;
+  readonly credential: string | null;
+  readonly reach: ActionReach;
+  readonly requestDigest: string;
+  readonly requestBytes: number;
+  readonly shownArguments: JsonObject;
+  readonly versionSelector: string | null;
+}
+
+/** What a definition reaches, before any argument is known. */
+export function reachOf({ pack, action }: Definition): ActionReach {
+  const base = { action: action.qualifiedName, effect: action.effect } as const;
+  switch (action.kind) {
+    case "http":
+      return {
+        ...base,
+        channel: "http",
+        destination: pack.provider?.origin ?? "",
+        credential: pack.provider?.credential ?? null,
+        method: action.method,
+        path: action.template.text,
+      };
+    case "url":
+      return {
+        ...base,
+        channel: "http",
+        destination: [...new Set(action.allow.map(({ origin }) => origin))].join(" "),
+        credential: action.credential,
+        method: action.method,
+        path: action.allow.map(({ pathPrefix }) => `${pathPrefix}…`).join(" "),
+      };
+    case "ssh":
+      return {
+        ...base,
+        channel: "ssh",
+        destination: `${action.user}@${action.host}:${action.port}`,
+        credential: action.credential,
+        method: "ssh",
+        path: action.action,
+      };
+  }
+}
+
+export function sideEffectOf(action: ActionDefinition): boolean {
+  return hasSideEffect(action.effect);
+}
+
+/** Why this very call needs a person; empty when the session's approval is enough. */
+export function reasonsToAsk(action: ActionDefinition, eachUse: boolean): readonly string[] {
+  const reasons: string[] = [];
+  if (eachUse) reasons.push("its credential is marked for approval on every use");
+  if (action.needs.approval === "each_use") reasons.push("its definition asks on every use");
+  if (action.previewless === true)
+    reasons.push("its provider has no preview: nobody can say beforehand what it changes");
+  if (action.effect === "purchase") reasons.push("it places an order");
+  else if (action.asksEachCall) reasons.push("it may cost money and has no cost ceiling");
+  return reasons;
+}

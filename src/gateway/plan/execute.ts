@@ -1,0 +1,87 @@
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { Sending } from "../attempt/attempt.ts";
+import { readJson } from "../attempt/confirm.ts";
+import { type Followed, follow } from "../attempt/follow.ts";
+import type { Core } from "../core.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import { planRow, planStale, requireExecutable } from "./plan.ts";
+import type { Plan } from "./shelf.ts";
+
+/** All that an execution may carry: path parameters that repeat the plan's own. Everything else is in the plan. */
+export function executionInput(plan: Plan, { action }: Definition): JsonObject {
+  const input: Record<string, JsonValue> = {};
+  for (const { name, constant } of action.inputs) {
+    const value = plan.input[name];
+    if (constant === undefined && value !== undefined) input[name] = value;
+  }
+  return input;
+}
+
+/**
+ * Carries out a plan. It is marked as used in the same durable write as the intent, so that neither a second request nor
+ * a crash can use it again; whatever then happens, only a new preview leads to another try.
+ */
+export async function executeThrough(
+  core: Core,
+  sending: Sending,
+  plan: Plan,
+  expectedRevision: string,
+): Promise<Followed> {
+  const { definition, requestDigest } = sending.outbound;
+  requireExecutable(core, plan, sending.session.caller, definition, expectedRevision);
+  plan.state = "executed";
+  const links = { run_id: sending.run.id, call_id: sending.callId, session_id: sending.session.id, plan_id: plan.id };
+  let intended = false;
+  try {
+    const followed = await follow(core, {
+      ...sending,
+      // What was meant is in the plan: whoever has to find out after a crash reads it by that.
+      outbound: { ...sending.outbound, input: plan.input },
+      beside: () => {
+        intended = true;
+        return { events: [], rows: [planRow(plan)] };
+      },
+    });
+    const stale = staleAnswer(followed);
+    if (stale !== null) {
+      plan.state = "rejected";
+      const changed = [...stale];
+      const event = { ...core.envelope("plan_rejected"), ...links, code: "plan_stale", changed };
+      await core.ledger.record([event], [planRow(plan)]);
+      throw planStale(stale);
+    }
+    if (followed.verdict.kind === "success") {
+      await core.ledger.record([
+        {
+          ...core.envelope("plan_executed"),
+          ...links,
+          parent_event_id: followed.attemptId,
+          request_digest: requestDigest,
+        },
+      ]);
+    }
+    return followed;
+  } catch (error) {
+    // Refused before anything was written or sent: the plan is as unused as before.
+    if (!intended && error instanceof Denied) plan.state = "previewed";
+    throw error;
+  }
+}
+
+/** What the provider says has changed; null when it did not refuse the plan as stale. */
+function staleAnswer({ verdict }: Followed): readonly string[] | null {
+  if (verdict.kind !== "error" || verdict.observation.kind !== "answered") return null;
+  const { status } = verdict.observation;
+  const answer = readJson(verdict.observation);
+  const body = isJsonObject(answer) ? answer : {};
+  const code = body["code"] ?? body["error"];
+  if (status === 412) return namesOf(body["changed"], ["expected_revision"]);
+  if (status !== 409 || (code !== "plan_stale" && code !== "version_conflict")) return null;
+  return namesOf(body["changed"], []);
+}
+
+function namesOf(value: JsonValue | undefined, otherwise: readonly string[]): readonly string[] {
+  if (!Array.isArray(value)) return otherwise;
+  return value.filter((name): name is string => typeof name === "string").slice(0, 64);
+}

@@ -1,0 +1,96 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import { readPreview } from "../../conventions/plan/read-preview.ts";
+import { digestJson } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { describeAuthorization } from "../approval/authorize.ts";
+import type { Attempted, Beside, Sending } from "../attempt/attempt.ts";
+import { follow } from "../attempt/follow.ts";
+import type { Core } from "../core.ts";
+import { notPermitted } from "../outbound/admit.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import { requestFields } from "../record/record.ts";
+import { makePlan, planRecord, planRow } from "./plan.ts";
+import type { Plan } from "./shelf.ts";
+
+/** Who previews what: either side of the pair may be named, and the pair must be the only one. */
+export function findPair(core: Core, name: string): { readonly preview: Definition; readonly executes: Definition } {
+  const found = core.packs().find(name);
+  if (found === null) throw notPermitted();
+  const { pack, action } = found;
+  const inPack = (one: string): Definition | null => core.packs().find(`${pack.name}.${one}`);
+  if (action.needs.plan !== null) {
+    const preview = inPack(action.needs.plan);
+    if (preview === null) throw notPermitted();
+    return { preview, executes: found };
+  }
+  const executing = [...pack.actions.values()].filter(({ needs }) => needs.plan === action.name);
+  const [only] = executing;
+  if (action.effect !== "preview" || only === undefined || executing.length > 1) {
+    throw new Denied("plan_required", `${name} is not previewed by an action of its own.`);
+  }
+  return { preview: found, executes: { pack, action: only } };
+}
+
+/**
+ * Asks the provider what it would do. The answer becomes a stored plan in the same write that records it, on the path of
+ * previews: nothing of it looks like a change to whoever reads the log.
+ */
+export async function previewThrough(core: Core, sending: Sending, executes: Definition): Promise<CallResult> {
+  let plan: Plan | null = null;
+  let refused: Denied | null = null;
+  const after = (attempted: Attempted): Beside => {
+    const read = readAnswer(core, sending, executes, attempted);
+    plan = read instanceof Denied ? null : read;
+    refused = read instanceof Denied ? read : null;
+    return { events: [finished(core, sending, attempted, plan)], rows: plan === null ? [] : [planRow(plan)] };
+  };
+  const { result } = await follow(core, { ...sending, after });
+  // Assigned in `after`, which the compiler does not follow.
+  const [made, denied] = [plan as Plan | null, refused as Denied | null];
+  if (denied !== null) throw denied;
+  if (made === null) return result;
+  core.plans.put(made);
+  return { ...result, plan: planRecord(made) };
+}
+
+/** Null where the attempt simply failed: its own result says how. */
+function readAnswer(core: Core, sending: Sending, executes: Definition, { verdict }: Attempted): Plan | Denied | null {
+  if (verdict.kind !== "success" && verdict.kind !== "accepted") return null;
+  const { status, body, withheld } = verdict.observation;
+  if (withheld !== null) return previewInvalid("it was withheld because it held the credential", status);
+  if (body.byteLength > defaults.previewBytes) {
+    return new Denied("preview_too_large", `The preview has ${body.byteLength} bytes; ${defaults.previewBytes} fit.`);
+  }
+  const reading = readPreview(status, body);
+  if (reading.kind === "not_a_preview") return previewInvalid(reading.why, status);
+  return makePlan(core, sending.run, sending.session.caller, sending.outbound, executes, reading.preview);
+}
+
+function previewInvalid(why: string, status: number): Denied {
+  const message = `The provider's answer is not a preview: ${why}. Nothing is known of what execution would do.`;
+  return new Denied("preview_invalid", message, { extra: { provider_status: status } });
+}
+
+function finished(core: Core, sending: Sending, { attemptId, verdict }: Attempted, plan: Plan | null): NewEvent {
+  const { outbound, run, callId, session, authorization } = sending;
+  const status = verdict.observation.kind === "answered" ? verdict.observation.status : null;
+  return {
+    ...core.envelope("preview_finished"),
+    run_id: run.id,
+    parent_event_id: attemptId,
+    call_id: callId,
+    attempt_id: attemptId,
+    session_id: session.id,
+    plan_id: plan?.id ?? null,
+    executable: plan?.preview.executable ?? null,
+    outcome: plan === null ? "failed" : "succeeded",
+    request_digest: outbound.requestDigest,
+    effects_digest: plan === null ? null : digestJson(plan.preview.effects as unknown as JsonValue),
+    read_revisions: plan?.revisions ?? [],
+    expires_at: plan?.expiresAt ?? null,
+    request: requestFields(outbound, callId, describeAuthorization(authorization), status),
+  };
+}

@@ -1,0 +1,24 @@
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { StateRow } from "../ports.ts";
+import type { Run } from "../run/run.ts";
+
+/** The run as it must survive us: its budget is not refunded by a restart, and its sessions end with this process. */
+export function runRow(run: Run): StateRow {
+  return {
+    table: "runs",
+    id: run.id,
+    runId: run.id,
+    state: run.state,
+    body: {
+      budget: budgetBody(run.budget),
+      sessions: [...run.sessions.values()].filter(({ endReason }) => endReason === null).map(({ id }) => id),
+      end_reason: run.endReason,
+    },
+  };
+}
+
+export function budgetBody(budget: RunBudget): JsonObject {
+  const { limits, ...rest } = budget;
+  return { ...rest, limits: { ...limits } };
+}

@@ -1,0 +1,163 @@
+import type { Pack } from "../../conventions/action/pack.ts";
+import type { RollbackFill } from "../../conventions/action/rollback.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import { readPromotion, readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
+import type { StaleRollback } from "../../conventions/rollback/record.ts";
+import { digestJson } from "../../kernel/canonical-json.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Attempted, Beside, Sending } from "../attempt/attempt.ts";
+import { readJson } from "../attempt/confirm.ts";
+import { follow } from "../attempt/follow.ts";
+import type { Core } from "../core.ts";
+import { concludeEffect } from "../operation/conclude.ts";
+import { bindDefinition } from "../outbound/admit.ts";
+import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
+import type { LiveCaller } from "../ports.ts";
+import { partyOf, type Run } from "../run/run.ts";
+import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
+
+export interface PreparedRollback {
+  readonly outbound: Outbound;
+  readonly deployment: Deployment;
+  readonly because: readonly string[];
+  readonly notes: readonly string[];
+  /** Named in the request: the card that is shown bears this very identifier. */
+  readonly approvalId: ApprovalId | null;
+  /** What the question is about, whatever identifiers the request carries. */
+  readonly sameAs: string;
+}
+
+/** Builds the request from the stored link. The agent says which deployment and why; everything else is on record. */
+export function prepareRollback(
+  core: Core,
+  caller: LiveCaller,
+  run: Run,
+  definition: Definition,
+  input: JsonObject,
+): PreparedRollback {
+  const { pack, action } = definition;
+  const deployment = core.deployments.find(pack.name, String(input["origin_deployment_id"] ?? ""));
+  if (deployment === undefined || deployment.action !== `${pack.name}.${action.rollback?.of}`) {
+    throw new Denied("deployment_unknown", "No such deployment was made through this gateway.");
+  }
+  requireCurrent(core, deployment);
+  const { provenance, reversibility } = deployment;
+  if (provenance.prior_release_id === null) {
+    throw new Denied("rollback_impossible", "The stored record names no release before this one.");
+  }
+  const because: string[] = [];
+  if (reversibility === "needing_repair")
+    because.push("it is classified as needing repair, so that undoing it may not be enough");
+  const own = deployment.runId === run.id && deployment.party === partyOf(run, caller.key);
+  if (!own) because.push(`another run made this deployment (${deployment.runId}, ${deployment.madeAt})`);
+  const label = pack.provider?.credential ?? null;
+  const eachUse = label !== null && core.credentials()?.find(label)?.eachUse === true;
+  const standing = run.sessions.get(caller.key)?.approvalId ?? null;
+  const asks = because.length > 0 || reasonsToAsk(action, eachUse).length > 0 || standing === null;
+  if (asks && because.length === 0) because.push("a rollback names the approval that it rests on");
+  const approvalId = asks ? core.ports.ids.next("apr") : null;
+  const fill: RollbackFill = {
+    environment: provenance.environment,
+    expectedCurrentReleaseId: provenance.release_id,
+    expectedTargetGeneration: provenance.created_target_generation,
+    restoreReleaseId: provenance.prior_release_id,
+    approvalId: approvalId ?? standing ?? "",
+  };
+  const bound = bindDefinition(definition, input, { rollback: fill });
+  const filled = {
+    environment: fill.environment,
+    expected_current_release_id: fill.expectedCurrentReleaseId,
+    expected_target_generation: fill.expectedTargetGeneration,
+    restore_release_id: fill.restoreReleaseId,
+    approval_id: fill.approvalId,
+  };
+  return {
+    outbound: { ...bound, shownArguments: { ...bound.shownArguments, ...filled } },
+    deployment,
+    because,
+    notes: [`how far it can be undone, as classified and no further: ${reversibility.replaceAll("_", " ")}`],
+    approvalId,
+    sameAs: digestJson({ ...input, ...filled, approval_id: "" }),
+  };
+}
+
+/** Only while the generation that it created is the newest we know of; the provider has the last word. */
+function requireCurrent(core: Core, deployment: Deployment): void {
+  const { provenance, pack } = deployment;
+  const newest = core.deployments.newest(pack, provenance.environment);
+  if (deployment.state === "current" && newest === deployment) return;
+  throw staleRollback({
+    error: "stale_rollback",
+    origin_deployment_id: provenance.deployment_id,
+    expected_target_generation: provenance.created_target_generation,
+    observed_target_generation: newest?.provenance.created_target_generation ?? -1,
+    observed_release_id: newest?.provenance.release_id ?? null,
+  });
+}
+
+function staleRollback(observed: StaleRollback): Denied {
+  const message =
+    "The target is no longer what this rollback expects. Nothing changed; stop, and ask for a new decision.";
+  return new Denied("stale_rollback", message, { extra: { ...observed } });
+}
+
+/** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
+export async function rollBackThrough(core: Core, sending: Sending, deployment: Deployment): Promise<CallResult> {
+  const after = ({ verdict, observation }: Attempted): Beside => {
+    if (verdict.kind === "success") return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
+    const stale =
+      observation.kind === "answered" && readStaleRollback(observation.status, readJson(observation)) !== null;
+    return { events: [], rows: stale ? [endDeployment(deployment, "stale")] : [] };
+  };
+  const followed = await follow(core, { ...sending, after });
+  const { observation } = followed;
+  const stale = observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
+  if (stale !== null) throw staleRollback(stale);
+  return concludeEffect(core, sending, followed, sending.outbound.input);
+}
+
+const undoable = new WeakMap<Pack, ReadonlySet<string>>();
+
+/** Whether some rollback of the pack undoes what this action makes. */
+export function isUndoable({ pack, action }: Definition): boolean {
+  const known = undoable.get(pack) ?? new Set([...pack.actions.values()].flatMap(({ rollback }) => rollback?.of ?? []));
+  undoable.set(pack, known);
+  return known.has(action.name);
+}
+
+/** Keeps the provenance of a promotion together with its completion. What undoing it needs is never asked of an agent. */
+export async function promoteThrough(core: Core, sending: Sending): Promise<CallResult> {
+  const after = ({ verdict }: Attempted): Beside => {
+    if (verdict.kind !== "success") return NOTHING;
+    const promotion = readPromotion(readJson(verdict.observation));
+    if (promotion === null) return NOTHING;
+    const { pack, action } = sending.outbound.definition;
+    const { provenance, reversibility, capability } = promotion;
+    const before = core.deployments.newest(pack.name, provenance.environment);
+    const deployment: Deployment = {
+      id: deploymentKey(pack.name, provenance.deployment_id),
+      runId: sending.run.id,
+      party: partyOf(sending.run, sending.session.caller.key),
+      pack: pack.name,
+      action: action.qualifiedName,
+      provenance,
+      reversibility,
+      madeAt: isoTime(core.ports.clock.wallMs()),
+      capability,
+      state: "current",
+    };
+    const rows = before?.state === "current" ? [endDeployment(before, "superseded")] : [];
+    core.deployments.put(deployment);
+    return { events: [], rows: [...rows, deploymentRow(deployment)] };
+  };
+  const followed = await follow(core, { ...sending, after });
+  const result = await concludeEffect(core, sending, followed, sending.outbound.input);
+  const { response } = result;
+  if (response === null || response.body_kind !== "json") return result;
+  return { ...result, response: { ...response, body: withoutCapability(response.body) } };
+}
+
+const NOTHING: Beside = { events: [], rows: [] };

@@ -1,0 +1,110 @@
+import { narrowScope } from "../../conventions/scope/scope.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
+import { writeQuestion } from "../approval/cards.ts";
+import type { Core } from "../core.ts";
+import { requireLiveCaller } from "../outbound/admit.ts";
+import type { LiveCaller } from "../ports.ts";
+import type { Grant, Kin, Run, Session } from "./run.ts";
+import { startSession } from "./sessions.ts";
+
+/**
+ * What `gw run` starts. A person approved a wrapper and whatever it starts; each of those processes is a caller of its
+ * own, and it belongs to the run when its parents, as the kernel names them now, reach the wrapper that still lives.
+ * An image that no card of the run has shown is asked about once.
+ */
+export function createKin(): Kin {
+  return { images: new Map(), joining: new Map() };
+}
+
+/** Said on the wrapper's card, which is what a person signs. */
+export const descendantsNote =
+  "anything that this program starts may act in this run, as long as this program lives; a program with another image is asked about once";
+
+/** Ended sessions of processes that are gone are kept this many to a run. */
+const ENDED_KEPT = 200;
+
+/** Whether the caller is, right now, below the live process that opened the run. Anything unclear is no. */
+export function isDescendant(run: Run, caller: LiveCaller): boolean {
+  const owner = run.sessions.get(run.ownerKey);
+  if (run.kin === null || run.state !== "open" || owner === undefined || owner.endReason !== null) return false;
+  if (caller.key === run.ownerKey || caller.uid !== owner.caller.uid || caller.binding !== "process") return false;
+  // The owner is held and alive on both sides of the walk, so its pid meant nobody else in between.
+  return bothLive(owner.caller, caller) && reaches(caller, owner.caller) && bothLive(owner.caller, caller);
+}
+
+/** The session of a process that `isDescendant` let in, now or once a person has answered about its image. */
+export function joinAsDescendant(core: Core, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
+  const known = kin.joining.get(caller.key);
+  if (known !== undefined) return known;
+  const joining = admit(core, run, kin, caller).finally(() => kin.joining.delete(caller.key));
+  joining.catch(() => undefined);
+  kin.joining.set(caller.key, joining);
+  return joining;
+}
+
+async function admit(core: Core, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
+  requireDescendant(run, caller);
+  const grant = await grantOf(core, run, kin, caller);
+  // A person may have taken minutes: the parents are walked again before anything is granted.
+  requireDescendant(run, caller);
+  dropOldSessions(run);
+  return startSession(core, run, caller, grant);
+}
+
+function requireDescendant(run: Run, caller: LiveCaller): void {
+  requireLiveCaller(caller);
+  if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+  if (!isDescendant(run, caller)) throw new Denied("not_found", "There is no such run for this caller.");
+}
+
+function grantOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Grant | Promise<Grant> {
+  const owner = run.sessions.get(run.ownerKey);
+  if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
+  const { cdhash } = caller.evidence;
+  if (cdhash === owner.caller.evidence.cdhash || !core.posture().sessionApproval) return owner;
+  const known = kin.images.get(cdhash);
+  if (known !== undefined) return known;
+  const asked = askAboutImage(core, run, owner, caller);
+  kin.images.set(cdhash, asked);
+  asked.catch((refused: unknown) => {
+    // A person's no stands for the run; a question that nobody answered may be asked again.
+    if (!(refused instanceof Denied && refused.code === "approval_denied")) kin.images.delete(cdhash);
+  });
+  return asked;
+}
+
+async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveCaller): Promise<Grant> {
+  const notes = [
+    `process ${owner.caller.pid} started it with gw run, and no card of this run has shown this image (${caller.evidence.cdhash}); approving lets every process with this image that it starts act in this run`,
+  ];
+  const ask = core.desk.ask(writeQuestion(core, { mode: "join", run, caller, scope: owner.scope, call: null, notes }));
+  const { statement } = await ask.answer;
+  const scope = narrowScope(owner.scope, {
+    actions: statement.narrow?.actions ?? null,
+    requestBytes: statement.narrow?.request_bytes ?? null,
+  });
+  return {
+    scope,
+    approvalId: statement.approval_id as ApprovalId,
+    approvedBy: statement.operator,
+    approvedAt: statement.decided_at,
+  };
+}
+
+function reaches(caller: LiveCaller, owner: LiveCaller): boolean {
+  const { startTime } = owner.evidence.process;
+  return caller.ancestry().some((one) => one.pid === owner.pid && one.startTime === startTime);
+}
+
+function bothLive(owner: LiveCaller, caller: LiveCaller): boolean {
+  return owner.check().kind === "same" && caller.check().kind === "same";
+}
+
+/** A shell makes a process a call: what is left of those that exited must not grow with the run. */
+function dropOldSessions(run: Run): void {
+  const gone = [...run.sessions].filter(
+    ([key, { endReason }]) => key !== run.ownerKey && endReason === "process_exited",
+  );
+  for (const [key] of gone.slice(0, Math.max(0, gone.length - ENDED_KEPT))) run.sessions.delete(key);
+}

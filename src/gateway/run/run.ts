@@ -1,0 +1,103 @@
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import type { SessionEnding } from "../../conventions/caller/session.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { Scope } from "../../conventions/scope/scope.ts";
+import type { ApprovalId, CallId, RunId, SessionId } from "../../kernel/ids.ts";
+import type { LiveCaller } from "../ports.ts";
+
+/** One budgeted piece of work. Sessions tie callers to it; it belongs to whoever opened it. */
+export interface Run {
+  readonly id: RunId;
+  readonly ownerKey: string;
+  readonly purpose: string;
+  /** What the surface that opened it wants a person to know about its caller. Our words, never the agent's. */
+  readonly notes: readonly string[];
+  /** What was asked for. What was granted stands in the session. */
+  readonly asked: Scope;
+  readonly createdAt: string;
+  readonly sessions: Map<string, Session>;
+  /** Set where whatever the owner starts may act as well. */
+  readonly kin: Kin | null;
+  readonly tally: Tally;
+  /** Aborts whatever the run still waits for. */
+  readonly over: AbortController;
+  state: "pending" | "open" | "ended";
+  endReason: string | null;
+  budget: RunBudget;
+  /** The question about the session that is still open, if one is. */
+  admission: Admission | null;
+}
+
+/** What the owner of a run started, where a person approved that as well. */
+export interface Kin {
+  /** What a person said of images that the owner's own card did not show, by digest. */
+  readonly images: Map<string, Promise<Grant>>;
+  /** Sessions on their way, by caller: a process that calls twice at once joins once. */
+  readonly joining: Map<string, Promise<Session>>;
+}
+
+/** What a session rests on. */
+export type Grant = Pick<Session, "scope" | "approvalId" | "approvedBy" | "approvedAt">;
+
+/** What became of the calls of a run so far. */
+export interface Tally {
+  calls: number;
+  success: number;
+  error: number;
+  denied: number;
+  unknown: number;
+  /** Calls whose outcome was unknown when they were answered, the first of them. */
+  readonly unknownCalls: CallId[];
+}
+
+export interface Admission {
+  readonly approvalId: ApprovalId;
+  readonly callerKey: string;
+  readonly session: Promise<Session>;
+  /** A call's own question already stands on the same card. */
+  readonly merged?: true;
+}
+
+/** The approval that ties one run to one live caller. */
+export interface Session {
+  readonly id: SessionId;
+  readonly runId: RunId;
+  readonly caller: LiveCaller;
+  /** Wider than what was granted at first only by another card. */
+  scope: Scope;
+  readonly approvalId: ApprovalId | null;
+  readonly approvedBy: string;
+  readonly approvedAt: string;
+  endedAt: string | null;
+  endReason: SessionEnding | null;
+}
+
+/** One call of an agent, from the moment it was asked for. `done` settles once and is kept for whoever asks later. */
+export interface Call {
+  readonly id: CallId;
+  readonly runId: RunId;
+  readonly callerKey: string;
+  readonly action: string;
+  readonly createdAt: string;
+  readonly done: Promise<CallResult>;
+  /** False once whoever asked took the call back. It counts until `sending` and changes nothing after that. */
+  wanted: boolean;
+  /** Set while the call waits for a person: ends that wait at once. */
+  onTakenBack: (() => void) | null;
+  state: "pending" | "sending" | "done" | "denied";
+  approvalId: ApprovalId | null;
+}
+
+export function newTally(): Tally {
+  return { calls: 0, success: 0, error: 0, denied: 0, unknown: 0, unknownCalls: [] };
+}
+
+/** Whose plans these are: the processes of one wrapped run act as one. Only for callers that belong to the run. */
+export function partyOf(run: Run, callerKey: string): string {
+  return run.kin === null ? callerKey : run.ownerKey;
+}
+
+/** The session that is still being asked for, for whoever wants to wait for it. */
+export function pendingSession(run: Run, callerKey: string): Promise<Session> | undefined {
+  return run.kin?.joining.get(callerKey) ?? run.admission?.session;
+}

@@ -1,0 +1,286 @@
+import type { HttpAction, Method, Pack } from "../../conventions/action/pack.ts";
+import { openBudget, type RunBudget } from "../../conventions/budget/budget.ts";
+import type { Exchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
+import { isPrivateHost, readOrigin } from "../../conventions/url/origin.ts";
+import { parseTemplate } from "../../conventions/url/template.ts";
+import { canonicalJson, type Digest, digestJson } from "../../kernel/canonical-json.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { CallId, RunId } from "../../kernel/ids.ts";
+import { Secret } from "../../kernel/secret.ts";
+import type { HttpLoan } from "../../vault/lent.ts";
+import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
+import { attempt } from "../attempt/attempt.ts";
+import { type Core, now, requireUnlocked } from "../core.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { OutboundHttp, StateRow } from "../ports.ts";
+import { budgetBody } from "../record/rows.ts";
+
+/** A test token of one probe run: kept here for its length and nowhere else, and lent to the two origins alone. */
+export interface ProbeCredential {
+  readonly label: string;
+  readonly present: "bearer" | "basic" | "header";
+  /** The header's name where that is how it is presented. */
+  readonly name: string | null;
+  readonly token: Secret;
+}
+
+export interface ProbeOpening {
+  readonly api: string;
+  readonly versions: readonly ProbeVersion[];
+  readonly credentials: readonly ProbeCredential[];
+  /** Most that may be sent; beyond it the budget denies. */
+  readonly requests: number;
+  /** Zero unless a person approved the side effects that the corpus marks. */
+  readonly sideEffects: number;
+  readonly operator: string;
+  readonly operatorKeyId: string;
+}
+
+/** The same corpus against two versions of a provider, sent by the gateway for an operator. */
+export interface Probes {
+  open(opening: ProbeOpening): Promise<RunId>;
+  send(runId: RunId | undefined, request: ProbeRequest): Promise<Exchange>;
+  close(runId: RunId | undefined): Promise<void>;
+  /** Forgets every token. */
+  clear(): void;
+}
+
+interface Probe {
+  readonly opening: ProbeOpening;
+  readonly origins: ReadonlySet<string>;
+  readonly authorization: Authorization;
+  readonly purse: { readonly id: RunId; budget: RunBudget };
+}
+
+export function createProbes(core: Core): Probes {
+  const probes = new Map<RunId, Probe>();
+  const forget = ({ opening, purse }: Probe): void => {
+    probes.delete(purse.id);
+    for (const { token } of opening.credentials) token.wipe();
+  };
+  const find = (runId: RunId | undefined): Probe => {
+    const probe = runId === undefined ? undefined : probes.get(runId);
+    if (probe === undefined) throw new Denied("not_found", "There is no such probe.");
+    return probe;
+  };
+
+  return {
+    async open(opening) {
+      try {
+        requireUnlocked(core);
+        for (const probe of [...probes.values()])
+          if (probe.purse.budget.deadlineBootMs <= core.ports.clock.bootMs()) forget(probe);
+        if (probes.size >= defaults.upgradeProbesOpen)
+          throw new Denied("approvals_full", "Other probes are still open. Let them end first.");
+      } catch (error) {
+        for (const { token } of opening.credentials) token.wipe();
+        throw error;
+      }
+      const id = core.ports.ids.next("run");
+      const at = isoTime(core.ports.clock.wallMs());
+      const limits = {
+        attempts: Math.min(opening.requests, defaults.upgradeProbes * 4),
+        sideEffects: Math.min(opening.sideEffects, defaults.upgradeProbeSideEffects * 2),
+        durationMs: defaults.upgradeProbeRunMs,
+        spendCents: 0,
+      };
+      const probe: Probe = {
+        opening,
+        origins: new Set(opening.versions.map(({ base }) => new URL(base).origin)),
+        authorization: authorizedByOperator(opening.operator, at),
+        purse: { id, budget: openBudget(id, limits, now(core)) },
+      };
+      probes.set(id, probe);
+      try {
+        const { api, versions, credentials, operator, operatorKeyId } = opening;
+        await core.ledger.record([
+          {
+            ...core.envelope("upgrade_probe_started"),
+            run_id: id,
+            api,
+            versions: versions.map(showVersion),
+            credential_labels: credentials.map(({ label }) => label),
+            requests: limits.attempts,
+            side_effects: limits.sideEffects,
+            operator,
+            operator_key_id: operatorKeyId,
+          },
+        ]);
+      } catch (error) {
+        forget(probe);
+        throw error;
+      }
+      return id;
+    },
+    send: async (runId, request) => sendProbe(core, find(runId), request),
+    async close(runId) {
+      const probe = find(runId);
+      forget(probe);
+      const { id, budget } = probe.purse;
+      const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
+      await core.ledger.record([{ ...core.envelope("upgrade_probe_finished"), run_id: id, ...sent }]);
+    },
+    clear() {
+      for (const probe of [...probes.values()]) forget(probe);
+    },
+  };
+}
+
+/** One send like any other: reserved, logged before it leaves, settled. It is neither retried nor redirected. */
+async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promise<Exchange> {
+  const url = URL.parse(request.url);
+  if (url === null || !probe.origins.has(url.origin))
+    throw new Denied(
+      "credential_not_bound",
+      "A probe goes to the two versions that it was opened for, and nowhere else.",
+    );
+  const credential = probe.opening.credentials.find(({ label }) => label === request.credential);
+  if (credential === undefined) throw new Denied("credential_unknown", "The probe was opened without this credential.");
+  if (request.sideEffect && probe.opening.sideEffects === 0)
+    throw new Denied("side_effect_unapproved", "Nobody approved the side effects of this corpus. Nothing was sent.");
+  const body = request.body === undefined ? null : Buffer.from(canonicalJson(request.body), "utf8");
+  const wire: OutboundHttp = {
+    method: request.method,
+    url: url.href,
+    headers: { ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) },
+    body,
+    network: isPrivateHost(url.hostname) ? "private" : "public",
+    ca: null,
+    echo: "withhold",
+  };
+  const callId = core.ports.ids.next("call");
+  const { observation } = await attempt(core, {
+    run: probe.purse,
+    session: { id: probe.purse.id, caller: { key: `operator ${probe.opening.operator}` } },
+    callId: callId as CallId,
+    outbound: describe(request, wire, url, credential.label),
+    authorization: probe.authorization,
+    request: wire,
+    credential: credential.label,
+    lend: () => lend(credential),
+    custody: () => probeRow(probe),
+  });
+  switch (observation.kind) {
+    case "answered":
+      return { kind: "answered", status: observation.status, headers: observation.headers, body: observation.body };
+    case "silent":
+      return { kind: "unanswered", reason: `${observation.reason}: ${observation.detail}` };
+    case "never_sent":
+      return { kind: "not_sent", reason: `${observation.reason}: ${observation.detail}` };
+  }
+}
+
+function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
+  const headerValue = token.use((bytes) => {
+    switch (present) {
+      case "bearer":
+        return Secret.take(Buffer.concat([Buffer.from("Bearer "), bytes]));
+      case "basic":
+        return Secret.take(Buffer.from(`Basic ${bytes.toString("base64")}`));
+      case "header":
+        return Secret.take(Buffer.from(bytes));
+    }
+  });
+  const headerName = present === "header" && name !== null ? name.toLowerCase() : "authorization";
+  return { label, headerName, headerValue, secrets: [token], release: () => headerValue.wipe() };
+}
+
+/** A probe as records and budgets know a call. There is no pack behind it: an operator's corpus defines it. */
+function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credential: string): Outbound {
+  const name = `upgrade.probe.${request.caseId}`;
+  const effect = request.sideEffect ? "write" : "read";
+  const requestDigest = digestJson({
+    body: request.body ?? null,
+    headers: { ...wire.headers },
+    method: wire.method,
+    url: wire.url,
+  });
+  const method = request.method as Method;
+  const limits = { timeoutMs: null, responseBytes: defaults.responseBytes };
+  const base = { action: name, effect, maxCostCents: 0, asksEachCall: false, limits, requestDigest } as const;
+  const requestBytes = wire.body?.byteLength ?? 0;
+  return {
+    definition: definitionOf(name, effect, method, limits),
+    bound: {
+      ...base,
+      kind: "http",
+      packDigest: NO_PACK,
+      retry: request.sideEffect ? "non_idempotent_write" : "read",
+      requestBytes,
+      shown: {},
+      method,
+      url: wire.url,
+      origin: readOrigin(url.origin),
+      headers: wire.headers,
+      body: wire.body,
+      credential,
+      auth: null,
+      network: wire.network,
+      ca: null,
+      echo: "withhold",
+      redirects: { origins: [], credentialOrigins: [], others: "refuse", credential: "refuse", max: 0 },
+    },
+    input: {},
+    action: name,
+    channel: "http",
+    sideEffect: request.sideEffect,
+    method,
+    credential,
+    reach: { action: name, effect, channel: "http", destination: url.origin, credential, method, path: url.pathname },
+    requestDigest,
+    requestBytes,
+    shownArguments: {},
+    versionSelector: null,
+  };
+}
+
+const NO_PACK: Digest = digestJson({ pack: "upgrade-probe" });
+
+function definitionOf(name: string, effect: "read" | "write", method: Method, limits: HttpAction["limits"]) {
+  const pack: Pack = {
+    name: "upgrade-probe",
+    description: null,
+    digest: NO_PACK,
+    provider: null,
+    actions: new Map(),
+  };
+  const action: HttpAction = {
+    kind: "http",
+    name,
+    qualifiedName: name,
+    description: null,
+    effect,
+    retry: effect === "read" ? "read" : "non_idempotent_write",
+    needs: { plan: null, approval: "session", ticket: false },
+    inputs: [],
+    schema: { type: "object" },
+    checkArguments: () => [],
+    plan: null,
+    previewless: false,
+    confirm: null,
+    maxCostCents: 0,
+    asksEachCall: false,
+    job: null,
+    unknown: { retryAllowed: false, reconcile: null },
+    rollback: null,
+    pages: null,
+    echo: "withhold",
+    mints: [],
+    limits,
+    method,
+    template: parseTemplate("/"),
+    body: null,
+  };
+  return { pack, action };
+}
+
+/** Its budget survives us and is never taken up again: a probe ends with the process. */
+function probeRow({ purse }: Probe): StateRow {
+  return { table: "runs", id: purse.id, runId: purse.id, state: "probe", body: { budget: budgetBody(purse.budget) } };
+}
+
+function showVersion({ base, header }: ProbeVersion): string {
+  return header === null ? base : `${base} ${header.name}: ${header.value}`;
+}
