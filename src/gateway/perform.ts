@@ -1,6 +1,6 @@
 import type { CallResult } from "../conventions/outcome/result.ts";
-import type { Sending } from "./attempt/attempt.ts";
 import { follow, followThrough } from "./attempt/follow.ts";
+import type { Sending } from "./attempt/sending.ts";
 import type { Core } from "./core.ts";
 import { discover } from "./discovery/discover.ts";
 import { cancelThrough } from "./operation/cancel.ts";

@@ -8,8 +8,9 @@ import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
-import { attempt, type Sending } from "./attempt.ts";
+import { attempt } from "./attempt.ts";
 import type { Followed } from "./follow.ts";
+import type { Sending } from "./sending.ts";
 
 /**
  * A receipt alone confirms nothing: the read that the definition names must show the expected state. It is an attempt

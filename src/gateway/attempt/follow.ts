@@ -12,7 +12,8 @@ import { writeQuestion } from "../approval/cards.ts";
 import { type Core, now } from "../core.ts";
 import { requireStanding } from "../outbound/admit.ts";
 import { tokenOf } from "../outbound/request.ts";
-import { type Attempted, attempt, type Sending } from "./attempt.ts";
+import { attempt } from "./attempt.ts";
+import type { Attempted, Sending } from "./sending.ts";
 
 /** The last attempt of a call, and what it comes to. */
 export interface Followed extends Attempted {

@@ -2,9 +2,10 @@ import { CANCEL_GUIDANCE, type CallResult } from "../../conventions/outcome/resu
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
-import { type Attempted, attempt, type Beside, type CustodySending, type Sending } from "../attempt/attempt.ts";
+import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/confirm.ts";
 import { follow } from "../attempt/follow.ts";
+import type { Attempted, Beside, CustodySending, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";

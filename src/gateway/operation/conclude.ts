@@ -1,8 +1,8 @@
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { Sending } from "../attempt/attempt.ts";
 import { confirmSuccess } from "../attempt/confirm.ts";
 import type { Followed } from "../attempt/follow.ts";
+import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { trackUnknown } from "./track.ts";
 

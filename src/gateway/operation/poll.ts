@@ -4,8 +4,8 @@ import { type JobReport, readJobReport } from "../../conventions/operation/read-
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import type { Attempted } from "../attempt/attempt.ts";
 import { readJson } from "../attempt/confirm.ts";
+import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { CUSTODIAN, definitionOf, jobOf, readFor, scheduleNext, stopCaring } from "./care.ts";

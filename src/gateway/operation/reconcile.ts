@@ -4,8 +4,8 @@ import { decideReconciliation, knownOf, methodOf } from "../../conventions/opera
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
-import type { Attempted } from "../attempt/attempt.ts";
 import { readJson, splitIntent } from "../attempt/confirm.ts";
+import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";

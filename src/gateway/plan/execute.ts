@@ -1,8 +1,8 @@
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { Sending } from "../attempt/attempt.ts";
 import { readJson } from "../attempt/confirm.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
+import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { planRow, planStale, requireExecutable } from "./plan.ts";

@@ -1,0 +1,156 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
+import type { Verdict } from "../../conventions/outcome/classify.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
+import { describeAuthorization } from "../approval/authorize.ts";
+import type { Core } from "../core.ts";
+import { budgetFields, nameCaller, requestFields } from "../record/record.ts";
+import { type CustodySending, isPreview, type Sending } from "./sending.ts";
+
+/** What must be on disk before the send: that it is about to happen, under whose authority, and what it may cost. */
+export function intentEvents(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  reservation: Reservation,
+): NewEvent[] {
+  const { run, outbound, request, authorization } = sending;
+  const url = new URL(request.url);
+  const fields = requestFields(outbound, sending.callId, describeAuthorization(authorization), null);
+  const reserved: NewEvent = {
+    ...core.envelope("budget_reserved"),
+    ...links(sending, attemptId),
+    ...budgetFields(run.budget, outbound, {
+      attempt: reservation.attempt,
+      outcome: "allow",
+      reason: null,
+      elapsedMs: 0,
+    }),
+  };
+  if (isPreview(outbound)) {
+    return [
+      {
+        ...core.envelope("preview_requested"),
+        event_id: attemptId,
+        run_id: run.id,
+        ...links(sending, attemptId),
+        action: outbound.action,
+        request_digest: outbound.requestDigest,
+        request: fields,
+      },
+      reserved,
+    ];
+  }
+  return [
+    {
+      ...core.envelope("intent_accepted"),
+      event_id: attemptId,
+      run_id: run.id,
+      ...links(sending, attemptId),
+      action_id: attemptId,
+      operation_id: sending.operationId ?? null,
+      channel: outbound.channel,
+      destination: outbound.channel === "ssh" ? outbound.reach.destination : url.origin,
+      method: request.method,
+      path: url.pathname,
+      payload_sha256: request.body === null ? null : digestBytes(request.body),
+      authorization: describeAuthorization(authorization),
+      action: outbound.action,
+      caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
+      media_type: request.headers["content-type"] ?? null,
+      request: fields,
+    },
+    {
+      ...core.envelope("action_started"),
+      run: run.id,
+      parent_event_id: attemptId,
+      ...links(sending, attemptId),
+      transport: outbound.channel,
+      operation: outbound.action,
+      request_id: attemptId,
+    },
+    reserved,
+  ];
+}
+
+/** What is known once it ended, each fact with the evidence that supports it and no more. */
+export function completionEvents(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  reservation: Reservation,
+  verdict: Verdict,
+  observation: TransportObservation,
+): NewEvent[] {
+  const { run, outbound, authorization } = sending;
+  const status = observation.kind === "answered" ? observation.status : null;
+  const reason = "reason" in verdict ? verdict.reason : null;
+  const outcome = outcomeOf(verdict);
+  const request = requestFields(outbound, sending.callId, describeAuthorization(authorization), status);
+  const elapsed_ms = Math.round(observation.elapsedMs);
+  const joined = { parent_event_id: attemptId, ...links(sending, attemptId) };
+  const settled: NewEvent = {
+    ...core.envelope("budget_settled"),
+    ...joined,
+    ...budgetFields(run.budget, outbound, {
+      attempt: reservation.attempt,
+      outcome,
+      reason,
+      elapsedMs: observation.elapsedMs,
+    }),
+    settled_spend_cents: run.budget.settledSpendCents,
+  };
+  // What a preview found is written by whoever reads it.
+  if (isPreview(outbound)) return [settled];
+  const events: NewEvent[] = [];
+  if (verdict.kind === "unknown") {
+    events.push({
+      ...core.envelope("outcome_unobserved"),
+      run_id: run.id,
+      ...joined,
+      reason: verdict.reason,
+      elapsed_ms,
+      request,
+    });
+  }
+  events.push(
+    {
+      ...core.envelope("action_finished"),
+      run: run.id,
+      ...joined,
+      outcome,
+      remote_status: status,
+      request_id: attemptId,
+      provider_request_id: observation.kind === "answered" ? observation.remoteRequestId : null,
+      transport_observation: observation.kind,
+      response_digest: observation.kind === "answered" ? digestBytes(observation.body) : null,
+      ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
+      confirmed: false,
+      reason,
+      elapsed_ms,
+      evidence: observation.kind === "answered" ? "remote_receipt" : "local_completion",
+      request,
+    },
+    settled,
+  );
+  return events;
+}
+
+export function links({ callId, session, operationId }: Sending | CustodySending, attemptId: string) {
+  const base = { call_id: callId, attempt_id: attemptId, session_id: session.id };
+  return operationId === undefined ? base : { ...base, operation_id: operationId };
+}
+
+function outcomeOf(verdict: Verdict): "succeeded" | "failed" | "unknown" {
+  switch (verdict.kind) {
+    case "success":
+    case "redirect":
+      return "succeeded";
+    case "error":
+      return "failed";
+    case "accepted":
+    case "unknown":
+      return "unknown";
+  }
+}

@@ -1,0 +1,55 @@
+import type { Reservation } from "../../conventions/budget/decide.ts";
+import { tokenOf } from "../outbound/request.ts";
+import type { StateRow } from "../ports.ts";
+import { type Attempted, type CustodySending, isPreview, type Sending } from "./sending.ts";
+
+/** The attempt as it must survive us: enough to say "unknown" about it, and digests alone once it is settled. */
+export function attemptRow(
+  sending: Sending | CustodySending,
+  attemptId: string,
+  state: "sent" | "settled" | "unknown" | "tracked",
+  reservation: Reservation,
+): StateRow {
+  const { outbound, run, session } = sending;
+  return {
+    table: "attempts",
+    id: attemptId,
+    runId: run.id,
+    state,
+    body: {
+      call_id: sending.callId,
+      session_id: session.id,
+      action: outbound.action,
+      channel: outbound.channel,
+      side_effect: outbound.sideEffect,
+      request_digest: outbound.requestDigest,
+      maximum_cents: reservation.maximumCents,
+      ...(isPreview(outbound) ? { preview: true } : {}),
+      ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
+      ...(isOver(state) ? {} : { target: sending.request.url, method: sending.request.method }),
+      ...(isOver(state) || !outbound.sideEffect ? {} : evidenceOf(sending)),
+    },
+  };
+}
+
+function isOver(state: string): boolean {
+  return state === "settled" || state === "tracked";
+}
+
+/** An attempt of unknown outcome that an operation now answers for: recovery need not look at it again. */
+export function trackedRow(sending: Sending, { attemptId, reservation }: Attempted): StateRow {
+  return attemptRow(sending, attemptId, "tracked", reservation);
+}
+
+/** What finding out later needs: the arguments, and the token under which the provider knows the request. */
+function evidenceOf({ outbound, request, session, authorization }: Sending | CustodySending) {
+  const { pack } = outbound.definition;
+  const { kind, approvalId, authorizedBy, decidedAt } = authorization;
+  return {
+    input: outbound.input,
+    pack_digest: pack.digest,
+    token: tokenOf(request, pack),
+    caller: session.caller.key,
+    authorization: { kind, approvalId, authorizedBy, decidedAt },
+  };
+}

@@ -1,0 +1,48 @@
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { type Core, requireUnlocked } from "../core.ts";
+import { sshRequestOf } from "../outbound/request.ts";
+import type { IntentReceipt } from "../ports.ts";
+import type { Shot } from "./sending.ts";
+
+/** Step 10: the credential is lent for the send alone. What the vault refuses is an observation like any other. */
+export async function send(
+  core: Core,
+  sending: Shot,
+  receipt: IntentReceipt,
+  timeoutMs: number,
+  attemptId: string,
+): Promise<TransportObservation> {
+  const { request, outbound } = sending;
+  const limits = { timeoutMs, responseBytes: outbound.definition.action.limits.responseBytes, signal: NEVER };
+  if (sending.credential === null) return core.ports.http.send(receipt, request, null, limits);
+  try {
+    if (outbound.bound.kind === "ssh") {
+      const signer = requireUnlocked(core).lendSshSigner(sending.credential, outbound.bound.hostKey);
+      try {
+        return await core.ports.ssh.send(
+          receipt,
+          sshRequestOf(outbound.bound, outbound.definition, attemptId),
+          signer,
+          limits,
+        );
+      } finally {
+        signer.release();
+      }
+    }
+    const { origin } = new URL(request.url);
+    const loan = sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin);
+    try {
+      return await core.ports.http.send(receipt, request, loan, limits);
+    } finally {
+      loan.release();
+    }
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    const detail = `${error.code}: ${error.message}`;
+    return { kind: "never_sent", reason: "credential_refused", detail, elapsedMs: 0, connected: false };
+  }
+}
+
+/** A send that began is left to end: breaking it off would only turn an answer into an unknown. */
+const NEVER = new AbortController().signal;

@@ -1,0 +1,65 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
+import type { Verdict } from "../../conventions/outcome/classify.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
+import type { HttpLoan } from "../../vault/lent.ts";
+import type { Authorization } from "../approval/authorize.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { OutboundHttp, StateRow } from "../ports.ts";
+import type { Run, Session } from "../run/run.ts";
+import type { TicketUse } from "../ticket/ticket.ts";
+
+/** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
+export interface Shot {
+  readonly callId: CallId;
+  readonly outbound: Outbound;
+  readonly authorization: Authorization;
+  readonly request: OutboundHttp;
+  /** The label to lend, or null where the redirect rule stripped it. */
+  readonly credential: string | null;
+  /** Lends what the vault does not hold, such as a test token of one probe; the vault lends without it. */
+  readonly lend?: (origin: string) => HttpLoan;
+  /** The tracked operation that this attempt belongs to. */
+  readonly operationId?: OperationId;
+  /** Durable together with the intent, before anything is sent. */
+  readonly beside?: () => Beside;
+  /** Durable together with the completion. */
+  readonly after?: (attempted: Attempted) => Beside;
+}
+
+/** What the room that asked for an attempt wants written with it. */
+export interface Beside {
+  readonly events: readonly NewEvent[];
+  readonly rows: readonly StateRow[];
+}
+
+/** An attempt of a live session, paid by its run. */
+export interface Sending extends Shot {
+  readonly run: Run;
+  readonly session: Session;
+  /** As it stood on the card, for an action that needs one. */
+  readonly ticket?: TicketUse | undefined;
+  readonly custody?: undefined;
+}
+
+/** A read that the gateway makes for an operation, paid by the operation's own allowance. It outlives the session. */
+export interface CustodySending extends Shot {
+  readonly run: { readonly id: RunId; budget: RunBudget };
+  readonly session: { readonly id: string; readonly caller: { readonly key: string } };
+  /** Writes the operation, whose allowance changes with the attempt. */
+  readonly custody: () => StateRow;
+}
+
+export interface Attempted {
+  readonly attemptId: string;
+  readonly reservation: Reservation;
+  readonly observation: TransportObservation;
+  readonly verdict: Verdict;
+}
+
+/** A preview keeps to its own path in the log: no intent and no completion of a change is written for it. */
+export function isPreview({ definition }: Outbound): boolean {
+  return definition.action.effect === "preview";
+}
