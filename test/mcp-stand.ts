@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import type { Ancestor } from "../src/conventions/caller/evidence.ts";
-import type { Approval } from "../src/gateway/approval/desk.ts";
+import type { Approval } from "../src/gateway/approval/question.ts";
 import type { LiveCaller } from "../src/gateway/ports.ts";
 import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
 import { serveMcp } from "../src/surfaces/mcp/serve.ts";

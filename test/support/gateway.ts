@@ -15,7 +15,7 @@ import {
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
-import type { Approval } from "../../src/gateway/approval/desk.ts";
+import type { Approval } from "../../src/gateway/approval/question.ts";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Definition } from "../../src/gateway/outbound/outbound.ts";
 import type {

@@ -10,7 +10,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
 import { cardTicket } from "../ticket/ticket.ts";
-import type { Question } from "./desk.ts";
+import type { Question } from "./question.ts";
 
 export interface CallAsked {
   readonly callId: CallId;

@@ -1,5 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
-import { type Card, digestCard } from "../../conventions/approval/card.ts";
+import { digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
   type OperatorKey,
@@ -10,7 +10,6 @@ import {
 } from "../../conventions/approval/decision.ts";
 import {
   addCoolDown,
-  type CardPlace,
   type CoolDowns,
   coolDownKey,
   isCoolingDown,
@@ -18,16 +17,14 @@ import {
   mayWait,
   pickNext,
 } from "../../conventions/approval/queue.ts";
-import {
-  type ApprovalState,
-  type ApprovalTrigger,
-  codeOfState,
-  stepApproval,
-} from "../../conventions/approval/state.ts";
+import { type ApprovalTrigger, codeOfState, stepApproval } from "../../conventions/approval/state.ts";
 import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+import { createEnvelope } from "../record/record.ts";
+import { decisionEvent, links, requestedEvent } from "./events.ts";
+import type { Approval, Ask, Question } from "./question.ts";
 
 /**
  * The desk where questions wait for a person. It opens cards within the limits, verifies decisions, lets time run out
@@ -48,40 +45,6 @@ export interface Desk {
   watch(listener: (approval: Approval) => void): () => void;
 }
 
-export interface Question extends CardPlace {
-  readonly runId: string;
-  readonly callId: string | null;
-  readonly mode: "session" | "each_use" | "join" | "redirect" | "access";
-  readonly action: string | null;
-  /** What is asked, without identifiers: the same question again has the same digest. */
-  readonly askDigest: string;
-  readonly deadlineBootMs: number;
-  /** Chosen before the question is asked, where the request itself names it. */
-  readonly approvalId?: ApprovalId;
-  writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
-}
-
-export interface Approval {
-  readonly approvalId: ApprovalId;
-  readonly runId: string;
-  readonly callId: string | null;
-  readonly callerKey: string;
-  readonly uid: number;
-  readonly mode: Question["mode"];
-  readonly state: ApprovalState;
-  /** Null while it waits in line: nobody has seen it. */
-  readonly card: Card | null;
-  readonly cardDigest: string | null;
-  readonly expiresBootMs: number;
-  readonly decidedBy: string | null;
-  readonly reason: string | null;
-}
-
-export interface Ask {
-  readonly approvalId: ApprovalId;
-  readonly answer: Promise<Verified<DecisionStatement>>;
-}
-
 interface Entry {
   approval: Approval;
   question: Question;
@@ -100,6 +63,7 @@ const limits = { openPerUid: defaults.cardsOpenPerUid, waitingPerUid: defaults.c
 
 export function createDesk(ports: DeskPorts): Desk {
   const { clock, ids } = ports;
+  const envelope = createEnvelope(ids, clock);
   const entries = new Map<ApprovalId, Entry>();
   const finished: Approval[] = [];
   const listeners = new Set<(approval: Approval) => void>();
@@ -146,23 +110,7 @@ export function createDesk(ports: DeskPorts): Desk {
     const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
     entry.approval = { ...approval, card, cardDigest: digestCard(card) };
     announce(entry.approval);
-    void ports.record([requested(entry.approval, question)]).catch(() => undefined);
-  }
-
-  function requested(approval: Approval, question: Question): NewEvent {
-    return {
-      ...envelope("approval_requested"),
-      ...links(approval),
-      mode: question.mode,
-      card_digest: approval.cardDigest ?? "",
-      caller: approval.callerKey,
-      expires_at: approval.card?.expires_at ?? "",
-      ...(question.action === null ? {} : { action: question.action }),
-    };
-  }
-
-  function envelope<Type extends NewEvent["event_type"]>(event_type: Type) {
-    return { event_id: ids.next("evt"), event_type, occurred_at: isoTime(clock.wallMs()) } as const;
+    void ports.record([requestedEvent(envelope, entry.approval, question)]).catch(() => undefined);
   }
 
   function announce(approval: Approval): void {
@@ -275,7 +223,7 @@ export function createDesk(ports: DeskPorts): Desk {
             "operator_approved",
             "signature",
             change,
-            decisionEvent("approval_approved", entry, signed),
+            decisionEvent(envelope, "approval_approved", entry.approval, signed),
           );
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
@@ -290,7 +238,7 @@ export function createDesk(ports: DeskPorts): Desk {
           );
           const reason = statement.reason ?? "no reason given";
           await finish(entry, "operator_denied", "signature", change, {
-            ...decisionEvent("approval_denied", entry, signed),
+            ...decisionEvent(envelope, "approval_denied", entry.approval, signed),
             reason,
           });
           for (const resolve of resolvers) {
@@ -336,32 +284,6 @@ export function createDesk(ports: DeskPorts): Desk {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-  };
-
-  function decisionEvent<Type extends "approval_approved" | "approval_denied">(
-    type: Type,
-    entry: Entry,
-    { statement, signature }: Signed<DecisionStatement>,
-  ) {
-    return {
-      ...envelope(type),
-      ...links(entry.approval),
-      operator: statement.operator,
-      operator_key_id: statement.operator_key_id,
-      card_digest: statement.card_digest,
-      signature,
-      signed_at: statement.decided_at,
-      head_frame: Number(statement.log_head.frame),
-      head_link: statement.log_head.link,
-    } as const;
-  }
-}
-
-function links(approval: Approval) {
-  return {
-    approval_id: approval.approvalId,
-    run_id: approval.runId,
-    ...(approval.callId === null ? {} : { call_id: approval.callId }),
   };
 }
 

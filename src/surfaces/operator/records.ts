@@ -1,7 +1,7 @@
 import { limitsRecord } from "../../conventions/budget/record.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
-import type { Approval } from "../../gateway/approval/desk.ts";
+import type { Approval } from "../../gateway/approval/question.ts";
 import type { Run, Session } from "../../gateway/run/run.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 

@@ -1,0 +1,42 @@
+import type { Card } from "../../conventions/approval/card.ts";
+import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { CardPlace } from "../../conventions/approval/queue.ts";
+import type { ApprovalState } from "../../conventions/approval/state.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
+
+/** What a person is to be asked, before anybody has seen it. */
+export interface Question extends CardPlace {
+  readonly runId: string;
+  readonly callId: string | null;
+  readonly mode: "session" | "each_use" | "join" | "redirect" | "access";
+  readonly action: string | null;
+  /** What is asked, without identifiers: the same question again has the same digest. */
+  readonly askDigest: string;
+  readonly deadlineBootMs: number;
+  /** Chosen before the question is asked, where the request itself names it. */
+  readonly approvalId?: ApprovalId;
+  writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
+}
+
+/** The question as it stands: in line, shown, or decided. */
+export interface Approval {
+  readonly approvalId: ApprovalId;
+  readonly runId: string;
+  readonly callId: string | null;
+  readonly callerKey: string;
+  readonly uid: number;
+  readonly mode: Question["mode"];
+  readonly state: ApprovalState;
+  /** Null while it waits in line: nobody has seen it. */
+  readonly card: Card | null;
+  readonly cardDigest: string | null;
+  readonly expiresBootMs: number;
+  readonly decidedBy: string | null;
+  readonly reason: string | null;
+}
+
+/** What whoever asked holds while a person thinks. */
+export interface Ask {
+  readonly approvalId: ApprovalId;
+  readonly answer: Promise<Verified<DecisionStatement>>;
+}
