@@ -4,49 +4,36 @@ import {
   type Signed,
   verifyStatement,
 } from "../conventions/approval/decision.ts";
-import { openBudget, type RunLimits, timeLeftMs } from "../conventions/budget/budget.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
-import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CallId, OperationId, PlanId, RunId, SessionId } from "../kernel/ids.ts";
+import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { createDesk, type Desk } from "./approval/desk.ts";
-import { type Core, now, type Posture, requireUnlocked } from "./core.ts";
+import { type Core, type Posture, requireUnlocked } from "./core.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createObserver } from "./operation/observe.ts";
 import { createOperationBook, type Operation } from "./operation/operations.ts";
 import { type OperatorOperations, operatorOperations, reconcileNow } from "./operation/operator-operations.ts";
-import { notPermitted, requireLiveCaller } from "./outbound/admit.ts";
-import { type Definition, type PackBook, reachOf } from "./outbound/outbound.ts";
+import { requireLiveCaller } from "./outbound/admit.ts";
+import type { Definition, PackBook } from "./outbound/outbound.ts";
 import { createShelf } from "./plan/shelf.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
 import { createDenialRecorder } from "./record/denials.ts";
 import { createLedger, type Ledger } from "./record/ledger.ts";
-import { createEnvelope, nameCaller } from "./record/record.ts";
-import { runRow } from "./record/rows.ts";
+import { createEnvelope } from "./record/record.ts";
 import { recover } from "./recover.ts";
 import { createDeploymentBook } from "./rollback/deployments.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
 import { createBook } from "./run/book.ts";
-import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./run/descendants.ts";
-import { type Call, newTally, partyOf, type Run, type Session } from "./run/run.ts";
-import { closeSession, endRun, requestSession } from "./run/sessions.ts";
+import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
+import { joinRun, openRun, type RunRequest } from "./run/open.ts";
+import type { Call, Run, Session } from "./run/run.ts";
+import { closeSession, endRun, revokeSession } from "./run/sessions.ts";
 import { attachTicket } from "./ticket/ticket.ts";
 import { createTickets } from "./ticket/tickets.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
-
-export interface RunRequest {
-  readonly purpose: string;
-  /** PACK.ACTION, or PACK.* for all of a pack. */
-  readonly actions: readonly string[];
-  readonly limits: RunLimits;
-  /** What the surface itself knows of the caller and a person should read first. */
-  readonly notes?: readonly string[];
-  /** Whatever the caller starts may act as well. The card says so. */
-  readonly descendants?: boolean;
-}
 
 export interface PlanRequest {
   /** The action that would be carried out, or the one that previews it. */
@@ -154,51 +141,13 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     }
   }
 
-  /** The run, for those who belong to it: by a session, or because the process that opened it started them. */
-  function findRun(caller: LiveCaller, id: RunId | undefined): Run {
-    const run = id === undefined ? undefined : book.run(id);
-    const started = run !== undefined && !run.sessions.has(caller.key) && isDescendant(run, caller);
-    return started ? run : book.findRun(caller.key, id);
-  }
-
   /** Whoever tries to act in a run that is not theirs leaves a trace. */
   function findRunToAct(caller: LiveCaller, id: RunId | undefined, action: string): Run {
     try {
-      return findRun(caller, id);
+      return findRun(core, caller, id);
     } catch (error) {
       if (error instanceof Denied) void denials.record(error, { caller, runId: null, callId: null, action });
       throw error;
-    }
-  }
-
-  function partyKey(caller: LiveCaller, id: RunId): string {
-    const run = book.run(id);
-    const belongs = run !== undefined && (run.sessions.has(caller.key) || isDescendant(run, caller));
-    return belongs ? partyOf(run, caller.key) : caller.key;
-  }
-
-  function requireRun(id: RunId | undefined): Run {
-    const run = id === undefined ? undefined : book.run(id);
-    if (run === undefined) throw new Denied("not_found", "There is no such run. Runs end with the gateway's process.");
-    return run;
-  }
-
-  function findOperation(caller: LiveCaller, id: OperationId | undefined): Operation {
-    const operation = core.operations.get(id);
-    if (operation.party === partyKey(caller, operation.purse.id)) return operation;
-    throw new Denied("not_found", "There is no such operation.");
-  }
-
-  async function endAtDeadline(run: Run): Promise<void> {
-    while (run.state !== "ended") {
-      const leftMs = timeLeftMs(run.budget, now(core));
-      if (leftMs > 0) {
-        await ports.sleep.sleep(Math.min(leftMs, defaults.expiryLookMs), run.over.signal);
-        continue;
-      }
-      run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
-      for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
-      await endRun(core, run, "run_deadline_exhausted");
     }
   }
 
@@ -211,102 +160,33 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     actions: () => around.packs().all(),
 
     openRun: (caller, request) =>
-      guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
-        requireLiveCaller(caller);
-        requireUnlocked(core);
-        if (book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
-          throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
-        }
-        const definitions = pickActions(around.packs(), request.actions);
-        const moment = now(core);
-        const id = ports.ids.next("run");
-        const run: Run = {
-          id,
-          ownerKey: caller.key,
-          purpose: request.purpose,
-          notes: [...(request.descendants === true ? [descendantsNote] : []), ...(request.notes ?? [])],
-          asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
-          createdAt: isoTime(moment.wallMs),
-          sessions: new Map(),
-          kin: request.descendants === true ? createKin() : null,
-          tally: newTally(),
-          over: new AbortController(),
-          state: "pending",
-          endReason: null,
-          budget: openBudget(id, request.limits, moment),
-          admission: null,
-        };
-        const { attempts, durationMs, spendCents, sideEffects } = request.limits;
-        await ledger.record(
-          [
-            {
-              ...envelope("run_started"),
-              run_id: run.id,
-              caller_id: nameCaller(caller),
-              purpose: run.purpose,
-              actions: run.asked.actions.map(({ action }) => action),
-              budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },
-              deadline_at: run.budget.deadlineAt,
-            },
-          ],
-          [runRow(run)],
-        );
-        book.addRun(run);
-        try {
-          run.admission = requestSession(core, run, caller, "session");
-        } catch (error) {
-          await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
-          throw error;
-        }
-        void endAtDeadline(run).catch(() => undefined);
-        return run;
-      }),
+      guarded(caller, request.actions.join(" ").slice(0, 200), () => openRun(core, caller, request)),
+    joinRun: (caller, id) => guarded(caller, "join", () => joinRun(core, caller, id)),
 
-    joinRun: (caller, id) =>
-      guarded(caller, "join", async () => {
-        requireLiveCaller(caller);
-        requireUnlocked(core);
-        const run = id === undefined ? undefined : book.run(id);
-        const owner = run?.sessions.get(run.ownerKey);
-        // Only a caller of the same user may even ask, and only about a run that stands.
-        if (run === undefined || owner === undefined || run.state !== "open" || owner.caller.uid !== caller.uid) {
-          throw new Denied("not_found", "There is no such run for this caller.");
-        }
-        if (run.sessions.has(caller.key)) return run;
-        if (run.kin !== null && isDescendant(run, caller)) {
-          void joinAsDescendant(core, run, run.kin, caller);
-          return run;
-        }
-        if (run.admission !== null)
-          throw new Denied("approvals_full", "Another process is being asked about for this run.");
-        run.admission = requestSession(core, run, caller, "join");
-        return run;
-      }),
-
-    run: findRun,
+    run: (caller, id) => findRun(core, caller, id),
     startCall: (caller, runId, request) =>
       startCall(core, denials, caller, findRunToAct(caller, runId, request.action), request),
     call: (caller, id) => book.findCall(caller.key, id),
     startPlan: (caller, runId, { action, input }) => {
-      const run = findRun(caller, runId);
+      const run = findRun(core, caller, runId);
       return startCall(core, denials, caller, run, { action, input, as: { kind: "plan" } });
     },
     startExecution: (caller, planId, expectedRevision) => {
-      const plan = core.plans.find(planId, ({ runId, callerKey }) => callerKey === partyKey(caller, runId));
-      const run = findRun(caller, plan.runId);
+      const plan = core.plans.find(planId, ({ runId, callerKey }) => callerKey === partyIn(core, caller, runId));
+      const run = findRun(core, caller, plan.runId);
       const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
       return startCall(core, denials, caller, run, request);
     },
-    operation: findOperation,
+    operation: (caller, id) => findOperation(core, caller, id),
     reconcile: (caller, id) =>
       guarded(caller, "reconcile", async () => {
         requireLiveCaller(caller);
         requireUnlocked(core);
-        return reconcileNow(observer, findOperation(caller, id));
+        return reconcileNow(observer, findOperation(core, caller, id));
       }),
     startCancel: (caller, id, reason) => {
-      const operation = findOperation(caller, id);
-      const run = findRun(caller, operation.purse.id);
+      const operation = findOperation(core, caller, id);
+      const run = findRun(core, caller, operation.purse.id);
       const request = { action: operation.action, input: {}, as: { kind: "cancel", operation, reason } } as const;
       return startCall(core, denials, caller, run, request);
     },
@@ -327,32 +207,16 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     sessions: () => book.sessions(),
     runOf: (session) => book.run(session.runId),
 
-    async revoke(signed) {
+    revoke: (signed) => {
       const { vaultId, keys } = around.operators();
-      const { statement, signature } = verifyStatement(signed, vaultId, keys);
-      const session = book.session(statement.session_id as SessionId);
-      const run = session === undefined ? undefined : book.run(session.runId);
-      if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
-      if (session.endReason !== null) return;
-      await ledger.record([
-        {
-          ...envelope("session_revoked"),
-          run_id: run.id,
-          session_id: session.id,
-          operator: statement.operator,
-          operator_key_id: statement.operator_key_id,
-          signature,
-          ...(statement.reason === null ? {} : { reason: statement.reason }),
-        },
-      ]);
-      await closeSession(core, run, session, "operator_revoked", statement.operator);
+      return revokeSession(core, verifyStatement(signed, vaultId, keys));
     },
 
     ticketOf(runId) {
-      const run = requireRun(runId);
+      const run = requireRun(core, runId);
       return { run, evidence: core.tickets.of(run) };
     },
-    attachTicket: async (runId, context) => attachTicket(core, requireRun(runId), context),
+    attachTicket: async (runId, context) => attachTicket(core, requireRun(core, runId), context),
 
     async unlock(next) {
       ledger.openStore(next.store);
@@ -381,18 +245,6 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       core.operations.clear();
     },
   };
-}
-
-function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {
-  const picked = new Map<string, Definition>();
-  for (const name of names) {
-    const found = name.endsWith(".*")
-      ? packs.all().filter(({ pack }) => `${pack.name}.*` === name)
-      : [packs.find(name)].filter((definition) => definition !== null);
-    if (found.length === 0) throw notPermitted();
-    for (const definition of found) picked.set(definition.action.qualifiedName, definition);
-  }
-  return [...picked.values()];
 }
 
 function ticketIssuersOf(around: Surroundings): readonly IssuerKey[] {

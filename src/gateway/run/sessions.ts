@@ -1,5 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
-import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { DecisionStatement, RevocationStatement, Verified } from "../../conventions/approval/decision.ts";
 import { narrowBudget } from "../../conventions/budget/budget.ts";
 import { readLimits } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
@@ -8,7 +8,7 @@ import type { SessionEnding } from "../../conventions/caller/session.ts";
 import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { ApprovalId } from "../../kernel/ids.ts";
+import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
 import type { Core } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
@@ -222,4 +222,27 @@ export async function endRun(core: Core, run: Run, reason: string): Promise<void
     [{ ...core.envelope("run_ended"), run_id: run.id, reason, budget_stop_reason: stop }],
     [runRow(run)],
   );
+}
+
+/** Ends a session because an operator signed that it ends. */
+export async function revokeSession(
+  core: Core,
+  { statement, signature }: Verified<RevocationStatement>,
+): Promise<void> {
+  const session = core.book.session(statement.session_id as SessionId);
+  const run = session === undefined ? undefined : core.book.run(session.runId);
+  if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
+  if (session.endReason !== null) return;
+  await core.ledger.record([
+    {
+      ...core.envelope("session_revoked"),
+      run_id: run.id,
+      session_id: session.id,
+      operator: statement.operator,
+      operator_key_id: statement.operator_key_id,
+      signature,
+      ...(statement.reason === null ? {} : { reason: statement.reason }),
+    },
+  ]);
+  await closeSession(core, run, session, "operator_revoked", statement.operator);
 }

@@ -1,0 +1,122 @@
+import { openBudget, type RunLimits, timeLeftMs } from "../../conventions/budget/budget.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { RunId } from "../../kernel/ids.ts";
+import { type Core, now, requireUnlocked } from "../core.ts";
+import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
+import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
+import type { LiveCaller } from "../ports.ts";
+import { nameCaller } from "../record/record.ts";
+import { runRow } from "../record/rows.ts";
+import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
+import { newTally, type Run } from "./run.ts";
+import { closeSession, endRun, requestSession } from "./sessions.ts";
+
+export interface RunRequest {
+  readonly purpose: string;
+  /** PACK.ACTION, or PACK.* for all of a pack. */
+  readonly actions: readonly string[];
+  readonly limits: RunLimits;
+  /** What the surface itself knows of the caller and a person should read first. */
+  readonly notes?: readonly string[];
+  /** Whatever the caller starts may act as well. The card says so. */
+  readonly descendants?: boolean;
+}
+
+/** Opens a run and asks a person for its first session. */
+export async function openRun(core: Core, caller: LiveCaller, request: RunRequest): Promise<Run> {
+  requireLiveCaller(caller);
+  requireUnlocked(core);
+  if (core.book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
+    throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
+  }
+  const definitions = pickActions(core.packs(), request.actions);
+  const moment = now(core);
+  const id = core.ports.ids.next("run");
+  const run: Run = {
+    id,
+    ownerKey: caller.key,
+    purpose: request.purpose,
+    notes: [...(request.descendants === true ? [descendantsNote] : []), ...(request.notes ?? [])],
+    asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
+    createdAt: isoTime(moment.wallMs),
+    sessions: new Map(),
+    kin: request.descendants === true ? createKin() : null,
+    tally: newTally(),
+    over: new AbortController(),
+    state: "pending",
+    endReason: null,
+    budget: openBudget(id, request.limits, moment),
+    admission: null,
+  };
+  const { attempts, durationMs, spendCents, sideEffects } = request.limits;
+  await core.ledger.record(
+    [
+      {
+        ...core.envelope("run_started"),
+        run_id: run.id,
+        caller_id: nameCaller(caller),
+        purpose: run.purpose,
+        actions: run.asked.actions.map(({ action }) => action),
+        budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },
+        deadline_at: run.budget.deadlineAt,
+      },
+    ],
+    [runRow(run)],
+  );
+  core.book.addRun(run);
+  try {
+    run.admission = requestSession(core, run, caller, "session");
+  } catch (error) {
+    await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
+    throw error;
+  }
+  void endAtDeadline(core, run).catch(() => undefined);
+  return run;
+}
+
+/** Asks a person to let another process act in a run that stands. */
+export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefined): Promise<Run> {
+  requireLiveCaller(caller);
+  requireUnlocked(core);
+  const run = id === undefined ? undefined : core.book.run(id);
+  const owner = run?.sessions.get(run.ownerKey);
+  // Only a caller of the same user may even ask, and only about a run that stands.
+  if (run === undefined || owner === undefined || run.state !== "open" || owner.caller.uid !== caller.uid) {
+    throw new Denied("not_found", "There is no such run for this caller.");
+  }
+  if (run.sessions.has(caller.key)) return run;
+  if (run.kin !== null && isDescendant(run, caller)) {
+    void joinAsDescendant(core, run, run.kin, caller);
+    return run;
+  }
+  if (run.admission !== null) throw new Denied("approvals_full", "Another process is being asked about for this run.");
+  run.admission = requestSession(core, run, caller, "join");
+  return run;
+}
+
+async function endAtDeadline(core: Core, run: Run): Promise<void> {
+  while (run.state !== "ended") {
+    const leftMs = timeLeftMs(run.budget, now(core));
+    if (leftMs > 0) {
+      await core.ports.sleep.sleep(Math.min(leftMs, defaults.expiryLookMs), run.over.signal);
+      continue;
+    }
+    run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
+    for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
+    await endRun(core, run, "run_deadline_exhausted");
+  }
+}
+
+function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {
+  const picked = new Map<string, Definition>();
+  for (const name of names) {
+    const found = name.endsWith(".*")
+      ? packs.all().filter(({ pack }) => `${pack.name}.*` === name)
+      : [packs.find(name)].filter((definition) => definition !== null);
+    if (found.length === 0) throw notPermitted();
+    for (const definition of found) picked.set(definition.action.qualifiedName, definition);
+  }
+  return [...picked.values()];
+}
