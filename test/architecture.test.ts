@@ -106,6 +106,29 @@ test("no file imports itself through others", () => {
   assert.deepEqual(cycles, []);
 });
 
+test("no room of the gateway uses itself through others", () => {
+  const uses = new Map<string, Set<string>>();
+  for (const [file, targets] of imports) {
+    const from = roomInGateway(file);
+    if (from === null || file.endsWith(".test.ts")) continue;
+    const known = uses.get(from) ?? new Set();
+    uses.set(from, known);
+    for (const target of targets.used) {
+      const to = roomInGateway(target);
+      if (to !== null && to !== from) known.add(to);
+    }
+  }
+  const cycles: string[] = [];
+  const visit = (room: string, path: readonly string[]): void => {
+    const at = path.indexOf(room);
+    if (at >= 0) cycles.push([...path.slice(at), room].join(" -> "));
+    else for (const next of uses.get(room) ?? []) visit(next, [...path, room]);
+  };
+  for (const room of uses.keys()) visit(room, []);
+  assert.deepEqual(cycles, []);
+  assert.ok(uses.size > 8);
+});
+
 test("only adapters, surfaces and programs read the time, randomness or timers of the machine", () => {
   const breaches: string[] = [];
   for (const file of sources) {
@@ -146,16 +169,39 @@ function listSources(folder: string): string[] {
     .sort();
 }
 
-function readImports(file: string): { readonly files: readonly string[]; readonly modules: readonly string[] } {
+/** The room of the gateway that a file stands in, or null where it stands beside them. */
+function roomInGateway(file: string): string | null {
+  const [top, room, name] = relative(src, file).split("/");
+  return top === "gateway" && name !== undefined && room !== undefined ? room : null;
+}
+
+interface Imports {
+  readonly files: readonly string[];
+  /** Those of `files` that are imported for more than their types. */
+  readonly used: readonly string[];
+  readonly modules: readonly string[];
+}
+
+function readImports(file: string): Imports {
   const files: string[] = [];
+  const used: string[] = [];
   const modules: string[] = [];
   const text = readFileSync(file, "utf8");
   for (const match of text.matchAll(
-    /^\s*(?:import|export)\s[^"';]*?from\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
+    /^\s*(?:import|export)\s([^"';]*?)from\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
   )) {
-    const name = match[1] ?? match[2] ?? match[3] ?? "";
-    if (name.startsWith(".")) files.push(resolve(dirname(file), name));
-    else modules.push(name);
+    const names = match[1];
+    const name = match[2] ?? match[3] ?? match[4] ?? "";
+    if (name.startsWith(".")) {
+      files.push(resolve(dirname(file), name));
+      if (names === undefined || !typesOnly(names)) used.push(resolve(dirname(file), name));
+    } else modules.push(name);
   }
-  return { files, modules };
+  return { files, used, modules };
+}
+
+function typesOnly(names: string): boolean {
+  if (names.startsWith("type ")) return true;
+  const listed = names.replaceAll(/[{}]/g, "").split(",");
+  return listed.every((name) => name.trim() === "" || name.trim().startsWith("type "));
 }

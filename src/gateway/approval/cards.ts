@@ -9,7 +9,7 @@ import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
-import { cardTicket } from "../ticket/ticket.ts";
+import { cardTicket } from "./card-ticket.ts";
 import type { Question } from "./question.ts";
 
 export interface CallAsked {

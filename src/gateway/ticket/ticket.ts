@@ -1,5 +1,4 @@
 import type { NewEvent } from "../../audit/event.ts";
-import type { CardTicket } from "../../conventions/approval/card.ts";
 import { splitReference, type WorkContext } from "../../conventions/ticket/context.ts";
 import { requireCovered } from "../../conventions/ticket/cover.ts";
 import { httpLocation, sshLocation } from "../../conventions/ticket/target.ts";
@@ -172,20 +171,4 @@ export function ticketIntent(
 
 function batchOf(context: WorkContext | null) {
   return context?.batch ?? {};
-}
-
-export function cardTicket({ context, issuer, scopeDigest }: TicketEvidence): CardTicket {
-  return {
-    ...splitReference(context.ticket_ref),
-    observed_state: context.observed_state,
-    issued_by: issuer.name,
-    issued_by_kind: issuer.kind,
-    issued_at: context.issued_at,
-    expires_at: context.expires_at,
-    scope_digest: scopeDigest,
-    allowed_operations: context.allowed_operations,
-    allowed_targets: context.allowed_targets,
-    emergency: context.emergency ?? null,
-    batch: context.batch ?? null,
-  };
 }
