@@ -1,0 +1,133 @@
+import type { DecisionStatement } from "../../conventions/approval/decision.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { OperatorContext } from "./context.ts";
+import { loggedIn } from "./permit.ts";
+import { approvalRecord } from "./records.ts";
+import { short, signedSchema, textOrNull } from "./schemas.ts";
+import type { Steward } from "./steward.ts";
+
+/** The questions that wait for a person. A decision carries its own signature over exactly the card it is about. */
+export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute<OperatorContext>[] {
+  return [
+    planeRoute(
+      { method: "GET", path: "/v1/approvals", body: { kind: "none" } },
+      { summary: "The questions that wait for a person", answers: { 200: { description: "A list" } } },
+      () => ({ status: 200, body: gateway.desk.list().map((approval) => approvalRecord(approval, clock.bootMs())) }),
+      loggedIn,
+    ),
+    planeRoute(
+      { method: "GET", path: "/v1/approvals/{approval_id}", params: approvalParams, body: { kind: "none" } },
+      { summary: "One question with its card", answers: { 200: { description: "The approval" } } },
+      ({ params }) => {
+        const found = gateway.desk.find(params.approval_id);
+        if (found === undefined) throw new Denied("not_found", "There is no such approval.");
+        return { status: 200, body: approvalRecord(found, clock.bootMs()) };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/approvals/{approval_id}/decision",
+        params: approvalParams,
+        body: { kind: "json", schema: signedSchema(decisionSchema) },
+      },
+      {
+        summary: "A signed decision about exactly this card",
+        answers: { 200: { description: "The decided approval" } },
+      },
+      async ({ params, body }) => {
+        const signed = body as never as { statement: DecisionStatement; signature: string };
+        if (signed.statement.approval_id !== params.approval_id) {
+          throw new Denied("card_mismatch", "The statement names another approval than the path.");
+        }
+        const decided = await gateway.desk.decide(signed);
+        return { status: 200, body: approvalRecord(decided, clock.bootMs()) };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/approvals/{approval_id}/extend",
+        params: approvalParams,
+        body: { kind: "json", schema: extendSchema },
+      },
+      { summary: "More time for a question", answers: { 200: { description: "The approval" } } },
+      async ({ params, body }) => {
+        const extended = await gateway.desk.extend(params.approval_id, body.seconds * 1000);
+        return { status: 200, body: approvalRecord(extended, clock.bootMs()) };
+      },
+      loggedIn,
+    ),
+  ];
+}
+
+const head = {
+  type: "object",
+  properties: { frame: short, link: { type: "string", pattern: "^[0-9a-f]{64}$" } },
+  required: ["frame", "link"],
+} as const;
+
+const budget = {
+  type: ["object", "null"],
+  properties: {
+    attempts: { type: "integer", minimum: 0 },
+    side_effects: { type: "integer", minimum: 0 },
+    duration_seconds: { type: "integer", minimum: 0 },
+    spend_cents: { type: "integer", minimum: 0 },
+  },
+  required: ["attempts", "side_effects", "duration_seconds", "spend_cents"],
+} as const;
+
+const decisionSchema = {
+  type: "object",
+  properties: {
+    format: { const: "gw.decision/v1" },
+    vault_id: short,
+    approval_id: short,
+    card_digest: short,
+    decision: { enum: ["approve", "deny"] },
+    reason: textOrNull,
+    narrow: {
+      type: ["object", "null"],
+      properties: {
+        actions: { type: ["array", "null"], items: short, maxItems: 200 },
+        request_bytes: { type: ["integer", "null"], minimum: 0 },
+        budget,
+      },
+      required: ["actions", "request_bytes", "budget"],
+    },
+    operator: short,
+    operator_key_id: short,
+    decided_at: short,
+    log_head: head,
+  },
+  required: [
+    "format",
+    "vault_id",
+    "approval_id",
+    "card_digest",
+    "decision",
+    "reason",
+    "narrow",
+    "operator",
+    "operator_key_id",
+    "decided_at",
+    "log_head",
+  ],
+} as const satisfies JsonSchema;
+
+const extendSchema = {
+  type: "object",
+  properties: { seconds: { type: "integer", minimum: 1, maximum: 3600 } },
+  required: ["seconds"],
+} as const satisfies JsonSchema;
+
+const approvalParams = {
+  type: "object",
+  properties: { approval_id: { type: "string", maxLength: 64 } },
+  required: ["approval_id"],
+} as const satisfies JsonSchema;

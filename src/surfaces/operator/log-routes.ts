@@ -1,0 +1,29 @@
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { OperatorContext } from "./context.ts";
+import { loggedIn } from "./permit.ts";
+import type { Steward } from "./steward.ts";
+
+/** What an operator's client signs to vouch for the log. */
+export function logRoutes(steward: Steward): readonly PlaneRoute<OperatorContext>[] {
+  return [
+    planeRoute(
+      { method: "POST", path: "/v1/log/attestation/offer", body: { kind: "none" } },
+      { summary: "What an operator signs to vouch for the log", answers: { 200: { description: "The offer" } } },
+      async () => ({ status: 200, body: await steward.offerAttestation() }),
+      loggedIn,
+    ),
+    planeRoute(
+      { method: "POST", path: "/v1/log/attestation", body: { kind: "json", schema: attestationSchema } },
+      { summary: "A signed attestation", answers: { 200: { description: "The head after it" } } },
+      async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
+      loggedIn,
+    ),
+  ];
+}
+
+const attestationSchema = {
+  type: "object",
+  properties: { statement: { type: "string", minLength: 1, maxLength: 8192 } },
+  required: ["statement"],
+} as const satisfies JsonSchema;

@@ -1,0 +1,12 @@
+import type { OperatorContext } from "./context.ts";
+
+/** Says under which right a route may be used, or refuses. */
+export type Permit = (context: OperatorContext) => string;
+
+export function open(): string {
+  return "open to the owner of the socket";
+}
+
+export function loggedIn(context: OperatorContext): string {
+  return `operator ${context.login().operator}`;
+}
