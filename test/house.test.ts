@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { errorsPage } from "../scripts/errors-page.ts";
+import { eventTypes } from "../src/audit/event.ts";
 import { codes } from "../src/kernel/codes.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 
@@ -31,6 +32,17 @@ test("no code is unused", () => {
     Object.keys(codes).filter((code) => !sources.includes(`"${code}`) && !sources.includes(`\`${code}`)),
     [],
   );
+});
+
+test("every kind of event is written by somebody", () => {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.startsWith("audit/"))
+    .map((file) => read(join("src", file)))
+    .join("\n");
+  const unwritten = eventTypes.filter(
+    (type) => !new RegExp(`(nvelope\\(|event_type: |[?:(,] )"${type}"`).test(sources),
+  );
+  assert.deepEqual(unwritten, []);
 });
 
 test("every tunable number has its unit in its name or counts things", () => {

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { listenVerified } from "../../adapters/platform/linux/listener.ts";
+import { listenForCallers } from "../../adapters/platform/callers.ts";
 import { createClientErrorHandler, refuseOn } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
@@ -27,8 +27,9 @@ export interface AgentListenerOptions {
 }
 
 /** Listens for agents. A connection is identified before a byte of it is read, and bounded in number for each user. */
-export function listenForAgents(options: AgentListenerOptions): { close(): void } {
+export async function listenForAgents(options: AgentListenerOptions): Promise<{ close(): void }> {
   const identified = new WeakMap<Duplex, Promise<LiveCaller>>();
+  const connections = new Set<Duplex>();
   const connectionsOfUid = new Map<number, number>();
   const server = createServer(
     {
@@ -93,11 +94,13 @@ export function listenForAgents(options: AgentListenerOptions): { close(): void 
 
   // Left behind by a gateway that was killed: the log's lock says that no other one is at work in this home.
   rmSync(options.path, { force: true });
-  const listener = listenVerified({
+  const listener = await listenForCallers({
     path: options.path,
     mode: options.mode,
     callers: options.callers,
     accept(connection, pending) {
+      connections.add(connection);
+      connection.once("close", () => connections.delete(connection));
       const caller = admit(connection, pending);
       caller.catch((error: unknown) => {
         if (error instanceof Denied) options.onRefused(error);
@@ -112,7 +115,7 @@ export function listenForAgents(options: AgentListenerOptions): { close(): void 
   return {
     close() {
       listener.close();
-      for (const connection of listener.connections) connection.destroy();
+      for (const connection of connections) connection.destroy();
       server.close();
     },
   };

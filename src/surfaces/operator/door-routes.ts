@@ -1,5 +1,6 @@
 import type { LoginStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
@@ -27,9 +28,15 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
       { method: "POST", path: "/v1/login", body: { kind: "json", schema: signedSchema(loginSchema) } },
       { summary: "Answer a challenge", answers: { 200: { description: "A token for this plane" } } },
       async ({ body }) => {
-        const { token, login } = logins.admit(body as never as { statement: LoginStatement; signature: string });
-        await steward.operatorConnected(login);
-        return { status: 200, body: { token } };
+        const signed = body as never as { statement: LoginStatement; signature: string };
+        try {
+          const { token, login } = logins.admit(signed);
+          await steward.operatorConnected(login);
+          return { status: 200, body: { token } };
+        } catch (error) {
+          if (error instanceof Denied) await steward.operatorRefused(error.code, signed.statement.operator);
+          throw error;
+        }
       },
       open,
     ),

@@ -13,6 +13,8 @@ export interface Steward {
   vaultId(): string;
   status(): JsonObject;
   operatorConnected(login: Login): Promise<void>;
+  /** Somebody tried to log in and could not. Recorded at most once a second. */
+  operatorRefused(code: string, operator: string): Promise<void>;
   unlock(serviceKey: Secret, login: Login): Promise<void>;
   /** Recorded at most once a second: whoever can reach the socket could say it. */
   passphraseFailed(operator: string, failedAttempts: number): Promise<void>;
