@@ -93,7 +93,18 @@ async function dispatch(
   call.state = "sending";
   const wire = httpRequestOf(core, outbound, call.id);
   const { credential: label } = outbound;
-  const sending = { run, session, callId: call.id, outbound, authorization, request: wire, credential: label, ticket };
+  const errand = "call" as const;
+  const sending = {
+    errand,
+    run,
+    session,
+    callId: call.id,
+    outbound,
+    authorization,
+    request: wire,
+    credential: label,
+    ticket,
+  };
   return perform(core, sending, prepared.way);
 }
 

@@ -84,6 +84,8 @@ export interface Gateway {
   reconcile(caller: LiveCaller, id: OperationId | undefined): Promise<Operation>;
   /** Asks the provider to stop it. How it ends is read afterwards. */
   startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
+  /** Asks the provider to go on with failed work, where it documents that. Whether it does is read afterwards. */
+  startResume(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
   /** For operators alone. */
   readonly operations: OperatorOperations;
   readonly probes: Probes;
@@ -106,11 +108,10 @@ export interface Gateway {
 }
 
 export function createGateway(ports: Ports, around: Surroundings): Gateway {
-  const ledger = createLedger(ports.audit, around.onStop);
+  const ledger = createLedger({ audit: ports.audit, steps: ports.steps, onStop: around.onStop });
   const envelope = createEnvelope(ports.ids, ports.clock);
   const book = createBook({ runs: defaults.runsRemembered, callsPerRun: defaults.callsRememberedPerRun });
-  const record: Ledger["record"] = (events, rows) => ledger.record(events, rows);
-  const desk = createDesk({ ...ports, record, operators: around.operators });
+  const desk = createDesk({ ...ports, record: ledger.record, operators: around.operators });
   let unlocked: Unlocked | null = null;
   const core: Core = {
     ports,
@@ -151,6 +152,22 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     }
   }
 
+  /** What an agent asks about work that it started goes the way of every call. */
+  function startOnOperation(
+    caller: LiveCaller,
+    id: OperationId | undefined,
+    kind: "cancel" | "resume",
+    reason: string,
+  ): Call {
+    const operation = findOperation(core, caller, id);
+    const run = findRun(core, caller, operation.purse.id);
+    return startCall(core, denials, caller, run, {
+      action: operation.action,
+      input: {},
+      as: { kind, operation, reason },
+    });
+  }
+
   return {
     desk,
     ledger,
@@ -184,12 +201,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         requireUnlocked(core);
         return reconcileNow(observer, findOperation(core, caller, id));
       }),
-    startCancel: (caller, id, reason) => {
-      const operation = findOperation(core, caller, id);
-      const run = findRun(core, caller, operation.purse.id);
-      const request = { action: operation.action, input: {}, as: { kind: "cancel", operation, reason } } as const;
-      return startCall(core, denials, caller, run, request);
-    },
+    startCancel: (caller, id, reason) => startOnOperation(caller, id, "cancel", reason),
+    startResume: (caller, id, reason) => startOnOperation(caller, id, "resume", reason),
     operations: operatorOperations(core, observer),
     probes,
     takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
@@ -239,7 +252,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
         await endRun(core, run, "gateway_locked");
       }
-      await ledger.record([{ ...envelope("gateway_locked"), operator, reason }]);
+      await ledger.record("gateway.locked", [{ ...envelope("gateway_locked"), operator, reason }]);
       ledger.openStore(null);
       // Their rows keep the schedule; whoever unlocks next reads them from there.
       core.operations.clear();

@@ -6,6 +6,7 @@ import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { HttpLoan, LentCredential, SshSigner } from "../vault/lent.ts";
+import type { StepPort } from "./steps.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
 export type { IntentReceipt, LentCredential };
@@ -78,6 +79,8 @@ export interface StateStore {
   commit(rows: readonly StateRow[], durability: "process" | "power"): Promise<void>;
   /** Rows in the given state. A row that does not authenticate comes back as `tampered`. */
   load(table: StateRow["table"], state: string): readonly (StateRow | { readonly tampered: string })[];
+  /** One row by its id, as it was last committed; null where there is none. */
+  find(table: StateRow["table"], id: string): StateRow | { readonly tampered: string } | null;
   /**
    * One row by its id, read and replaced in one transaction: of two processes that try at once, one sees what the other
    * wrote. `change` gives the new row, or null to leave it; the answer is the row as it now stands.
@@ -97,4 +100,6 @@ export interface Ports {
   readonly audit: AuditSink;
   readonly http: HttpTransport;
   readonly ssh: SshTransport;
+  /** Absent wherever nobody has to end the process between two steps. */
+  readonly steps?: StepPort;
 }

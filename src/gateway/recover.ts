@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import type { Operation } from "./operation/operations.ts";
-import { adoptAttempt, recoverOperations } from "./operation/recover-operations.ts";
+import { adoptAttempt, adoptResumed, recoverOperations } from "./operation/recover-operations.ts";
 import type { StateRow, StateStore } from "./ports.ts";
 import { readDeployment } from "./rollback/deployments.ts";
 
@@ -30,7 +30,7 @@ export async function recover(
     }
     if (row.state === "sent")
       events.push(...(row.body["preview"] === true ? [unseen(core, row)] : unobserved(core, row)));
-    const adopted = adoptAttempt(core, row);
+    const adopted = adoptAttempt(core, row) ?? adoptResumed(core, store, row);
     if (adopted !== null) {
       events.push(...adopted.events);
       rows.push(operationRow(core, adopted.operation));
@@ -62,7 +62,7 @@ export async function recover(
     const counts = { unfinished: attempts.length, unknown, resumed: operations.length };
     events.push({ ...core.envelope("recovery_finished"), ...counts });
   }
-  if (events.length > 0 || rows.length > 0) await core.ledger.record(events, rows);
+  if (events.length > 0 || rows.length > 0) await core.ledger.record("recovery.finished", events, rows);
   return { unknown: attempts.length, runs: runs.length, operations };
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCallerPlatform } from "../adapters/platform/callers.ts";
+import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
 import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
@@ -16,6 +16,8 @@ import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
 import { createLogins } from "../surfaces/operator/logins.ts";
+import { createOperationNews } from "../surfaces/operator/operation-news.ts";
+import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { openHome } from "../vault/files/home.ts";
 import { readKeyFile } from "../vault/files/key-file.ts";
@@ -24,9 +26,16 @@ import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
+import { signRequest } from "./daemon/sign-request.ts";
 import { createSteward, type StewardState } from "./daemon/steward.ts";
-import { auditRecipientsOf, operatorKeysOf, readTrust, ticketIssuersOf, vaultHashOf } from "./daemon/trust.ts";
-import { harden } from "./harden.ts";
+import {
+  auditRecipientsOf,
+  callerPolicyOf,
+  operatorKeysOf,
+  readTrust,
+  ticketIssuersOf,
+  vaultHashOf,
+} from "./daemon/trust.ts";
 import { version } from "./version.ts";
 
 /**
@@ -40,7 +49,7 @@ if (homeFolder === undefined || (option !== undefined && (option !== "--key-file
 }
 
 try {
-  harden({ inspectable: false, startsPrivileged: false });
+  await harden({ inspectable: false, startsPrivileged: false });
   await start(homeFolder, keyFile);
 } catch (error) {
   console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
@@ -77,21 +86,12 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     sleep,
     connectTimeoutMs: defaults.sshConnectTimeoutMs,
     spareHelperMs: defaults.sshSpareHelperMs,
-    requestSigner: null,
+    signRequest: (data) => signRequest(state.compartment, data),
     recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random),
     recordingBytes: defaults.sshRecordingBytes,
   };
   const ssh = createSshTransport(sshOptions);
-  const callers = await createCallerPlatform(() => ({
-    enrolled: new Map(
-      (state.trust.policy?.callers ?? []).map(({ imageDigest, authority }) => [
-        imageDigest,
-        { name: authority, by: null },
-      ]),
-    ),
-    sigstore: null,
-    imaKeys: [],
-  }));
+  const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder));
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
     { clock, sleep, random, ids, audit: log, http, ssh },
@@ -125,11 +125,13 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
       locked: true,
       boot_id: clock.bootId(),
       platform: process.platform,
+      policy_digest: state.trust.policy?.digest ?? null,
+      vault_generation: state.trust.vault.generation,
     },
   ] as const;
-  await gateway.ledger.record(startEvents);
+  await gateway.ledger.note(startEvents);
   if (trust.trouble !== null) {
-    await gateway.ledger.record([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
+    await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
     console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
   }
   const operatorDoor = await listenForOperators({
@@ -137,11 +139,16 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
+    operations: createOperationNews(
+      { watch: gateway.operations.watch, board: createOperationRecords(gateway, clock).board },
+      clock,
+      sleep,
+    ),
     clock,
     correlationId,
     onFault,
   });
-  const agentDoor = listenForAgents({
+  const agentDoor = await listenForAgents({
     path: settings.agentSocket,
     mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
     callers,
@@ -151,7 +158,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     onFault,
     onRefused(denied) {
       void gateway.ledger
-        .record([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
+        .note([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
         .catch(() => undefined);
     },
   });

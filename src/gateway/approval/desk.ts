@@ -22,6 +22,7 @@ import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { decisionEvent, links, requestedEvent } from "./events.ts";
 import type { Approval, Ask, Question } from "./question.ts";
@@ -55,7 +56,7 @@ export interface DeskPorts {
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly ids: Ids;
-  record(events: readonly NewEvent[]): Promise<unknown>;
+  readonly record: Ledger["record"];
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
 }
 
@@ -110,7 +111,9 @@ export function createDesk(ports: DeskPorts): Desk {
     const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
     entry.approval = { ...approval, card, cardDigest: digestCard(card) };
     announce(entry.approval);
-    void ports.record([requestedEvent(envelope, entry.approval, question)]).catch(() => undefined);
+    void ports
+      .record("approval.requested", [requestedEvent(envelope, entry.approval, question)])
+      .catch(() => undefined);
   }
 
   function announce(approval: Approval): void {
@@ -131,7 +134,7 @@ export function createDesk(ports: DeskPorts): Desk {
     entries.delete(entry.approval.approvalId);
     finished.push(entry.approval);
     if (finished.length > defaults.cardsRemembered) finished.shift();
-    await ports.record([event]);
+    await ports.record("approval.finished", [event]);
     announce(entry.approval);
     moveLine();
   }
@@ -249,7 +252,7 @@ export function createDesk(ports: DeskPorts): Desk {
       } catch (error) {
         if (error instanceof Denied) {
           const event = { ...envelope("decision_refused"), approval_id: statement.approval_id, code: error.code };
-          await ports.record([{ ...event, operator_key_id: statement.operator_key_id }]);
+          await ports.record("approval.refused", [{ ...event, operator_key_id: statement.operator_key_id }]);
         }
         throw error;
       }

@@ -25,8 +25,9 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
-  const beside = sending.beside?.() ?? NOTHING;
+  const beside = sending.beside?.(attemptId) ?? NOTHING;
   const receipt = await core.ledger.intent(
+    `${sending.errand}.intent`,
     [
       ...intentEvents(core, sending, attemptId, reservation),
       ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
@@ -52,6 +53,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   };
   const completion = completionEvents(core, sending, attemptId, reservation, verdict, observation);
   await core.ledger.record(
+    `${sending.errand}.settled`,
     isPreview(outbound) ? [...completion, ...after.events] : [started, ...completion, ...after.events],
     [payerRow(sending), attemptRow(sending, attemptId, state, reservation), ...after.rows],
   );
@@ -75,6 +77,7 @@ async function reserve(
   if (decided.decision === "allow") return decided;
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
+    "budget.denied",
     [
       {
         ...core.envelope("budget_denied"),

@@ -31,11 +31,17 @@ export async function confirmSuccess(
     const outbound = bindRead(reader, known);
     if (outbound === null) return false;
     const request = httpRequestOf(core, outbound, sending.callId);
-    const read = await attempt(core, { ...plainOf(sending), outbound, request, credential: outbound.credential });
+    const read = await attempt(core, {
+      ...plainOf(sending),
+      errand: "confirm",
+      outbound,
+      request,
+      credential: outbound.credential,
+    });
     if (read.verdict.kind !== "success") return false;
     const { set, keys } = splitIntent(reader, intent);
     if (!showsExpected(set, keys, readJson(read.verdict.observation), receipt)) return false;
-    await core.ledger.record([
+    await core.ledger.record("write.confirmed", [
       {
         ...core.envelope("reconciled_success"),
         run_id: sending.run.id,

@@ -5,8 +5,23 @@ import { sshRequestOf } from "../outbound/request.ts";
 import type { IntentReceipt } from "../ports.ts";
 import type { Shot } from "./sending.ts";
 
-/** Step 10: the credential is lent for the send alone. What the vault refuses is an observation like any other. */
+/** Step 10: the one place where something leaves the process. */
 export async function send(
+  core: Core,
+  sending: Shot,
+  receipt: IntentReceipt,
+  timeoutMs: number,
+  attemptId: string,
+): Promise<TransportObservation> {
+  const { steps } = core.ports;
+  steps?.before(`${sending.errand}.sent`);
+  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId);
+  steps?.after(`${sending.errand}.sent`);
+  return observation;
+}
+
+/** The credential is lent for the send alone. What the vault refuses is an observation like any other. */
+async function exchange(
   core: Core,
   sending: Shot,
   receipt: IntentReceipt,

@@ -9,10 +9,13 @@ import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { OutboundHttp, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
+import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/ticket.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
 export interface Shot {
+  /** What it is for: names its steps. */
+  readonly errand: Errand;
   readonly callId: CallId;
   readonly outbound: Outbound;
   readonly authorization: Authorization;
@@ -24,7 +27,7 @@ export interface Shot {
   /** The tracked operation that this attempt belongs to. */
   readonly operationId?: OperationId;
   /** Durable together with the intent, before anything is sent. */
-  readonly beside?: () => Beside;
+  readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */
   readonly after?: (attempted: Attempted) => Beside;
 }

@@ -20,7 +20,7 @@ import { httpRequestOf } from "../outbound/request.ts";
  */
 export async function discover(core: Core, first: Sending, pages: Pages): Promise<CallResult> {
   let walk = startWalk({ pages: pages.maxPages, records: pages.maxRecords, bytes: defaults.discoveryBytes });
-  let sending = first;
+  let sending: Sending = { ...first, errand: "page" };
   let good: CallResult | null = null;
   for (;;) {
     const followed = await followPage(core, sending, walk);
@@ -80,7 +80,7 @@ function turnPage(core: Core, first: Sending, cursor: string): Sending | null {
   try {
     const outbound = bindDefinition(definition, input, { cursor });
     requireScope(first.session.scope, outbound);
-    return { ...first, outbound, request: httpRequestOf(core, outbound, first.callId) };
+    return { ...first, errand: "page", outbound, request: httpRequestOf(core, outbound, first.callId) };
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;

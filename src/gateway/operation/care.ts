@@ -7,6 +7,7 @@ import type { Code } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import type { Authorization } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/confirm.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
@@ -51,15 +52,23 @@ export function takeCustody(operation: Operation): void {
   operation.purse.budget = { ...budget, limits: { ...budget.limits, attempts } };
 }
 
+/** Which read, what it is bound from, and the person who asked for it where one did. */
+export interface ReadAsked {
+  readonly errand: "poll" | "collect_result" | "reconcile";
+  readonly reader: Definition;
+  readonly known: JsonObject;
+  readonly asked: Authorization | null;
+}
+
 /**
  * One read about an operation, through the same door as every attempt: reserved from the operation's own allowance,
- * logged before it is sent, and settled together with the step that its answer leads to.
+ * logged before it is sent, and settled together with the step that its answer leads to. A person who asks for the read
+ * stands behind it; otherwise it rests on what the operation was started with.
  */
 export async function readFor(
   core: Core,
   operation: Operation,
-  reader: Definition,
-  known: JsonObject,
+  { errand, reader, known, asked }: ReadAsked,
   settle: (attempted: Attempted) => Beside["events"],
 ): Promise<Attempted> {
   const outbound = bindRead(reader, known);
@@ -68,11 +77,12 @@ export async function readFor(
     throw new Denied("definition_changed", "The read would use another credential than the operation did.");
   }
   return attempt(core, {
+    errand,
     run: operation.purse,
     session: { id: operation.sessionId, caller: { key: operation.custodian ? CUSTODIAN : operation.callerKey } },
     callId: operation.callId,
     outbound,
-    authorization: operation.authorization,
+    authorization: asked ?? operation.authorization,
     request: httpRequestOf(core, outbound, operation.callId),
     credential: outbound.credential,
     operationId: operation.id,

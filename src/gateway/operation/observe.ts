@@ -3,6 +3,7 @@ import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { isStanding, scheduleNext, stopCaring, takeCustody } from "./care.ts";
 import { createDueQueue } from "./due-queue.ts";
@@ -19,7 +20,7 @@ import { reconcile } from "./reconcile.ts";
 export interface Observer {
   schedule(operation: Operation): void;
   /** Reads now, whatever the schedule says; resolves when the read is settled. */
-  observeNow(operation: Operation): Promise<void>;
+  observeNow(operation: Operation, asked?: Authorization | null): Promise<void>;
   start(): void;
   /** No more reads are begun. What was sent is left to end by itself. */
   stop(): Promise<void>;
@@ -68,17 +69,18 @@ export function createObserver(core: Core, owner: string): Observer {
       if (operation === undefined || busy.has(operation)) continue;
       if (operation.nextPoll === null || operation.nextPoll.bootMs > nowMs) continue;
       window.count++;
-      void begin(operation);
+      void begin(operation, null);
     }
     looping = false;
   }
 
-  function begin(operation: Operation): Promise<void> {
-    const work = observeOnce(core, owner, operation)
+  function begin(operation: Operation, asked: Authorization | null): Promise<void> {
+    const work = observeOnce(core, owner, operation, asked)
       // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
       .catch((error: unknown) => {
         if (error instanceof Denied) return;
         stopCaring(operation, "internal_fault", error instanceof Error ? error.message : "unforeseen");
+        return core.ledger.record("operation.stopped", [], [operationRow(core, operation)]).catch(() => undefined);
       })
       .finally(() => {
         busy.delete(operation);
@@ -90,7 +92,7 @@ export function createObserver(core: Core, owner: string): Observer {
 
   return {
     schedule,
-    observeNow: (operation) => busy.get(operation) ?? begin(operation),
+    observeNow: (operation, asked = null) => busy.get(operation) ?? begin(operation, asked),
     start() {
       on = true;
       if (!looping) void loop();
@@ -105,19 +107,24 @@ export function createObserver(core: Core, owner: string): Observer {
 }
 
 /** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
-async function observeOnce(core: Core, owner: string, operation: Operation): Promise<void> {
+async function observeOnce(
+  core: Core,
+  owner: string,
+  operation: Operation,
+  asked: Authorization | null,
+): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
   if (!(await takeLease(core, owner, operation))) return;
   const standing = isStanding(core, operation);
   if (!standing) takeCustody(operation);
   try {
-    if (!standing && asksEachUse(core, operation)) {
+    if (!standing && asked === null && asksEachUse(core, operation)) {
       throw new Denied(
         "operation_needs_person",
         "its session is over and its credential asks on every use: gw operation reconcile reads it",
       );
     }
-    await look(core, owner, operation);
+    await look(core, owner, operation, asked);
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     await refuse(core, operation, error);
@@ -125,27 +132,28 @@ async function observeOnce(core: Core, owner: string, operation: Operation): Pro
   }
 }
 
-async function look(core: Core, owner: string, operation: Operation): Promise<void> {
+async function look(core: Core, owner: string, operation: Operation, asked: Authorization | null): Promise<void> {
   switch (operation.state) {
     case "create_unknown":
-      await reconcile(core, operation);
+      await reconcile(core, operation, asked);
       // Nothing may have been sent, and then nothing has been written.
-      if (operation.problem !== null) await core.ledger.record([], [operationRow(core, operation)]);
+      if (operation.problem !== null)
+        await core.ledger.record("operation.stopped", [], [operationRow(core, operation)]);
       return;
     case "accepted": {
       const nowMs = core.ports.clock.wallMs();
       const leaseExpiresAtMs = Date.parse(operation.lease?.expires_at ?? "") || 0;
       const begun = { kind: "observation_started", leaseOwner: owner, leaseExpiresAtMs, nowMs } as const;
       const events = step(core, operation, begun, owner);
-      await core.ledger.record(events, [operationRow(core, operation)]);
-      return pollJob(core, operation);
+      await core.ledger.record("observation.started", events, [operationRow(core, operation)]);
+      return pollJob(core, operation, asked);
     }
     case "observing":
     case "cancel_requested":
     case "cancelling":
     case "result_timed_out":
     case "result_collecting":
-      return pollJob(core, operation);
+      return pollJob(core, operation, asked);
     case "create_pending":
     case "reconciliation":
     case "succeeded":
@@ -180,7 +188,7 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
     default:
       stopCaring(operation, denied.code, denied.message);
   }
-  await core.ledger.record([], [operationRow(core, operation)]);
+  await core.ledger.record("operation.stopped", [], [operationRow(core, operation)]);
 }
 
 /**
@@ -192,7 +200,7 @@ async function takeLease(core: Core, owner: string, operation: Operation): Promi
   const lease = { owner, expires_at: isoTime(nowMs + defaults.leaseMs + defaults.callTimeoutMs) };
   let taken = false;
   let found: Operation | null = null;
-  const row = await core.ledger.change("operations", operation.id, (stored) => {
+  const row = await core.ledger.change("lease.taken", "operations", operation.id, (stored) => {
     const theirs = readOperation(core, stored);
     if (!mayLease(theirs.lease, owner, nowMs)) {
       found = theirs;
@@ -209,7 +217,9 @@ async function takeLease(core: Core, owner: string, operation: Operation): Promi
     return false;
   }
   if ("tampered" in row) {
-    await core.ledger.record([{ ...core.envelope("state_tampered"), table: "operations", row: operation.id }]);
+    await core.ledger.record("operation.stopped", [
+      { ...core.envelope("state_tampered"), table: "operations", row: operation.id },
+    ]);
     stopCaring(operation, "state_tampered", "its row was changed behind the gateway's back");
     return false;
   }

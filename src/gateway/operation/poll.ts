@@ -4,6 +4,7 @@ import { type JobReport, readJobReport } from "../../conventions/operation/read-
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import type { Authorization } from "../approval/authorize.ts";
 import { readJson } from "../attempt/confirm.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
@@ -13,15 +14,17 @@ import { step } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 
 /** Reads the state of a job once, and takes whatever step the answer is evidence for. */
-export async function pollJob(core: Core, operation: Operation): Promise<void> {
+export async function pollJob(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   const definition = definitionOf(core, operation);
   const job = jobOf(definition);
-  if (operation.state === "result_collecting" && job.result !== null) return collectResult(core, operation, definition);
+  if (operation.state === "result_collecting" && job.result !== null)
+    return collectResult(core, operation, definition, asked);
   const reader = readerOf(core, definition, job.status.action);
   const known = { ...operation.input, [job.status.idInput]: operation.remoteJobId ?? "" };
-  await readFor(core, operation, reader, known, (attempted) => settlePoll(core, operation, job, attempted));
+  const read = { errand: "poll", reader, known, asked } as const;
+  await readFor(core, operation, read, (attempted) => settlePoll(core, operation, job, attempted));
   if ((operation.state as string) === "result_collecting" && job.result !== null) {
-    await collectResult(core, operation, definition);
+    await collectResult(core, operation, definition, asked);
   }
 }
 
@@ -78,11 +81,17 @@ function takeReport(core: Core, operation: Operation, report: JobReport): readon
   }
 }
 
-async function collectResult(core: Core, operation: Operation, definition: Definition): Promise<void> {
+async function collectResult(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+  asked: Authorization | null,
+): Promise<void> {
   const job = jobOf(definition);
   if (job.result === null) return;
   const known = { ...operation.input, [job.result.idInput]: operation.remoteJobId ?? "" };
-  await readFor(core, operation, readerOf(core, definition, job.result.action), known, (attempted) => {
+  const reader = readerOf(core, definition, job.result.action);
+  await readFor(core, operation, { errand: "collect_result", reader, known, asked }, (attempted) => {
     const { verdict } = attempted;
     const events =
       verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];

@@ -4,6 +4,7 @@ import { decideReconciliation, knownOf, methodOf } from "../../conventions/opera
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
+import type { Authorization } from "../approval/authorize.ts";
 import { readJson, splitIntent } from "../attempt/confirm.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
@@ -29,7 +30,7 @@ export function reconcilerOf(core: Core, definition: Definition): Definition | n
  * Asks the state-owning system what became of a request that nobody saw the answer of. It never sends the request again:
  * what the read proves is added to the log, and where it proves nothing the outcome stays unknown.
  */
-export async function reconcile(core: Core, operation: Operation): Promise<void> {
+export async function reconcile(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   const definition = definitionOf(core, operation);
   const reader = reconcilerOf(core, definition);
   if (reader === null) {
@@ -51,7 +52,7 @@ export async function reconcile(core: Core, operation: Operation): Promise<void>
   const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
   let settled = false;
   try {
-    await readFor(core, operation, reader, known, (attempted) => {
+    await readFor(core, operation, { errand: "reconcile", reader, known, asked }, (attempted) => {
       settled = true;
       return [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
     });

@@ -34,7 +34,7 @@ export async function createJob(core: Core, sending: Sending): Promise<CallResul
     return { events, rows: [operationRow(core, operation)] };
   };
   try {
-    const followed = await follow(core, { ...sending, operationId: operation.id, beside });
+    const followed = await follow(core, { ...sending, errand: "create_job", operationId: operation.id, beside });
     return await settleCreation(core, sending, operation, followed);
   } catch (error) {
     // Refused before anything left: there is no operation. Refused between two tries: the first may have gone through.
@@ -42,7 +42,7 @@ export async function createJob(core: Core, sending: Sending): Promise<CallResul
     else if (operation.state === "create_pending") {
       const observation = error instanceof Denied ? error.code : "fault";
       const events = step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey);
-      await core.ledger.record(events, [operationRow(core, operation)]).catch(() => undefined);
+      await core.ledger.record("job.unclear", events, [operationRow(core, operation)]).catch(() => undefined);
     }
     throw error;
   }
@@ -60,7 +60,7 @@ async function settleCreation(
   scheduleNext(core, operation, job, followed.observation);
   const rows = [operationRow(core, operation)];
   if (followed.verdict.kind === "unknown") rows.push(trackedRow(sending, followed));
-  await core.ledger.record(events, rows);
+  await core.ledger.record("job.created", events, rows);
   core.schedule(operation);
   const { result } = followed;
   if (operation.state === "failed") return { ...result, operation_id: operation.id };
@@ -110,7 +110,7 @@ export async function trackUnknown(
   events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));
   if (reconcilerOf(core, outbound.definition) !== null) scheduleNext(core, operation, null, followed.observation);
   core.operations.put(operation);
-  await core.ledger.record(events, [operationRow(core, operation), trackedRow(sending, followed)]);
+  await core.ledger.record("write.untracked", events, [operationRow(core, operation), trackedRow(sending, followed)]);
   core.schedule(operation);
   return { ...followed.result, operation_id: operation.id, reconcile: reconcilePath(operation) };
 }

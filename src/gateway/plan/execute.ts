@@ -36,6 +36,7 @@ export async function executeThrough(
   try {
     const followed = await follow(core, {
       ...sending,
+      errand: "execute",
       // What was meant is in the plan: whoever has to find out after a crash reads it by that.
       outbound: { ...sending.outbound, input: plan.input },
       beside: () => {
@@ -48,11 +49,11 @@ export async function executeThrough(
       plan.state = "rejected";
       const changed = [...stale];
       const event = { ...core.envelope("plan_rejected"), ...links, code: "plan_stale", changed };
-      await core.ledger.record([event], [planRow(plan)]);
+      await core.ledger.record("plan.rejected", [event], [planRow(plan)]);
       throw planStale(stale);
     }
     if (followed.verdict.kind === "success") {
-      await core.ledger.record([
+      await core.ledger.record("plan.executed", [
         {
           ...core.envelope("plan_executed"),
           ...links,

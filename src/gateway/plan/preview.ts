@@ -47,7 +47,7 @@ export async function previewThrough(core: Core, sending: Sending, executes: Def
     refused = read instanceof Denied ? read : null;
     return { events: [finished(core, sending, attempted, plan)], rows: plan === null ? [] : [planRow(plan)] };
   };
-  const { result } = await follow(core, { ...sending, after });
+  const { result } = await follow(core, { ...sending, errand: "preview", after });
   // Assigned in `after`, which the compiler does not follow.
   const [made, denied] = [plan as Plan | null, refused as Denied | null];
   if (denied !== null) throw denied;

@@ -67,14 +67,14 @@ export function createDenialRecorder(core: Core): DenialRecorder {
       first_at: entry.firstAt,
       last_at: entry.lastAt,
     }));
-    await core.ledger.record(events).catch(() => undefined);
+    await core.ledger.record("denials.counted", events).catch(() => undefined);
   }
 
   return {
     async record(denied, { caller, runId, callId, action }) {
       if (!take(caller.uid)) return count(denied, caller);
       await core.ledger
-        .record([
+        .record("call.denied", [
           {
             ...core.envelope("call_denied"),
             ...(runId === null ? {} : { run_id: runId }),

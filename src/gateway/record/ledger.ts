@@ -1,25 +1,64 @@
+import type { gatewayEvents } from "../../audit/event/gateway.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
+import { type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
 
 /**
- * The one place where the log and the store are written, side by side. A read may leave when the log is durable; a side
- * effect waits for both, so that its record survives a power cut. The first failure stops everything: what cannot be
- * recorded is not sent, and a failed sync is never tried again.
+ * The one place where the log and the store are written. Whatever opens something is in the store before it is in the log,
+ * and whatever closes it is in the log before it is in the store: what the log shows as open, a start finds in the store
+ * and ends. The first failure stops everything: what cannot be recorded is not sent, and a failed sync is never tried again.
  */
 export interface Ledger {
-  intent(events: readonly NewEvent[], rows: readonly StateRow[], sideEffect: boolean): Promise<IntentReceipt>;
+  /** The intent of a send, durable before it resolves; of a side effect also against a power cut. */
+  intent(
+    step: IntentStep,
+    events: readonly NewEvent[],
+    rows: readonly StateRow[],
+    sideEffect: boolean,
+  ): Promise<IntentReceipt>;
   /** Events, and rows where the store is open, durable before it resolves. */
-  record(events: readonly NewEvent[], rows?: readonly StateRow[]): Promise<void>;
+  record(step: RecordStep, events: readonly NewEvent[], rows?: readonly StateRow[]): Promise<void>;
+  /** What happened to the gateway itself: one event, and nothing in the store that would have to agree with it. */
+  note(events: readonly HouseEvent[]): Promise<void>;
   openStore(store: StateStore | null): void;
+  /** One row as it stands; null while locked or where there is no such row. */
+  find: StateStore["find"];
   /** One row read and replaced in one transaction; null while locked or where there is no such row. */
-  change: StateStore["change"];
+  change(step: "lease.taken", ...change: Parameters<StateStore["change"]>): ReturnType<StateStore["change"]>;
+  /** Called after rows of the table were kept; returns the way to stop that. */
+  watch(table: StateRow["table"], listener: () => void): () => void;
   readonly stopped: boolean;
 }
 
-export function createLedger(audit: AuditSink, onStop: (cause: unknown) => void): Ledger {
+/** Everything of the gateway's own journal but what goes with a row; and who was turned away at the door. */
+export type HouseEvent = Extract<
+  NewEvent,
+  { readonly event_type: Exclude<keyof typeof gatewayEvents, Stateful> | "caller_refused" }
+>;
+
+type Stateful =
+  | "gateway_locked"
+  | "recovery_finished"
+  | "state_tampered"
+  | "upgrade_probe_started"
+  | "upgrade_probe_finished";
+
+export interface LedgerParts {
+  readonly audit: AuditSink;
+  readonly steps?: StepPort | undefined;
+  onStop(cause: unknown): void;
+}
+
+export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts): Ledger {
   let store: StateStore | null = null;
   let stopped = false;
+  const watchers = new Set<{ readonly table: StateRow["table"]; listener(): void }>();
+
+  function tell(rows: readonly StateRow[]): void {
+    if (watchers.size === 0) return;
+    for (const { table, listener } of [...watchers]) if (rows.some((row) => row.table === table)) listener();
+  }
 
   function stop(cause: unknown): Denied {
     if (!stopped) onStop(cause);
@@ -44,32 +83,49 @@ export function createLedger(audit: AuditSink, onStop: (cause: unknown) => void)
     openStore(next) {
       store = next;
     },
-    async intent(events, rows, sideEffect) {
+    find: (table, id) => store?.find(table, id) ?? null,
+    async intent(step, events, rows, sideEffect) {
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
-      const stored = keep(store.commit(rows, sideEffect ? "power" : "process"));
-      const logged = keep(audit.append(events));
-      // One may fail while the other is awaited, and a failure that nobody awaits would end the process.
-      stored.catch(() => undefined);
-      logged.catch(() => undefined);
-      if (sideEffect) await stored;
-      const receipt = await logged;
+      steps.before(step);
+      await keep(store.commit(rows, sideEffect ? "power" : "process"));
+      const receipt = await keep(audit.append(events));
       if (stopped) throw stoppedError();
+      steps.after(step);
+      tell(rows);
       return receipt;
     },
-    async change(table, id, change) {
+    async change(step, table, id, change) {
       if (stopped) throw stoppedError();
-      return store === null ? null : keep(store.change(table, id, change));
+      steps.before(step);
+      const changed = store === null ? null : await keep(store.change(table, id, change));
+      steps.after(step);
+      if (changed !== null && !("tampered" in changed)) tell([changed]);
+      return changed;
     },
-    async record(events, rows = []) {
+    watch(table, listener) {
+      const watcher = { table, listener };
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
+    },
+    async record(step, events, rows = []) {
       if (stopped) throw stoppedError();
-      const stored = store === null || rows.length === 0 ? null : keep(store.commit(rows, "process"));
-      stored?.catch(() => undefined);
+      steps.before(step);
+      const opening = isOpening(step);
+      if (opening && rows.length > 0) await keep(store?.commit(rows, "process") ?? NOTHING);
       if (events.length > 0) await keep(audit.append(events));
-      await stored;
+      if (!opening && rows.length > 0) await keep(store?.commit(rows, "process") ?? NOTHING);
+      steps.after(step);
+      tell(rows);
+    },
+    async note(events) {
+      if (stopped) throw stoppedError();
+      await keep(audit.append(events));
     },
   };
 }
+
+const NOTHING = Promise.resolve();
 
 function stoppedError(): Denied {
   return new Denied("gateway_stopped", "The gateway could not write its log or its state and has stopped sending.");

@@ -112,7 +112,7 @@ export async function rollBackThrough(core: Core, sending: Sending, deployment: 
       observation.kind === "answered" && readStaleRollback(observation.status, readJson(observation)) !== null;
     return { events: [], rows: stale ? [endDeployment(deployment, "stale")] : [] };
   };
-  const followed = await follow(core, { ...sending, after });
+  const followed = await follow(core, { ...sending, errand: "rollback", after });
   const { observation } = followed;
   const stale = observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
   if (stale !== null) throw staleRollback(stale);
@@ -153,7 +153,7 @@ export async function promoteThrough(core: Core, sending: Sending): Promise<Call
     core.deployments.put(deployment);
     return { events: [], rows: [...rows, deploymentRow(deployment)] };
   };
-  const followed = await follow(core, { ...sending, after });
+  const followed = await follow(core, { ...sending, errand: "promote", after });
   const result = await concludeEffect(core, sending, followed, sending.outbound.input);
   const { response } = result;
   if (response === null || response.body_kind !== "json") return result;

@@ -82,7 +82,7 @@ async function widen(
   approvedBy: string,
 ): Promise<void> {
   // Recorded before anything can use it.
-  await core.ledger.record([
+  await core.ledger.record("session.widened", [
     {
       ...core.envelope("session_widened"),
       run_id: run.id,

@@ -52,6 +52,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   };
   const { attempts, durationMs, spendCents, sideEffects } = request.limits;
   await core.ledger.record(
+    "run.started",
     [
       {
         ...core.envelope("run_started"),

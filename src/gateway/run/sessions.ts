@@ -141,7 +141,7 @@ export async function startSession(
           : "process_exited";
     void closeSession(core, run, session, reason, null).catch(() => undefined);
   });
-  await core.ledger.record(sessionEvents(core, run, session), [runRow(run)]);
+  await core.ledger.record("session.started", sessionEvents(core, run, session), [runRow(run)]);
   return session;
 }
 
@@ -193,7 +193,7 @@ export async function closeSession(
     reason,
     (approval) => approval.runId === run.id && approval.callerKey === session.caller.key,
   );
-  await core.ledger.record([
+  await core.ledger.record("session.ended", [
     {
       ...core.envelope("session_ended"),
       run_id: run.id,
@@ -219,6 +219,7 @@ export async function endRun(core: Core, run: Run, reason: string): Promise<void
   await core.desk.withdraw(reason, (approval) => approval.runId === run.id);
   const stop = run.budget.stopReason;
   await core.ledger.record(
+    "run.ended",
     [{ ...core.envelope("run_ended"), run_id: run.id, reason, budget_stop_reason: stop }],
     [runRow(run)],
   );
@@ -233,7 +234,7 @@ export async function revokeSession(
   const run = session === undefined ? undefined : core.book.run(session.runId);
   if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
   if (session.endReason !== null) return;
-  await core.ledger.record([
+  await core.ledger.record("session.revoked", [
     {
       ...core.envelope("session_revoked"),
       run_id: run.id,

@@ -44,11 +44,14 @@ export async function attachTicket(core: Core, run: Run, token: string): Promise
     signed = verified.context;
     const moment = { wallMs: clock.wallMs(), bootMs: clock.bootMs(), at };
     const evidence = bindContext(verified, { id: run.id, deadlineAt: run.budget.deadlineAt }, moment);
-    await core.ledger.record([observed(core, run, at, evidence.context, evidence.scopeDigest, null)]);
+    await core.ledger.record("ticket.attached", [
+      observed(core, run, at, evidence.context, evidence.scopeDigest, null),
+    ]);
     core.tickets.put(run, evidence);
     return evidence;
   } catch (error) {
-    if (error instanceof Denied) await core.ledger.record([observed(core, run, at, signed, "", error.code)]);
+    if (error instanceof Denied)
+      await core.ledger.record("ticket.refused", [observed(core, run, at, signed, "", error.code)]);
     throw error;
   }
 }

@@ -95,7 +95,7 @@ export function createProbes(core: Core): Probes {
       probes.set(id, probe);
       try {
         const { api, versions, credentials, operator, operatorKeyId } = opening;
-        await core.ledger.record([
+        await core.ledger.record("probe.opened", [
           {
             ...core.envelope("upgrade_probe_started"),
             run_id: id,
@@ -120,7 +120,7 @@ export function createProbes(core: Core): Probes {
       forget(probe);
       const { id, budget } = probe.purse;
       const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
-      await core.ledger.record([{ ...core.envelope("upgrade_probe_finished"), run_id: id, ...sent }]);
+      await core.ledger.record("probe.closed", [{ ...core.envelope("upgrade_probe_finished"), run_id: id, ...sent }]);
     },
     clear() {
       for (const probe of [...probes.values()]) forget(probe);
@@ -152,6 +152,7 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
   };
   const callId = core.ports.ids.next("call");
   const { observation } = await attempt(core, {
+    errand: "probe",
     run: probe.purse,
     session: { id: probe.purse.id, caller: { key: `operator ${probe.opening.operator}` } },
     callId: callId as CallId,
@@ -263,7 +264,7 @@ function definitionOf(name: string, effect: "read" | "write", method: Method, li
     maxCostCents: 0,
     asksEachCall: false,
     job: null,
-    unknown: { retryAllowed: false, reconcile: null },
+    unknown: { retryAllowed: false, reconcile: null, tokenRetry: false },
     rollback: null,
     pages: null,
     echo: "withhold",

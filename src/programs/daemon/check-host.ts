@@ -15,7 +15,7 @@ export type ProbeHost = (target: HostToCheck, signer: SshSigner) => Promise<read
  * began is durable before the first connection, what it showed is written after the last.
  */
 export async function checkHost(
-  parts: { readonly ledger: Pick<Ledger, "record">; readonly envelope: Envelope; readonly probe: ProbeHost },
+  parts: { readonly ledger: Pick<Ledger, "note">; readonly envelope: Envelope; readonly probe: ProbeHost },
   credentials: Credentials | null,
   target: HostToCheck,
   login: Login,
@@ -35,9 +35,9 @@ export async function checkHost(
       operator: login.operator,
       operator_key_id: login.operatorKeyId,
     };
-    await ledger.record([{ ...started, ...about }]);
+    await ledger.note([{ ...started, ...about }]);
     const results = await probe(target, signer);
-    await ledger.record([{ ...envelope("ssh_check_finished"), ...about, results: results.map((one) => ({ ...one })) }]);
+    await ledger.note([{ ...envelope("ssh_check_finished"), ...about, results: results.map((one) => ({ ...one })) }]);
     return results;
   } finally {
     signer.release();

@@ -1,7 +1,7 @@
 import { readAttestation } from "../../audit/attestation.ts";
 import type { AuditLog } from "../../audit/audit-log.ts";
-import type { NewEvent } from "../../audit/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { HouseEvent } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -13,6 +13,7 @@ import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
 import { checkPolicyVersion } from "../../vault/policy/verify.ts";
+import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import type { Settings } from "./settings.ts";
@@ -50,9 +51,9 @@ export interface DaemonSteward extends Steward {
 
 export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
-  const record = (events: readonly NewEvent[]): Promise<void> => gateway.ledger.record(events);
+  const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
 
-  let failureRecordedMs = Number.NEGATIVE_INFINITY;
+  const recordedMs = new Map<string, number>();
 
   async function unlock(
     serviceKey: Secret,
@@ -82,6 +83,28 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     }
   }
 
+  /** What anybody who reaches the socket can bring about is written once a second at most. */
+  async function recordSeldom(event: HouseEvent): Promise<void> {
+    const nowMs = clock.bootMs();
+    if (nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY) < 1_000) return;
+    recordedMs.set(event.event_type, nowMs);
+    await record([event]);
+  }
+
+  /** The signed files as they are now; older ones than those in force, or unsound ones, change nothing. */
+  async function readNewer(): Promise<Trust> {
+    try {
+      const next = readTrust(parts.home);
+      checkAnchor(anchorOf(state.trust.vault), next.vault);
+      const before = state.trust.policy;
+      if (next.policy !== null && before !== null) checkPolicyVersion(before, next.policy);
+      return next;
+    } catch (error) {
+      if (error instanceof Denied) await recordSeldom({ ...envelope("vault_refused"), code: error.code });
+      throw error;
+    }
+  }
+
   async function lock(reason: string, operator: string | null): Promise<void> {
     const opened = state.compartment;
     if (opened === null) return;
@@ -97,13 +120,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     status: () => statusOf(parts),
     operatorConnected: (login) =>
       record([{ ...envelope("operator_connected"), operator: login.operator, operator_key_id: login.operatorKeyId }]),
+    operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
     unlock: (serviceKey, login) => unlock(serviceKey, "passphrase", login),
     async passphraseFailed(operator, failedAttempts) {
-      const nowMs = clock.bootMs();
-      if (nowMs - failureRecordedMs < 1_000) return;
-      failureRecordedMs = nowMs;
       const reason = `passphrase_wrong (${operator})`;
-      await record([{ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason }]);
+      await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
     },
     async unlockHeadless(serviceKey, method) {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
@@ -114,12 +135,9 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     lock: (reason, login) => lock(reason, login.operator),
 
     async reload() {
-      const next = readTrust(parts.home);
-      checkAnchor(anchorOf(state.trust.vault), next.vault);
-      const before = state.trust.policy;
-      if (next.policy !== null && before !== null) checkPolicyVersion(before, next.policy);
-      state.compartment?.service.reload(next.vault);
-      const events = changeEvents(parts, next);
+      const next = await readNewer();
+      const fits = state.compartment?.follow(next.vault) ?? true;
+      const events = changesBetween(state.trust, next, envelope);
       state.trust = next;
       state.packs = loadPacks(parts.settings.packsFolder, next.policy);
       await state.compartment?.remember(next);
@@ -132,6 +150,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         await record(events);
       }
       if (next.policy === null) await lock("policy_refused", null);
+      // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
+      else if (!fits) await lock("service_key_replaced", null);
     },
 
     checkHost: (target, login) =>
@@ -209,35 +229,6 @@ function statusOf({ version, state, gateway, log, settings, logins: _ }: Steward
   };
 }
 
-/** What changed, for the log. The file was already verified; this only says it. */
-function changeEvents({ state, envelope }: StewardParts, next: Trust): NewEvent[] {
-  const events: NewEvent[] = [];
-  const { trust } = state;
-  if (next.policy === null) {
-    events.push({ ...envelope("policy_refused"), code: next.trouble?.code ?? "policy_tampered", policy_digest: null });
-  } else if (next.policy.digest !== trust.policy?.digest) {
-    events.push({
-      ...envelope("policy_changed"),
-      policy_digest: next.policy.digest,
-      previous_digest: trust.policy?.digest ?? null,
-      generation: next.policy.version,
-      signed_by: nameOfKey(next, next.policy.signedBy),
-      operator_key_id: next.policy.signedBy,
-      changes: [`policy version ${next.policy.version}`],
-    });
-  }
-  if (next.vault.manifestHash !== trust.vault.manifestHash) {
-    events.push({
-      ...envelope("vault_changed"),
-      vault_generation: next.vault.generation,
-      vault_hash: next.vault.manifestHash,
-      change: "rotated",
-      by: nameOfKey(next, next.vault.signedBy),
-    });
-  }
-  return events;
-}
-
 /** The log checks what is attested; who may attest is for us to know. */
 function requireOperator({ vault }: Trust, logId: string, statement: Buffer): void {
   const attestation = readAttestation(Buffer.from(logId, "hex"), statement[0] ?? 0, statement.subarray(1));
@@ -245,8 +236,4 @@ function requireOperator({ vault }: Trust, logId: string, statement: Buffer): vo
     ({ name, approverKey }) => attestation?.operator === name && attestation.operatorKey.equals(approverKey),
   );
   if (!known) throw new Denied("signature_invalid", "The attestation is not signed by an operator of this vault.");
-}
-
-function nameOfKey({ vault }: Trust, keyId: string): string {
-  return vault.operators.find((one) => one.keyId === keyId)?.name ?? keyId;
 }

@@ -9,7 +9,7 @@ import type { ServiceVault } from "../../vault/lend.ts";
 import type { Vault } from "../../vault/vault.ts";
 
 interface Log {
-  readonly ledger: Pick<Ledger, "record">;
+  readonly ledger: Pick<Ledger, "note">;
   readonly envelope: Envelope;
 }
 
@@ -26,7 +26,7 @@ export async function recordDecisions(
     if (!own || !verifyDecision(signed, keys))
       throw new Denied("signature_invalid", "A decision is not signed by the operator who is logged in.");
   }
-  await ledger.record(
+  await ledger.note(
     decisions.map(({ statement, signature }) => ({
       ...envelope("upgrade_decided"),
       api: statement.api,
@@ -57,7 +57,7 @@ export async function suspendCredentials(
     for (const label of suspended) next = service.suspend(label, asked.reason, asked.wallMs);
     return { vault: next };
   });
-  await ledger.record(
+  await ledger.note(
     suspended.map((label) => ({
       ...envelope("vault_changed"),
       vault_generation: vault.generation,

@@ -1,0 +1,82 @@
+/**
+ * Every place where the gateway makes something durable or lets something leave the process, by name. The ledger and the
+ * one place that sends take a name from here, so that a new step does not compile without one; the crash tests kill a
+ * gateway around each, and fail for a name that none of their scenes passes.
+ */
+
+/** What a send is for. Each has three steps: its intent on disk, the exchange, its completion on disk. */
+export const errands = [
+  "call",
+  "page",
+  "preview",
+  "execute",
+  "confirm",
+  "create_job",
+  "poll",
+  "collect_result",
+  "reconcile",
+  "cancel",
+  "resume",
+  "resume",
+  "promote",
+  "rollback",
+  "probe",
+] as const;
+
+export type Errand = (typeof errands)[number];
+
+/** Everything else that is written down. */
+export const records = [
+  "run.started",
+  "run.ended",
+  "session.started",
+  "session.widened",
+  "session.revoked",
+  "session.ended",
+  "approval.requested",
+  "approval.finished",
+  "approval.refused",
+  "ticket.attached",
+  "ticket.refused",
+  "call.denied",
+  "denials.counted",
+  "budget.denied",
+  "write.confirmed",
+  "write.untracked",
+  "plan.executed",
+  "plan.rejected",
+  "job.created",
+  "job.unclear",
+  "lease.taken",
+  "observation.started",
+  "operation.stopped",
+  "probe.opened",
+  "probe.closed",
+  "recovery.finished",
+  "gateway.locked",
+] as const;
+
+export type RecordStep = (typeof records)[number] | `${Errand}.settled`;
+export type IntentStep = `${Errand}.intent`;
+export type SendStep = `${Errand}.sent`;
+export type Step = RecordStep | IntentStep | SendStep;
+
+export const steps: readonly Step[] = [
+  ...errands.flatMap((errand) => [`${errand}.intent`, `${errand}.sent`, `${errand}.settled`] as const),
+  ...records,
+];
+
+const opening: ReadonlySet<Step> = new Set<RecordStep>(["run.started", "session.started", "write.untracked"]);
+
+/** Whether a record begins something that a later one ends; all others end or move what has begun. */
+export function isOpening(step: RecordStep): boolean {
+  return opening.has(step);
+}
+
+/** Told right before and right after each step. A crash test ends the process there; nothing else has a use for it. */
+export interface StepPort {
+  before(step: Step): void;
+  after(step: Step): void;
+}
+
+export const unwatched: StepPort = { before: () => undefined, after: () => undefined };
