@@ -89,11 +89,11 @@ test("the card shows direct and derived effects with previous and proposed value
   const lines = renderCard(card);
   const at = lines.indexOf("What the plan changes");
   const text = lines.slice(at).join("\n");
-  assert.match(text, /changes directly\s+1\n\s+projects\/p1\/memberships\/u1 at r3, because of "request"/);
+  assert.match(text, /changes directly\s+1\n\s+change projects\/p1\/memberships\/u1 at r3, because of "request"/);
   assert.match(text, /- role: "viewer"\n\s+\+ role: "editor"/);
   assert.match(text, /follows from that\s+40/);
-  assert.match(text, /and 39 more that the provider counts/);
-  assert.match(text, /warning member_count_change/);
+  assert.match(text, /and 39 MORE that the provider counts/);
+  assert.match(text, /WARNING\s+member_count_change/);
   await bench.approve();
   assert.equal((await call.done).outcome, "success");
 });

@@ -1,6 +1,7 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Card, CardAsks, CardCall } from "./card.ts";
+import { nameOf } from "./diff-values.ts";
 import { callerLines } from "./render-caller.ts";
 import { entry, group, list, quote } from "./render-line.ts";
 import { planLines } from "./render-plan.ts";
@@ -101,11 +102,6 @@ function leavesOf(path: string, value: JsonValue): readonly string[] {
   const members = Object.entries(value as JsonObject);
   if (members.length === 0) return [`${path} = {} (an empty object)`];
   return members.flatMap(([name, one]) => leavesOf(`${path}.${nameOf(name)}`, one));
-}
-
-/** A name that could read as a path or as a value stands in quotes. */
-function nameOf(name: string): string {
-  return /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? name : `"${showIdentifier(name).replaceAll('"', '\\"')}"`;
 }
 
 function budgetLines({ run, asks, call }: Card): readonly string[] {

@@ -1,6 +1,7 @@
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
 import { problemReply } from "../../conventions/request/serve.ts";
@@ -10,6 +11,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import type { Logins } from "../../surfaces/operator/logins.ts";
+import type { OperationNews } from "../../surfaces/operator/operation-news.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 
@@ -18,6 +20,7 @@ export interface OperatorListenerOptions {
   readonly routes: readonly PlaneRoute<OperatorContext>[];
   readonly logins: Logins;
   readonly desk: Desk;
+  readonly operations: OperationNews;
   readonly clock: Clock;
   correlationId(): string;
   onFault(error: unknown, correlationId: string): void;
@@ -41,7 +44,10 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     else strict(request, response);
   });
 
-  /** Server-sent events: every change of a question, so that several operators see the first decision at once. */
+  /**
+   * Server-sent events: every change of a question, so that several operators see the first decision at once, and boards
+   * of operations. A board that finds the line full waits for it, and the newest takes its place.
+   */
   function stream(request: IncomingMessage, response: ServerResponse): void {
     try {
       options.logins.find(request.headers.authorization);
@@ -52,14 +58,27 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       return;
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-    const send = (approval: Parameters<typeof approvalRecord>[0]): void => {
-      response.write(`event: approval\ndata: ${JSON.stringify(approvalRecord(approval, options.clock.bootMs()))}\n\n`);
+    const send = (event: string, data: unknown): void => {
+      response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+      if (response.writableLength > defaults.operatorStreamBytes) response.destroy();
     };
-    for (const approval of options.desk.list()) send(approval);
-    const stop = options.desk.watch(send);
+    const ask = (approval: Parameters<typeof approvalRecord>[0]): void =>
+      send("approval", approvalRecord(approval, options.clock.bootMs()));
+    let owed: OperationBoard | null = null;
+    const show = (board: OperationBoard): void => {
+      if (response.writableNeedDrain) owed = board;
+      else send("operations", board);
+    };
+    response.on("drain", () => {
+      const board = owed;
+      owed = null;
+      if (board !== null) show(board);
+    });
+    for (const approval of options.desk.list()) ask(approval);
+    const stops = [options.desk.watch(ask), options.operations.watch(show)];
     streams.add(response);
     response.once("close", () => {
-      stop();
+      for (const stop of stops) stop();
       streams.delete(response);
     });
   }

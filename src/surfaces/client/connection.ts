@@ -7,12 +7,17 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 /** One plane of a gateway, reached over its local socket. */
 export interface Connection {
   ask(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Reply>;
-  /** Server-sent events, one parsed `data` at a time, until the stream ends or the signal aborts. */
+  /** Server-sent events with their parsed `data`, one at a time, until the stream ends or the signal aborts. */
   stream(
     path: string,
     options: { readonly headers?: Record<string, string>; readonly signal: AbortSignal },
-  ): AsyncGenerator<JsonValue>;
+  ): AsyncGenerator<StreamEvent>;
   close(): void;
+}
+
+export interface StreamEvent {
+  readonly event: string;
+  readonly data: JsonValue;
 }
 
 export interface AskOptions {
@@ -67,8 +72,13 @@ export function openConnection(socketPath: string): Connection {
           const events = (rest + chunk).split("\n\n");
           rest = events.pop() ?? "";
           for (const event of events) {
-            const data = event.split("\n").find((line) => line.startsWith("data: "));
-            if (data !== undefined) yield JSON.parse(data.slice(6)) as JsonValue;
+            const field = (name: string): string | undefined =>
+              event
+                .split("\n")
+                .find((line) => line.startsWith(name))
+                ?.slice(name.length);
+            const data = field("data: ");
+            if (data !== undefined) yield { event: field("event: ") ?? "message", data: JSON.parse(data) as JsonValue };
           }
         }
       } catch (error) {

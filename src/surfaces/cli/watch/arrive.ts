@@ -15,7 +15,8 @@ export function arrive(state: WatchState, view: ApprovalView): Step {
   const known = state.queue.find((item) => item.view.approval_id === id);
   const expiresMs = state.nowMs + view.expires_in_ms;
   if (known === undefined) return open(state, makeItem(state, view, expiresMs));
-  if (known.view.card_digest === view.card_digest) return stay(replaceItem(state, { ...known, view, expiresMs }));
+  if (known.view.card_digest === view.card_digest)
+    return stay(replaceItem(state, { ...known, view, expiresMs, planExpiresMs: planEnd(view, expiresMs) }));
   return change(state, { ...makeItem(state, view, expiresMs), firstSeenMs: known.firstSeenMs });
 }
 
@@ -47,8 +48,16 @@ function makeItem(state: WatchState, view: ApprovalView, expiresMs: number): Ite
     top: 0,
     seen: 0,
     pagedMs: state.nowMs,
+    planExpiresMs: planEnd(view, expiresMs),
     narrow: null,
   };
+}
+
+/** The gateway wrote both times by one clock: what lies between them holds, whatever that clock says now. */
+function planEnd({ card }: ApprovalView, expiresMs: number): number | null {
+  if (card.plan === undefined) return null;
+  const betweenMs = Date.parse(card.plan.expires_at) - Date.parse(card.expires_at);
+  return Number.isNaN(betweenMs) ? null : expiresMs + betweenMs;
 }
 
 function open(state: WatchState, item: Item): Step {
@@ -106,7 +115,7 @@ function promptedFor({ prompt }: WatchState): string | null {
   switch (prompt?.kind) {
     case "secret":
     case "confirm":
-      return prompt.approvalId;
+      return prompt.about.kind === "approve" ? prompt.about.approvalId : null;
     case "reason":
       return prompt.to.kind === "deny" ? prompt.to.approvalId : null;
     case "told":

@@ -2,12 +2,12 @@ import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
-import type { ApprovalView, OperatorClient } from "../../client/operator.ts";
+import type { ApprovalView, OperatorClient, OperatorNews } from "../../client/operator.ts";
 
 export type FeedEvent =
   | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
-  | { readonly kind: "approval"; readonly view: ApprovalView }
+  | OperatorNews
   | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number };
 
 export interface FeedPorts {
@@ -58,8 +58,8 @@ export function startFeed(first: OperatorClient, ports: FeedPorts, signal: Abort
     const stop = new AbortController();
     const both = AbortSignal.any([signal, stop.signal]);
     const stream = async (): Promise<void> => {
-      for await (const view of live.watch(both)) {
-        if (!both.aborted) ports.tell({ kind: "approval", view });
+      for await (const news of live.watch(both)) {
+        if (!both.aborted) ports.tell(news);
       }
       if (!both.aborted) throw new Unreachable("The gateway ended the stream of news.");
     };
@@ -97,10 +97,15 @@ function quiet(work: Promise<void>): Promise<void> {
 }
 
 /** A gateway that is stopped does not close its socket; silence has to end somewhere. */
-export async function inTime<Result>(work: Promise<Result>, sleep: Sleep, signal: AbortSignal): Promise<Result> {
+export async function inTime<Result>(
+  work: Promise<Result>,
+  sleep: Sleep,
+  signal: AbortSignal,
+  limitMs: number = defaults.watchAnswerMs,
+): Promise<Result> {
   const stop = new AbortController();
-  const late = sleep.sleep(defaults.watchAnswerMs, AbortSignal.any([signal, stop.signal])).then(() => {
-    throw new Unreachable(`The gateway did not answer for ${defaults.watchAnswerMs / 1000} s.`);
+  const late = sleep.sleep(limitMs, AbortSignal.any([signal, stop.signal])).then(() => {
+    throw new Unreachable(`The gateway did not answer for ${limitMs / 1000} s.`);
   });
   late.catch(() => undefined);
   try {

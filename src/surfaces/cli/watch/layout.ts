@@ -1,5 +1,6 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
+import { ADDED, REMOVED } from "../../../conventions/approval/render-plan.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { clipText, findMixedWord, printable, runsRightToLeft, wrapText } from "./measure.ts";
 
@@ -8,20 +9,33 @@ export interface CardRow {
   readonly text: string;
   /** Which line of the card it belongs to: reading goes by lines, which stay when the window changes. */
   readonly line: number;
+  /** Only repeats what the sign at the start of its line says. */
+  readonly tone: "added" | "removed" | null;
 }
 
 const START = "| ";
-const GOES_ON = "|+   ";
+const GOES_ON = "|:   ";
 const WARNS = "|! ";
 
 export function layoutCard(card: Card, columns: number): readonly CardRow[] {
   return renderCard(card).flatMap((text, line) => {
     const rows = wrapText(printable(text), columns - START.length, columns - GOES_ON.length);
+    const tone = toneOf(text);
     return [
-      ...rows.map((row, index) => ({ text: `${index === 0 ? START : GOES_ON}${row}`, line })),
-      ...warningsOf(text).map((warning) => ({ text: `${WARNS}${clipText(warning, columns - WARNS.length)}`, line })),
+      ...rows.map((row, index) => ({ text: `${index === 0 ? START : GOES_ON}${row}`, line, tone })),
+      ...warningsOf(text).map((warning) => ({
+        text: `${WARNS}${clipText(warning, columns - WARNS.length)}`,
+        line,
+        tone: null,
+      })),
     ];
   });
+}
+
+/** Only a plan writes this far in and with a sign: no value of a caller can begin there. */
+function toneOf(text: string): CardRow["tone"] {
+  if (text.startsWith(ADDED)) return "added";
+  return text.startsWith(REMOVED) ? "removed" : null;
 }
 
 /** What the eye cannot tell, said by a row of ours under the line. */

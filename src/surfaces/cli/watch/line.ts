@@ -4,4 +4,8 @@ export interface Line {
   readonly style: Style;
 }
 
-export type Style = "plain" | "bar" | "chosen" | "strong" | "warning" | "quiet";
+export type Style = "plain" | "bar" | "chosen" | "strong" | "warning" | "quiet" | "added" | "removed";
+
+export function line(text: string, style: Style): Line {
+  return { text, style };
+}

@@ -131,7 +131,8 @@ function go(walker: Walker, happened: WatchEvent, rightSecret: boolean): boolean
     const shown = before.queue.find((item) => item.view.approval_id === effect.approval.approval_id);
     assert.ok(shown !== undefined && isReadToEnd(shown));
     assert.equal(shown.digest, effect.approval.card_digest);
-    assert.ok(before.prompt?.kind === "secret" && before.prompt.digest === shown.digest);
+    assert.ok(before.prompt?.kind === "secret" && before.prompt.about.kind === "approve");
+    assert.equal(before.prompt.about.digest, shown.digest);
   }
   return approved;
 }

@@ -439,7 +439,10 @@ test("an answer to another attempt, or for another card than the prompt was open
   table.tell({ kind: "secretChecked", attempt: (asked?.attempt ?? 0) - 1, answer: right });
   assert.equal(table.take("decide"), undefined);
   assert.ok(table.state.prompt?.kind === "secret");
-  table.state = { ...table.state, prompt: { ...table.state.prompt, digest: "sha256:another" } };
+  table.state = {
+    ...table.state,
+    prompt: { ...table.state.prompt, about: { kind: "approve", approvalId: "apr_1", digest: "sha256:another" } },
+  };
   table.tell({ kind: "secretChecked", attempt: asked?.attempt ?? 0, answer: right });
   assert.equal(table.take("decide"), undefined);
 });

@@ -1,13 +1,17 @@
+import type { OperationBoard, OperationDetail } from "../../../conventions/operation/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { ApprovalView } from "../../client/operator.ts";
 import { arrive, reconcile } from "./arrive.ts";
+import { postBoard } from "./board.ts";
 import type { WatchKey } from "./keys.ts";
+import { endErrand, failErrand, takeDetail } from "./operations.ts";
 import { press } from "./press.ts";
 import { type SecretAnswer, takeSecretAnswer } from "./prompt.ts";
 import { areasOf, isTooSmall, markSeen, relayout } from "./reading.ts";
 import { keepSelection } from "./sessions.ts";
 import {
+  type Errand,
   type Link,
   note,
   type SessionLine,
@@ -34,6 +38,11 @@ export type WatchEvent =
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
   | { readonly kind: "approval"; readonly view: ApprovalView }
   | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number }
+  | { readonly kind: "operations"; readonly board: OperationBoard }
+  | { readonly kind: "operation"; readonly detail: OperationDetail }
+  | { readonly kind: "operationRefused"; readonly code: string }
+  | { readonly kind: "errandDone"; readonly errand: Errand["kind"]; readonly detail: OperationDetail }
+  | { readonly kind: "errandFailed"; readonly text: string }
   | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] }
   | { readonly kind: "decided"; readonly view: ApprovalView }
   | { readonly kind: "extended"; readonly view: ApprovalView }
@@ -70,6 +79,16 @@ function react(state: WatchState, event: WatchEvent): Step {
       return arrive(state, event.view);
     case "list":
       return reconcile(state, event.views, event.askedMs);
+    case "operations":
+      return postBoard(state, event.board);
+    case "operation":
+      return stay(takeDetail(state, event.detail));
+    case "operationRefused":
+      return stay(note(state, `the gateway does not show it: ${showIdentifier(event.code)}`, "warning"));
+    case "errandDone":
+      return stay(endErrand(state, event.errand, event.detail));
+    case "errandFailed":
+      return stay(failErrand(state, event.text));
     case "sessions":
       return stay(keepSelection(state, event.sessions));
     case "decided":

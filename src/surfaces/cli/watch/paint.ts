@@ -15,6 +15,8 @@ const looks: Readonly<Record<Style, string>> = {
   strong: "\u001b[1m",
   warning: "\u001b[1;33m",
   quiet: "\u001b[2m",
+  added: "\u001b[32m",
+  removed: "\u001b[31m",
 };
 
 /** What to write so that `lines` stand on a screen that shows `before`; null before draws everything. */

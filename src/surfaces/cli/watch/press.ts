@@ -2,8 +2,9 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { nameOf } from "./arrive.ts";
 import type { WatchKey } from "./keys.ts";
 import { moveIn, startNarrowing, toggleIn, typeIn } from "./narrow.ts";
-import { askBeforeApproval, NOT_CONNECTED, pressPrompt } from "./prompt.ts";
-import { areasOf, isReadToEnd, isTooSmall, pageBack, pageForward } from "./reading.ts";
+import { openOperations, pressOperation, pressOperations } from "./operations.ts";
+import { askYes, NOT_CONNECTED, pressPrompt } from "./prompt.ts";
+import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageBack, pageForward } from "./reading.ts";
 import { pressSessions } from "./sessions.ts";
 import {
   dropHint,
@@ -35,6 +36,10 @@ export function press(before: WatchState, key: WatchKey): Step {
       return pressNarrow(state, state.screen, key);
     case "sessions":
       return pressSessions(state, state.screen, key);
+    case "operations":
+      return pressOperations(state, state.screen, key);
+    case "operation":
+      return pressOperation(state, state.screen, key, bodyRows(state.size) - 1);
   }
 }
 
@@ -51,6 +56,8 @@ function pressQueue(state: WatchState, key: WatchKey): Step {
       return stay({ ...state, screen: { kind: "help" } });
     case "s":
       return stay({ ...state, screen: { kind: "sessions", sessions: null, selected: null } }, { kind: "loadSessions" });
+    case "o":
+      return stay(openOperations(state));
     case "down":
     case "j":
       return stay(select(state, 1));
@@ -102,13 +109,17 @@ function startApproval(state: WatchState, item: Item): WatchState {
   const stops = obstacle(state, item);
   if (stops !== null) return note(state, stops, "warning");
   if (item.digest !== item.view.card_digest) return note(state, MISMATCH, "warning");
+  if (item.planExpiresMs !== null && item.planExpiresMs <= state.nowMs) return note(state, PLAN_OVER, "warning");
   if (!isReadToEnd(item))
     return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
   const live = state.link.kind === "live" && state.link.guardRail;
-  return askBeforeApproval(state, item, live || item.view.card.mode !== "dedicated");
+  const about = { kind: "approve", approvalId: item.view.approval_id, digest: item.digest } as const;
+  return askYes(state, about, live || item.view.card.mode !== "dedicated");
 }
 
 const MISMATCH = "the gateway names another digest than this card has: do not trust it, and do not approve";
+
+const PLAN_OVER = "its plan has run out and would be refused: deny it, and the agent makes a new preview";
 
 function startDenial(state: WatchState, item: Item): WatchState {
   const stops = obstacle(state, item);

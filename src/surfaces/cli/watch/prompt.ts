@@ -2,7 +2,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../../../vault/passphrase/pin.ts";
 import type { WatchKey } from "./keys.ts";
 import { narrowingOf } from "./narrow.ts";
-import { type Item, note, type Prompt, type Step, stay, type WatchState } from "./state.ts";
+import { type About, type Item, note, type Prompt, type Step, stay, type WatchState } from "./state.ts";
 
 export type SecretAnswer =
   | { readonly kind: "pin"; readonly right: boolean }
@@ -10,10 +10,9 @@ export type SecretAnswer =
 
 type SecretPrompt = Prompt & { readonly kind: "secret" };
 
-/** Before an approval: the PIN in guard-rail mode, and a plain question elsewhere. */
-export function askBeforeApproval(state: WatchState, item: Item, guardRail: boolean): WatchState {
-  const about = { approvalId: item.view.approval_id, digest: item.digest };
-  if (!guardRail) return { ...state, prompt: { kind: "confirm", ...about } };
+/** Before anything is approved or sent: the PIN in guard-rail mode, and a plain question elsewhere. */
+export function askYes(state: WatchState, about: About, guardRail: boolean): WatchState {
+  if (!guardRail) return { ...state, prompt: { kind: "confirm", about } };
   const spent = needsPassphrase(state.pinGuard);
   const which = state.hasPin && !spent ? "pin" : "passphrase";
   const why = spent ? SPENT : which === "passphrase" ? NO_PIN : null;
@@ -21,7 +20,7 @@ export function askBeforeApproval(state: WatchState, item: Item, guardRail: bool
   return {
     ...state,
     attempts: attempt,
-    prompt: { kind: "secret", which, ...about, length: 0, checking: false, attempt, note: why },
+    prompt: { kind: "secret", which, about, length: 0, checking: false, attempt, note: why },
   };
 }
 
@@ -36,7 +35,7 @@ export function pressPrompt(state: WatchState, prompt: Prompt, key: WatchKey): S
       return pressSecret(state, prompt, key);
     case "confirm":
       if (key.kind !== "text") return key.kind === "escape" ? close(state) : stay(state);
-      return key.point === "y" ? approve(state, prompt) : close(state);
+      return key.point === "y" ? goAhead(state, prompt.about) : close(state);
     case "told":
       return key.kind === "enter" || key.kind === "escape"
         ? stay({ ...state, prompt: null, shownMs: state.nowMs })
@@ -71,6 +70,11 @@ function sendReason(state: WatchState, { to, text }: Prompt & { readonly kind: "
   const reason = text.trim() === "" ? null : text.trim();
   const next = { ...state, prompt: null };
   if (state.link.kind !== "live") return stay(note(next, NOT_CONNECTED, "warning"));
+  if (to.kind === "cancel") {
+    // The record keeps why: a cancel without a reason is not taken.
+    if (reason === null) return stay(note(state, "a reason is needed: it stays with the operation", "hint"));
+    return stay(askYes(next, { kind: "cancel", operationId: to.operationId, reason }, state.link.guardRail));
+  }
   if (to.kind === "revoke") {
     const busy = { kind: "revoke", id: to.sessionId } as const;
     return stay({ ...next, busy }, { kind: "revoke", sessionId: to.sessionId, reason });
@@ -103,7 +107,7 @@ export function takeSecretAnswer(state: WatchState, attempt: number, answer: Sec
   const prompt = state.prompt?.kind === "secret" && state.prompt.attempt === attempt ? state.prompt : null;
   if (answer.kind === "passphrase") {
     if (prompt === null) return stay(state);
-    if (answer.right) return approve({ ...state, pinGuard: FRESH_PIN_GUARD }, prompt);
+    if (answer.right) return goAhead({ ...state, pinGuard: FRESH_PIN_GUARD }, prompt.about);
     return stay(again(state, prompt, "passphrase", answer.why ?? "That is not the passphrase"));
   }
   const outcome = decidePin(state.pinGuard, answer.right);
@@ -111,7 +115,7 @@ export function takeSecretAnswer(state: WatchState, attempt: number, answer: Sec
   const counted = { ...state, pinGuard: outcome.guard };
   switch (outcome.kind) {
     case "accepted":
-      return approve(counted, prompt);
+      return goAhead(counted, prompt.about);
     case "wrong":
       return stay(again(counted, prompt, "pin", `Wrong PIN. ${outcome.left} more before only the passphrase works`));
     case "passphrase_needed":
@@ -126,6 +130,28 @@ function again(state: WatchState, prompt: SecretPrompt, which: SecretPrompt["whi
     attempts: attempt,
     prompt: { ...prompt, which, attempt, length: 0, checking: false, note: why },
   };
+}
+
+function goAhead(state: WatchState, about: About): Step {
+  switch (about.kind) {
+    case "approve":
+      return approve(state, about);
+    case "cancel":
+    case "reconcile":
+      return runErrand(state, about);
+  }
+}
+
+function runErrand(state: WatchState, about: Exclude<About, { readonly kind: "approve" }>): Step {
+  const next = { ...state, prompt: null };
+  if (state.link.kind !== "live") return stay(note(next, NOT_CONNECTED, "warning"), { kind: "clearSecret" });
+  const { operationId } = about;
+  return stay(
+    { ...next, errand: { kind: about.kind, id: operationId } },
+    about.kind === "cancel"
+      ? { kind: "cancelOperation", operationId, reason: about.reason }
+      : { kind: "reconcileOperation", operationId },
+  );
 }
 
 function approve(state: WatchState, about: { readonly approvalId: string; readonly digest: string }): Step {
@@ -151,5 +177,5 @@ function close(state: WatchState): Step {
   return stay({ ...state, prompt: null, shownMs: state.nowMs }, { kind: "clearSecret" });
 }
 
-export const NOT_CONNECTED = "not connected: nothing was signed; try again when the gateway answers";
+export const NOT_CONNECTED = "not connected: nothing was signed or sent; try again when the gateway answers";
 const GONE = "that card is no longer the one on screen: nothing was signed";

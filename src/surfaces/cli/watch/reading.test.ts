@@ -20,7 +20,7 @@ const size = { columns: 80, rows: 24 };
 function itemOf(characters = 3_000): Item {
   const view = viewOf("apr_1", {}, { call: { ...call, arguments: { name: "x".repeat(characters) } } });
   const rows = rowsFor(view, size);
-  return { view, digest: "", expiresMs: 0, firstSeenMs: 0, rows, top: 0, seen: 0, pagedMs: -1_000, narrow: null };
+  return { view, digest: "", expiresMs: 0, firstSeenMs: 0, rows, top: 0, seen: 0, pagedMs: -1_000, planExpiresMs: null, narrow: null };
 }
 
 test("rows that were skipped are not seen, however the end came on screen", () => {
@@ -84,8 +84,9 @@ test("a card can be read to its end in any window that is large enough", () => {
 
 test("the areas fill the screen whatever its size", () => {
   for (let rows = 18; rows < 100; rows++) {
-    const { list, card, foot } = areasOf({ columns: 80, rows });
-    assert.equal(list + card + foot + 4, rows);
+    const { list, strip, card, foot } = areasOf({ columns: 80, rows });
+    assert.equal(list + strip + card + foot + 4, rows);
+    assert.ok(card >= 8 && strip >= 1 && list >= 2);
   }
   assert.ok(isTooSmall({ columns: 59, rows: 40 }) && isTooSmall({ columns: 60, rows: 17 }));
   assert.ok(!isTooSmall({ columns: 60, rows: 18 }));

@@ -6,6 +6,8 @@ import type { Item, Size } from "./state.ts";
 /** How the screen is divided. It depends on the size alone: nothing moves under a finger because a card came in. */
 export interface Areas {
   readonly list: number;
+  /** Operations, at a glance. */
+  readonly strip: number;
   readonly card: number;
   readonly foot: number;
 }
@@ -14,8 +16,15 @@ const FRAME_ROWS = 4;
 const FOOT_ROWS = 3;
 
 export function areasOf({ rows }: Size): Areas {
-  const list = Math.max(2, Math.min(6, Math.floor((rows - 8) / 4)));
-  return { list, card: Math.max(1, rows - FRAME_ROWS - FOOT_ROWS - list), foot: FOOT_ROWS };
+  const list = Math.max(2, Math.min(6, Math.floor((rows - 10) / 4)));
+  const strip = Math.max(1, Math.min(4, Math.floor((rows - 8) / 8)));
+  return { list, strip, card: Math.max(1, rows - FRAME_ROWS - FOOT_ROWS - list - strip), foot: FOOT_ROWS };
+}
+
+/** The room of a screen that shows something else than the queue. */
+export function bodyRows(size: Size): number {
+  const { list, strip, card } = areasOf(size);
+  return list + strip + card + 2;
 }
 
 export function isTooSmall({ columns, rows }: Size): boolean {

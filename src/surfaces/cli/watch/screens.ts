@@ -20,10 +20,11 @@ export function helpLines(): readonly Line[] {
     "  e               five more minutes for the card, as far as its run has time",
     "  n               narrow: take actions off, lower limits, then approve",
     "  s               sessions; there r revokes one",
+    "  o               operations; there Enter shows one, r reads it now, c asks to stop it",
     "  Ctrl-L          draw the screen again;  q  quit (open cards run out by themselves)",
     "What to know",
     "  A card that just appeared or changed takes no key for a moment.",
-    "  Pasted text is never keys. Lines that start with | are the card; + goes on.",
+    "  Pasted text is never keys. Lines that start with | are the card; |: goes on.",
     "  What could act or hide is written out as \\u{...}; a \\ in a text is doubled.",
   ];
   return rows.map((text) => ({ text, style: text.startsWith(" ") ? "plain" : "strong" }));

@@ -1,3 +1,4 @@
+import type { OperationDetail } from "../../../conventions/operation/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -11,7 +12,7 @@ import { paintLines, ringBell } from "./paint.ts";
 import { type SecretAnswer, takesSecret } from "./prompt.ts";
 import { createSecretLine } from "./secret-line.ts";
 import { sessionLine, sortSessions } from "./sessions.ts";
-import { type Effect, startState, type WatchState } from "./state.ts";
+import { type Effect, type Errand, startState, type WatchState } from "./state.ts";
 import type { WatchTerminal } from "./terminal-screen.ts";
 import { viewWatch } from "./view.ts";
 
@@ -141,6 +142,15 @@ export function startSitting(options: SittingOptions): Sitting {
       case "loadSessions":
         void loadSessions();
         return;
+      case "loadOperation":
+        void loadOperation(effect.operationId);
+        return;
+      case "cancelOperation":
+        void runErrand("cancel", () => feed.client().cancelOperation(effect.operationId, effect.reason));
+        return;
+      case "reconcileOperation":
+        void runErrand("reconcile", () => feed.client().reconcileOperation(effect.operationId));
+        return;
     }
   }
 
@@ -150,6 +160,28 @@ export function startSitting(options: SittingOptions): Sitting {
     } catch (error) {
       if (error instanceof Denied) dispatch({ kind: "refused", code: error.code, message: error.message });
       else dispatch({ kind: "silent", message: reasonOf(error) });
+    }
+  }
+
+  /** It ends when the provider has answered the gateway, so it is given that long. */
+  async function runErrand(errand: Errand["kind"], work: () => Promise<OperationDetail>): Promise<void> {
+    try {
+      const limitMs = defaults.watchAnswerMs + defaults.callTimeoutMs;
+      dispatch({ kind: "errandDone", errand, detail: await inTime(work(), sleep, stop.signal, limitMs) });
+    } catch (error) {
+      const text =
+        error instanceof Denied
+          ? `refused, ${error.code}: ${showText(error.message)}`
+          : `no answer: it is NOT KNOWN whether that took effect (${showText(reasonOf(error))})`;
+      dispatch({ kind: "errandFailed", text });
+    }
+  }
+
+  async function loadOperation(id: string): Promise<void> {
+    try {
+      dispatch({ kind: "operation", detail: await inTime(feed.client().operation(id), sleep, stop.signal) });
+    } catch (error) {
+      if (error instanceof Denied) dispatch({ kind: "operationRefused", code: error.code });
     }
   }
 

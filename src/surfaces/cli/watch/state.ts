@@ -1,4 +1,5 @@
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
+import type { OperationDetail, OperationSummary } from "../../../conventions/operation/summary.ts";
 import { FRESH_PIN_GUARD, type PinGuard } from "../../../vault/passphrase/pin.ts";
 import type { ApprovalView } from "../../client/operator.ts";
 import type { CardRow } from "./layout.ts";
@@ -22,6 +23,8 @@ export interface Item {
   /** Rows from the first that have all been on screen. */
   readonly seen: number;
   readonly pagedMs: number;
+  /** When the plan behind the card runs out; null where there is none. */
+  readonly planExpiresMs: number | null;
   readonly narrow: NarrowDraft | null;
 }
 
@@ -34,7 +37,45 @@ export type Screen =
   | { readonly kind: "queue" }
   | { readonly kind: "help" }
   | { readonly kind: "narrow"; readonly approvalId: string; readonly draft: NarrowDraft }
-  | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] | null; readonly selected: string | null };
+  | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] | null; readonly selected: string | null }
+  | OperationsScreen
+  | {
+      readonly kind: "operation";
+      readonly item: OperationItem;
+      /** Null until the gateway has answered; then as it stood at `detailMs`. */
+      readonly detail: OperationDetail | null;
+      readonly detailMs: number;
+      readonly top: number;
+      readonly movedMs: number;
+      readonly back: OperationsScreen;
+    };
+
+/** Rows in the order they had when the screen was opened: they change in place, and new ones come at the end. */
+export interface OperationsScreen {
+  readonly kind: "operations";
+  readonly rows: readonly OperationItem[];
+  readonly selected: string | null;
+  /** When the person last moved here. */
+  readonly movedMs: number;
+}
+
+/** An operation as it was last told, and when: its times count on from there. */
+export interface OperationItem {
+  readonly summary: OperationSummary;
+  readonly atMs: number;
+  /** When its state, or what stopped it, last changed under our eyes. */
+  readonly changedMs: number;
+  /** False once the gateway no longer lists it. */
+  readonly listed: boolean;
+}
+
+/** The last board. Null before the first, and from a gateway that sends none. */
+export interface Board {
+  readonly open: number;
+  readonly needsPerson: number;
+  /** The most urgent first, and after them what ended last. */
+  readonly items: readonly OperationItem[];
+}
 
 /** What the screen of sessions needs of a session record. */
 export interface SessionLine {
@@ -48,21 +89,28 @@ export type Prompt =
   | {
       readonly kind: "secret";
       readonly which: "pin" | "passphrase";
-      readonly approvalId: string;
-      readonly digest: string;
+      readonly about: About;
       readonly length: number;
       /** Set while it is checked. An answer to another attempt is nobody's. */
       readonly checking: boolean;
       readonly attempt: number;
       readonly note: string | null;
     }
-  | { readonly kind: "confirm"; readonly approvalId: string; readonly digest: string }
+  | { readonly kind: "confirm"; readonly about: About }
   /** What a person was typing has lost its object. Nothing typed on goes anywhere until they have seen that. */
   | { readonly kind: "told"; readonly text: string };
 
+/** What a yes is about. It is fixed when the question is put: nothing that arrives later can change it. */
+export type About =
+  | { readonly kind: "approve"; readonly approvalId: string; readonly digest: string }
+  | { readonly kind: "cancel"; readonly operationId: string; readonly reason: string }
+  /** One read beyond what the gateway may make by itself. */
+  | { readonly kind: "reconcile"; readonly operationId: string };
+
 export type ReasonTo =
   | { readonly kind: "deny"; readonly approvalId: string; readonly digest: string }
-  | { readonly kind: "revoke"; readonly sessionId: string };
+  | { readonly kind: "revoke"; readonly sessionId: string }
+  | { readonly kind: "cancel"; readonly operationId: string };
 
 export interface Notice {
   readonly atMs: number;
@@ -74,6 +122,12 @@ export interface Notice {
 /** A request under way. Only its own answer ends it. */
 export interface Busy {
   readonly kind: "approve" | "deny" | "extend" | "revoke";
+  readonly id: string;
+}
+
+/** A request about an operation. It may take as long as the provider does, and holds up no decision. */
+export interface Errand {
+  readonly kind: "cancel" | "reconcile";
   readonly id: string;
 }
 
@@ -95,6 +149,8 @@ export interface WatchState {
   readonly screen: Screen;
   readonly prompt: Prompt | null;
   readonly busy: Busy | null;
+  readonly board: Board | null;
+  readonly errand: Errand | null;
   readonly notices: readonly Notice[];
   readonly attempts: number;
 }
@@ -111,6 +167,9 @@ export type Effect =
   | { readonly kind: "extend"; readonly approvalId: string; readonly seconds: number }
   | { readonly kind: "revoke"; readonly sessionId: string; readonly reason: string | null }
   | { readonly kind: "loadSessions" }
+  | { readonly kind: "loadOperation"; readonly operationId: string }
+  | { readonly kind: "cancelOperation"; readonly operationId: string; readonly reason: string }
+  | { readonly kind: "reconcileOperation"; readonly operationId: string }
   | { readonly kind: "checkSecret"; readonly which: "pin" | "passphrase"; readonly attempt: number }
   /** Wipe what was typed of a secret. */
   | { readonly kind: "clearSecret" }
@@ -140,6 +199,8 @@ export function startState(operator: string, hasPin: boolean, size: Size, nowMs:
     screen: { kind: "queue" },
     prompt: null,
     busy: null,
+    board: null,
+    errand: null,
     notices: [],
     attempts: 0,
   };

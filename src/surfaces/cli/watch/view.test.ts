@@ -23,8 +23,8 @@ function assertWhole(table: Table): void {
 
 /** The rows between the two rules: the only place where a card's text may stand. */
 function cardArea(table: Table): readonly string[] {
-  const { list, card } = areasOf(table.state.size);
-  return textOf(table).slice(list + 2, list + 2 + card);
+  const { list, strip, card } = areasOf(table.state.size);
+  return textOf(table).slice(list + strip + 2, list + strip + 2 + card);
 }
 
 test("the screen says who sits there, in which mode, and whether it is connected", () => {
@@ -68,7 +68,7 @@ test("an argument longer than the screen is shown whole over the pages", () => {
     for (const row of cardArea(table)) rows.add(row);
     table.type("enter");
   }
-  const shown = [...rows].filter((row) => /<\d/.test(row) || row.startsWith("|+")).map((row) => row.slice(5));
+  const shown = [...rows].filter((row) => /<\d/.test(row) || row.startsWith("|:")).map((row) => row.slice(5));
   const joined = shown.join("");
   for (let index = 0; index < 900; index++) assert.ok(joined.includes(`<${index}>`), String(index));
 });
@@ -174,7 +174,7 @@ test("whatever an agent writes, and wherever, the screen stays ours", () => {
         table.tell({ kind: "refused", code: "x", message: one });
         assertWhole(table);
         assert.ok(
-          textOf(table).every((row) => row === "" || /^(gw watch|[ *]| |--|Lately|s sessions|one moment)/.test(row)),
+          textOf(table).every((row) => row === "" || /^(gw watch|[ *]| |--|Lately|o operations|one moment)/.test(row)),
         );
       },
     ),

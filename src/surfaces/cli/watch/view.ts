@@ -1,27 +1,30 @@
-import { showText } from "../../../kernel/display.ts";
+import { sayLeft } from "../../../conventions/operation/words.ts";
 import { wants } from "./arrive.ts";
-import type { Line, Style } from "./line.ts";
+import { type Line, line, type Style } from "./line.ts";
 import { clipText, printable, widthOf, wrapText } from "./measure.ts";
 import { sayNarrowing } from "./narrow.ts";
-import { areasOf, isReadToEnd, isTooSmall, pageOf } from "./reading.ts";
+import { operationLines, operationsLines, restingLines, stripLines } from "./operation-lines.ts";
+import { sayErrand } from "./operations.ts";
+import { promptLines } from "./prompt-lines.ts";
+import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageOf } from "./reading.ts";
 import { helpLines, narrowLines, sessionLines, tooSmallLines } from "./screens.ts";
-import { type Item, type Notice, type Prompt, selectedItem, type WatchState } from "./state.ts";
+import { type Item, type Notice, selectedItem, type WatchState } from "./state.ts";
 
 /** The whole screen: as many lines as it has rows, none wider than its columns. */
 export function viewWatch(state: WatchState): readonly Line[] {
   const { size } = state;
   if (isTooSmall(size)) return fit(tooSmallLines(size), size.rows, size.columns);
-  const { list, card, foot } = areasOf(size);
+  const { list, strip, card, foot } = areasOf(size);
   const body =
     state.screen.kind === "queue"
-      ? [...listLines(state, list), ...cardLines(state, card)]
-      : fit(otherLines(state), list + card + 2, size.columns);
+      ? [...listLines(state, list), ...fit(stripLines(state, strip), strip, size.columns), ...cardLines(state, card)]
+      : fit(otherLines(state), bodyRows(size), size.columns);
   return fit([headLine(state), ...body, ...footLines(state, foot), keyLine(state)], size.rows, size.columns);
 }
 
 function otherLines(state: WatchState): readonly Line[] {
   const { screen, size } = state;
-  const rows = areasOf(size).list + areasOf(size).card + 2;
+  const rows = bodyRows(size);
   switch (screen.kind) {
     case "queue":
       return [];
@@ -31,13 +34,20 @@ function otherLines(state: WatchState): readonly Line[] {
       return narrowLines(screen.draft, rows);
     case "sessions":
       return sessionLines(screen, rows);
+    case "operations":
+      return operationsLines(state, screen, rows);
+    case "operation":
+      return operationLines(state, screen, rows);
   }
 }
 
 function headLine(state: WatchState): Line {
   const { link, queue } = state;
-  const open =
+  const cards =
     queue.length === 0 ? "nothing waits" : queue.length === 1 ? "1 card waits" : `${queue.length} cards wait`;
+  const needed = state.board?.needsPerson ?? 0;
+  // On other screens the strip is not there to say it.
+  const open = needed > 0 ? `${cards}  ${needed} NEED${needed === 1 ? "S" : ""} A PERSON` : cards;
   switch (link.kind) {
     case "connecting":
       return line(`gw watch  ${state.operator}  connecting ..`, "bar");
@@ -91,17 +101,26 @@ export function clockOf(ms: number): string {
 function cardLines(state: WatchState, rows: number): readonly Line[] {
   const { columns } = state.size;
   const item = selectedItem(state);
-  if (item === undefined) return fit([rule("", columns), ...latelyLines(state)], rows + 2, columns);
+  if (item === undefined) {
+    const operations = restingLines(state, Math.ceil(rows / 2));
+    return fit([rule("", columns), ...operations, ...latelyLines(state)], rows + 2, columns);
+  }
   const { at, of } = pageOf(item, rows);
-  const body = item.rows.slice(item.top, item.top + rows).map(({ text, line: number }) => {
+  const body = item.rows.slice(item.top, item.top + rows).map(({ text, line: number, tone }) => {
     const heading = number === 0 || (text.startsWith("| ") && text.charAt(2) !== " " && text.length > 2);
-    return line(text, heading ? "strong" : "plain");
+    return line(text, tone ?? (heading ? "strong" : "plain"));
   });
   return [
-    rule(`card ${item.view.approval_id}, page ${at} of ${of}`, columns),
+    rule(`card ${item.view.approval_id}, page ${at} of ${of}${planWords(state, item)}`, columns),
     ...fit(body, rows, columns),
     rule(endOf(item, at < of), columns),
   ];
+}
+
+function planWords(state: WatchState, { planExpiresMs }: Item): string {
+  if (planExpiresMs === null) return "";
+  const leftMs = planExpiresMs - state.nowMs;
+  return leftMs <= 0 ? ", PLAN OVER" : `, plan good for ${sayLeft(leftMs)}`;
 }
 
 /** With no card to read there is room for what happened before. */
@@ -134,6 +153,7 @@ function footLines(state: WatchState, rows: number): readonly Line[] {
   if (state.prompt !== null) return fit(promptLines(state, state.prompt, columns, rows), rows, columns);
   const lines: Line[] = [];
   if (state.busy !== null) lines.push(line(`${state.busy.kind}: under way, waiting for the gateway ..`, "strong"));
+  if (state.errand !== null) lines.push(line(`${sayErrand(state.errand)}: under way ..`, "strong"));
   const latest = selectedItem(state) === undefined && state.screen.kind === "queue" ? undefined : state.notices.at(-1);
   if (latest !== undefined) {
     const wrapped = wrapText(noticeText(state, latest), columns - 2, columns - 4);
@@ -153,60 +173,6 @@ function ageOf(seconds: number): string {
   return seconds < 7_200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3_600)} h`;
 }
 
-function promptLines(state: WatchState, prompt: Prompt, columns: number, rows: number): readonly Line[] {
-  switch (prompt.kind) {
-    case "told":
-      return [
-        ...wrapText(prompt.text, columns - 2, columns - 4)
-          .slice(0, rows - 1)
-          .map((text, index) => line(index === 0 ? `! ${text}` : `!   ${text}`, "warning")),
-        line("! Enter goes on.", "strong"),
-      ];
-    case "reason": {
-      const { to } = prompt;
-      const [asks, hint] =
-        to.kind === "deny"
-          ? [
-              `Deny${what(state, to.approvalId, false)}. Why?`,
-              "The agent reads this. Enter signs the no, Esc goes back.",
-            ]
-          : [`Revoke session ${to.sessionId}. Why?`, "For the log. Enter ends the session now, Esc goes back."];
-      return [
-        line(`? ${asks}`, "strong"),
-        line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain"),
-        line(`  ${hint}`, "quiet"),
-      ];
-    }
-    case "confirm":
-      return [
-        line(`? Approve${what(state, prompt.approvalId)}`, "strong"),
-        line("  y signs it, any other letter goes back.", "plain"),
-      ];
-    case "secret": {
-      const asks = prompt.which === "pin" ? "PIN" : "Passphrase";
-      const typed = prompt.checking ? "checking .." : `${"*".repeat(Math.min(prompt.length, columns - 50))}_`;
-      return [
-        line(`? Approve${what(state, prompt.approvalId)}`, "strong"),
-        line(`  ${asks}: ${typed}${prompt.checking ? "" : "   (Enter signs, Esc goes back)"}`, "plain"),
-        line(prompt.note === null ? "" : `! ${prompt.note}`, "warning"),
-      ];
-    }
-  }
-}
-
-function what(state: WatchState, id: string, withNarrowing = true): string {
-  const item = state.queue.find(({ view }) => view.approval_id === id);
-  const narrowed = withNarrowing ? sayNarrowing(item?.narrow ?? null) : "";
-  return `${narrowed === "" ? "" : `, ${narrowed}`}: ${item === undefined ? id : wants(item.view)}`;
-}
-
-/** The end of what is typed is where the cursor is. */
-function tailOf(text: string, columns: number): string {
-  const points = [...text];
-  while (widthOf(points.join("")) > columns) points.shift();
-  return points.join("");
-}
-
 function keyLine(state: WatchState): Line {
   return line(keysOf(state), "bar");
 }
@@ -216,15 +182,14 @@ function keysOf(state: WatchState): string {
   if (state.prompt !== null) return "Ctrl-C quits";
   if (state.screen.kind === "help") return "any key goes back";
   if (state.screen.kind === "narrow") return "up/down choose  space on/off  0-9 lower a limit  Enter keep  Esc drop";
+  if (state.screen.kind === "operations")
+    return "up/down choose  Enter details  r read now  c cancel  o sort  Esc back  ? help";
+  if (state.screen.kind === "operation") return "Enter more  b back  r read now  c cancel  Esc list  ? help  q quit";
   if (state.screen.kind === "sessions") return "up/down choose  r revoke  Esc back  ? help  q quit";
   const item = selectedItem(state);
-  if (item === undefined) return "s sessions  ? help  q quit";
+  if (item === undefined) return "o operations  s sessions  ? help  q quit";
   const first = isReadToEnd(item) ? "a approve" : "Enter read on";
-  return `${first}  d deny  e +5 min  n narrow  b back  s sessions  ? help  q quit`;
-}
-
-function line(text: string, style: Style): Line {
-  return { text, style };
+  return `${first}  d deny  e +5 min  n narrow  o operations  s sessions  ? help  q quit`;
 }
 
 /** Exactly `rows` lines, each clean and no wider than the screen. */

@@ -1,5 +1,7 @@
+import type { OperationBoard, OperationDetail } from "../../../../conventions/operation/summary.ts";
 import { Unreachable } from "../../../client/connection.ts";
-import type { ApprovalView, Decision, OperatorClient } from "../../../client/operator.ts";
+import type { ApprovalView, Decision, OperatorClient, OperatorNews } from "../../../client/operator.ts";
+import { detailOf, noOperations } from "./board.ts";
 
 /** A gateway's operator plane as far as a watcher uses it, without a gateway: what a test says happens, happens. */
 export interface TestDesk {
@@ -9,6 +11,10 @@ export interface TestDesk {
   mode: string;
   up: boolean;
   logins: number;
+  board: OperationBoard;
+  /** What was asked about operations, in order: `cancel op_1 because`, `reconcile op_1`, `show op_1`. */
+  readonly asked: string[];
+  post(board: OperationBoard): void;
   tell(view: ApprovalView): void;
   /** The process is gone: the stream breaks, and nothing answers until `up`. */
   die(): void;
@@ -18,7 +24,7 @@ export interface TestDesk {
 export function openDesk(): TestDesk {
   let wake: (() => void)[] = [];
   let broken = 0;
-  const news: ApprovalView[] = [];
+  const news: OperatorNews[] = [];
   const answer = <Value>(value: () => Value): Promise<Value> =>
     desk.up ? Promise.resolve(value()) : Promise.reject(new Unreachable("nobody there"));
   const client = {
@@ -34,12 +40,16 @@ export function openDesk(): TestDesk {
     extend: (id: string) => answer(() => ({ ...desk.open.get(id), expires_in_ms: 900_000 }) as ApprovalView),
     sessions: () => answer(() => [{ session_id: "ses_1", ended_at: null }]),
     revoke: () => answer(() => undefined),
+    operation: (id: string) => answer(() => told(`show ${id}`, id)),
+    cancelOperation: (id: string, reason: string) => answer(() => told(`cancel ${id} ${reason}`, id)),
+    reconcileOperation: (id: string) => answer(() => told(`reconcile ${id}`, id)),
     async *watch(signal: AbortSignal) {
       const born = broken;
       let at = news.length;
-      for (const view of desk.open.values()) yield view;
+      for (const view of desk.open.values()) yield { kind: "approval", view } as OperatorNews;
+      yield { kind: "operations", board: desk.board } as OperatorNews;
       while (!signal.aborted) {
-        while (at < news.length) yield news[at++] as ApprovalView;
+        while (at < news.length) yield news[at++] as OperatorNews;
         if (broken !== born) throw new Unreachable("the stream broke");
         await new Promise<void>((resolve) => {
           wake.push(resolve);
@@ -49,6 +59,11 @@ export function openDesk(): TestDesk {
     },
     close: () => undefined,
   } as unknown as OperatorClient;
+  const told = (asked: string, id: string): OperationDetail => {
+    desk.asked.push(asked);
+    const found = [...desk.board.shown, ...desk.board.ended].find(({ operation_id }) => operation_id === id);
+    return detailOf(found === undefined ? { operation_id: id } : found);
+  };
   const stir = (): void => {
     for (const resolve of wake) resolve();
     wake = [];
@@ -60,10 +75,17 @@ export function openDesk(): TestDesk {
     mode: "guard-rail",
     up: true,
     logins: 0,
+    board: noOperations,
+    asked: [],
     tell(view) {
       if (view.state === "pending") desk.open.set(view.approval_id, view);
       else desk.open.delete(view.approval_id);
-      news.push(view);
+      news.push({ kind: "approval", view });
+      stir();
+    },
+    post(board) {
+      desk.board = board;
+      news.push({ kind: "operations", board });
       stir();
     },
     die() {

@@ -1,0 +1,85 @@
+import { isSettled } from "../../../../conventions/operation/state.ts";
+import {
+  compareUrgency,
+  needsPerson,
+  type OperationBoard,
+  type OperationDetail,
+  type OperationSummary,
+} from "../../../../conventions/operation/summary.ts";
+
+export function operationOf(id: string, change: Partial<OperationSummary> = {}): OperationSummary {
+  return {
+    operation_id: id,
+    kind: "job",
+    action: "acme.report.create",
+    state: "observing",
+    run_id: "run_1",
+    started_by: "pid 7 uid 1000 /usr/bin/agent",
+    authorized_by: "ada",
+    created_at: "2026-01-01T00:00:00.000Z",
+    remote_job_id: "job-1",
+    remote_state: "running",
+    progress: { completed: 40, total: 100 },
+    next_poll_in_ms: 4_000,
+    result_in_ms: 120_000,
+    cancel: null,
+    problem: null,
+    ...change,
+  };
+}
+
+/** Automation has stopped for it. */
+export function stuckOf(id: string, code = "poll_allowance_exhausted"): OperationSummary {
+  return operationOf(id, { next_poll_in_ms: null, problem: { code, detail: "12 checks made; last known state x" } });
+}
+
+export function detailOf(change: Partial<OperationSummary> = {}): OperationDetail {
+  const summary = operationOf("op_1", change);
+  return {
+    ...summary,
+    request_fingerprint: "sha256:11",
+    idempotency_token: "sha256:22",
+    create_deadline: "2026-01-01T00:00:30.000Z",
+    result_deadline: "2026-01-01T00:02:00.000Z",
+    lease: null,
+    next_poll_at: null,
+    call_id: "call_1",
+    session_id: "ses_1",
+    settled: isSettled(summary.state),
+    checks: 3,
+    faults: 1,
+    observed_by: "session",
+    result_digest: null,
+    history: [
+      {
+        at: "2026-01-01T00:00:01.000Z",
+        actor: "1.2.3.4",
+        from: "create_pending",
+        to: "accepted",
+        cause: "job_named",
+        remote_job_id: "job-1",
+      },
+      {
+        at: "2026-01-01T00:00:03.000Z",
+        actor: "log 1",
+        from: "accepted",
+        to: "observing",
+        cause: "observation_started",
+        remote_job_id: "job-1",
+      },
+    ],
+  };
+}
+
+/** As the gateway makes it: the most urgent first, what has ended apart. */
+export function boardOf(...operations: readonly OperationSummary[]): OperationBoard {
+  const open = operations.filter(({ state }) => !isSettled(state));
+  return {
+    open: open.length,
+    needs_person: open.filter(needsPerson).length,
+    shown: [...open].sort(compareUrgency),
+    ended: operations.filter(({ state }) => isSettled(state)),
+  };
+}
+
+export const noOperations: OperationBoard = boardOf();
