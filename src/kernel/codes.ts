@@ -315,6 +315,11 @@ export const codes = {
     means: "The kernel did not say who wrote the bytes on the connection.",
     mend: "Connect again. If it happens often, use a Linux kernel of 6.16 or newer.",
   },
+  caller_signer_invalid: {
+    status: 422,
+    means: "The signer, trusted root, bundle or key given for callers' signatures cannot be used.",
+    mend: "Give a file of the kind that docs/callers.md names, or remove what is in the way: gw caller list.",
+  },
   platform_unsupported: {
     status: 501,
     means: "This operating system gives no caller identity that the gateway can rely on.",
@@ -522,6 +527,32 @@ export const codes = {
     status: 429,
     means: "This user has too many connections or too many refusals in a short time.",
     mend: "Slow down; the gateway counts refusals instead of writing each one.",
+  },
+  // Callbacks from providers
+  callback_refused: {
+    status: 404,
+    means: "The callback was not taken: there is no such pack, its signature does not verify, or the gateway is locked.",
+    mend: "Look in the log, which says which of them; nobody outside is told.",
+  },
+  callback_pack_unknown: {
+    status: 404,
+    means: "A callback came for a pack that is not trusted or takes no callbacks.",
+    mend: "Trust the pack, and say in it how its provider's callbacks are verified.",
+  },
+  callback_signature_invalid: {
+    status: 404,
+    means: "A callback is not signed with the pack's secret, or not as the pack says.",
+    mend: "Compare the provider's signing secret and scheme with the vault and the pack; otherwise somebody else sent it.",
+  },
+  callback_too_old: {
+    status: 404,
+    means: "A callback is signed for a time too far from now: it was replayed, or a clock is wrong.",
+    mend: "Check the clock of this machine. Polling goes on without callbacks.",
+  },
+  callback_unreadable: {
+    status: 400,
+    means: "A callback verifies, but its body is not strict JSON.",
+    mend: "Tell the provider. Polling goes on without callbacks.",
   },
   // The command line
   client_unknown: {
@@ -934,6 +965,11 @@ export const codes = {
     means: "The Idempotency-Key is past its retention; its result is gone, and it cannot be used again.",
     mend: "Read the state of what it made; use a fresh key for a new intent.",
   },
+  job_not_resumable: {
+    status: 409,
+    means: "The job has not failed, so that there is nothing to resume.",
+    mend: "Read its status and act on what it says.",
+  },
   cursor_invalid: {
     status: 400,
     means: "The cursor was not issued for this list, principal, filter and order.",
@@ -985,6 +1021,11 @@ export const codes = {
     status: 409,
     means: "The operation has ended, has no job at the provider yet, or its definition has no way to cancel.",
     mend: "Read the operation; where the creation is unknown, reconcile it first.",
+  },
+  operation_not_resumable: {
+    status: 409,
+    means: "The operation has not failed, never became a job, is being resumed, or its provider documents no resume.",
+    mend: "Read the operation. Where it failed for good, ask a person before anything is started anew.",
   },
   operation_settled: {
     status: 409,
@@ -1047,6 +1088,11 @@ export const codes = {
     status: 403,
     means: "The work context covers other operations or other targets than this call.",
     mend: "Do only what the ticket covers, or ask an operator to issue one for this operation and target.",
+  },
+  ticket_issuer_invalid: {
+    status: 422,
+    means: "The name or the key given for a ticket issuer cannot be used.",
+    mend: "Give a name of its own and an Ed25519 public key; docs/tickets.md shows how.",
   },
   // Lists: why a walk stopped. None of these is an answer of its own; they stand as `stop_reason` in a discovery report
   page_ceiling: {

@@ -169,6 +169,8 @@ export const defaults = {
   vaultLockWaitMs: 5_000,
   // Callers
   callerImageBytes: 536_870_912,
+  publicKeyFileBytes: 16_384,
+  sigstoreFileBytes: 1_048_576,
   // Audit log
   logSegmentBytes: 67_108_864,
   logFrameBytes: 1_048_576,

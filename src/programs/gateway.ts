@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
+import { createCallerPlatform } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
 import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
@@ -16,8 +16,6 @@ import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
 import { createLogins } from "../surfaces/operator/logins.ts";
-import { createOperationNews } from "../surfaces/operator/operation-news.ts";
-import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { openHome } from "../vault/files/home.ts";
 import { readKeyFile } from "../vault/files/key-file.ts";
@@ -26,7 +24,6 @@ import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
-import { signRequest } from "./daemon/sign-request.ts";
 import { createSteward, type StewardState } from "./daemon/steward.ts";
 import {
   auditRecipientsOf,
@@ -36,6 +33,7 @@ import {
   ticketIssuersOf,
   vaultHashOf,
 } from "./daemon/trust.ts";
+import { harden } from "./harden.ts";
 import { version } from "./version.ts";
 
 /**
@@ -49,7 +47,7 @@ if (homeFolder === undefined || (option !== undefined && (option !== "--key-file
 }
 
 try {
-  await harden({ inspectable: false, startsPrivileged: false });
+  harden({ inspectable: false, startsPrivileged: false });
   await start(homeFolder, keyFile);
 } catch (error) {
   console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
@@ -86,7 +84,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     sleep,
     connectTimeoutMs: defaults.sshConnectTimeoutMs,
     spareHelperMs: defaults.sshSpareHelperMs,
-    signRequest: (data) => signRequest(state.compartment, data),
+    requestSigner: null,
     recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random),
     recordingBytes: defaults.sshRecordingBytes,
   };
@@ -125,13 +123,11 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
       locked: true,
       boot_id: clock.bootId(),
       platform: process.platform,
-      policy_digest: state.trust.policy?.digest ?? null,
-      vault_generation: state.trust.vault.generation,
     },
   ] as const;
-  await gateway.ledger.note(startEvents);
+  await gateway.ledger.record(startEvents);
   if (trust.trouble !== null) {
-    await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
+    await gateway.ledger.record([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
     console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
   }
   const operatorDoor = await listenForOperators({
@@ -139,16 +135,11 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
-    operations: createOperationNews(
-      { watch: gateway.operations.watch, board: createOperationRecords(gateway, clock).board },
-      clock,
-      sleep,
-    ),
     clock,
     correlationId,
     onFault,
   });
-  const agentDoor = await listenForAgents({
+  const agentDoor = listenForAgents({
     path: settings.agentSocket,
     mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
     callers,
@@ -158,7 +149,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     onFault,
     onRefused(denied) {
       void gateway.ledger
-        .note([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
+        .record([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
         .catch(() => undefined);
     },
   });

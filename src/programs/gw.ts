@@ -85,6 +85,16 @@ function createDeps(): CliDeps {
       const { openPty } = await import("../adapters/platform/linux/pty.ts");
       return { umask, sleep: systemSleep, keepOrphans, openPty };
     },
+    async signatures() {
+      if (process.platform !== "linux") {
+        throw new Denied(
+          "platform_unsupported",
+          "Signatures of program files beside the system's own are read on Linux.",
+        );
+      }
+      const { checkGivenBundle, requireTrustedRoot } = await import("../adapters/platform/linux/image/check-given.ts");
+      return { checkBundle: checkGivenBundle, requireTrustedRoot };
+    },
     stateFolder: join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw"),
     finish: (exit) => {
       process.exitCode = exit;

@@ -4,12 +4,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts
 
 /** Reads values of one of our own files, field by field. Whatever is not exactly as written by us is refused. */
 export interface Shape {
-  /** Exactly these members, none missing and none more. */
-  members<Name extends string>(
+  /** Exactly these members, none missing and none more but for those named in `optional`. */
+  members<Name extends string, Optional extends string = never>(
     value: JsonValue | undefined,
     where: string,
     names: readonly Name[],
-  ): Record<Name, JsonValue>;
+    optional?: readonly Optional[],
+  ): Record<Name, JsonValue> & { readonly [name in Optional]?: JsonValue };
   text(value: JsonValue | undefined, where: string, maxLength: number, pattern?: RegExp): string;
   oneOf<Word extends string>(value: JsonValue | undefined, where: string, words: readonly Word[]): Word;
   integer(value: JsonValue | undefined, where: string, min: number, max: number): number;
@@ -30,12 +31,14 @@ export function shapeOf(code: Code, what: string): Shape {
   };
   const shape: Shape = {
     refuse,
-    members(value, where, names) {
+    members(value, where, names, optional = []) {
       if (!isJsonObject(value)) return refuse(where, "an object");
-      const found = Object.keys(value);
-      const odd = found.find((name) => !(names as readonly string[]).includes(name));
-      if (odd !== undefined || found.length !== names.length) return refuse(where, `an object of ${names.join(", ")}`);
-      return value as Record<(typeof names)[number], JsonValue>;
+      const allowed: readonly string[] = [...names, ...optional];
+      const whole = names.every((name) => Object.hasOwn(value, name));
+      if (!whole || Object.keys(value).some((name) => !allowed.includes(name))) {
+        return refuse(where, `an object of ${names.join(", ")}`);
+      }
+      return value as ReturnType<typeof shape.members<(typeof names)[number], (typeof optional)[number]>>;
     },
     text(value, where, maxLength, pattern) {
       if (typeof value !== "string" || value.length > maxLength || !value.isWellFormed()) {

@@ -1,9 +1,12 @@
+import { createPublicKey } from "node:crypto";
+import type { CallerPolicy } from "../../adapters/platform/linux/evidence.ts";
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import { keyIdOf, publicKeyOf } from "../../vault/keys.ts";
 import type { Policy } from "../../vault/policy/policy.ts";
+import { bundlesFolder, trustedRootPath } from "../../vault/policy/sigstore-files.ts";
 import type { Vault } from "../../vault/vault.ts";
 
 /** What the gateway believes without holding any secret: the public half of the vault, and the policy if it verifies. */
@@ -40,6 +43,28 @@ export function ticketIssuersOf({ policy }: Trust): readonly IssuerKey[] {
     keyId: keyIdOf(publicKey),
     publicKey: publicKeyOf("ed25519", publicKey),
   }));
+}
+
+/** What a card may say of a caller's image, from signed policy alone: without one, nothing. */
+export function callerPolicyOf({ policy }: Trust, home: string): CallerPolicy {
+  const { callers = [], sigstore = null, imaKeys = [] } = policy ?? {};
+  return {
+    enrolled: new Map(callers.map(({ imageDigest, authority }) => [imageDigest, { name: authority, by: null }])),
+    sigstore:
+      sigstore === null
+        ? null
+        : {
+            trustedRoot: trustedRootPath(home, sigstore.trustedRootDigest),
+            trustedRootDigest: sigstore.trustedRootDigest,
+            bundles: bundlesFolder(home),
+            identities: sigstore.identities,
+          },
+    imaKeys: imaKeys.map(({ name, publicKey }) => ({ name, pem: pemOf(publicKey) })),
+  };
+}
+
+function pemOf(spki: Buffer): string {
+  return createPublicKey({ key: spki, format: "der", type: "spki" }).export({ format: "pem", type: "spki" }).toString();
 }
 
 /** Who can read the log: the recipients that policy names, and every operator when there is no policy to ask. */

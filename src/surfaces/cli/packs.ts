@@ -8,11 +8,10 @@ import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
 import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
-import { signPolicy } from "../../vault/policy/verify.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { keepTrustedCopy, type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
-import { applyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
 
 /** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
 export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Promise<Exit> {
@@ -65,14 +64,10 @@ export function runPackTrust(
     const pack = requireSound(bytes, `${name}.yaml`);
     return withOperator(options, io, ports, async (session) => {
       await requireReviewed(pack, session.home.readPolicy(session.home.readVault()), options, operatorKeys);
-      await applyChange(session, ports, { what: "pack_trusted", subject: name }, (vault) => {
-        const policy = session.home.readPolicy(vault);
-        const packs = [
-          ...policy.packs.filter((one) => one.pack !== pack.name),
-          { pack: pack.name, digest: pack.digest },
-        ];
-        return { policy: signPolicy({ ...policy, packs }, policy, session.operator, vault, ports.clock) };
-      });
+      await applyPolicyChange(session, ports, { what: "pack_trusted", subject: name }, (policy) => ({
+        ...policy,
+        packs: [...policy.packs.filter((one) => one.pack !== pack.name), { pack: pack.name, digest: pack.digest }],
+      }));
       keepTrustedCopy(options.home, pack, bytes);
       const names = [...pack.actions.values()].map(({ qualifiedName, effect }) => `${qualifiedName} (${effect})`);
       const line = `${pack.name} is trusted at ${pack.digest}: ${names.join(", ")}`;
@@ -86,11 +81,10 @@ export function runPackRemove(name: string, options: VaultOptions, io: CliIo, po
   return answering(io, () => {
     const path = packPath(options.home, name);
     return withOperator(options, io, ports, async (session) => {
-      await applyChange(session, ports, { what: "pack_removed", subject: name }, (vault) => {
-        const policy = session.home.readPolicy(vault);
-        const packs = policy.packs.filter((one) => one.pack !== name);
-        return { policy: signPolicy({ ...policy, packs }, policy, session.operator, vault, ports.clock) };
-      });
+      await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => ({
+        ...policy,
+        packs: policy.packs.filter((one) => one.pack !== name),
+      }));
       rmSync(path, { force: true });
       say(io, options.json, { pack: name, removed: true }, `${name} is no longer trusted, and its file is gone.`);
       return exits.done;

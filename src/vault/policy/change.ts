@@ -14,6 +14,8 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     callers: [],
     auditRecipients: [recipientOf(founder)],
     ticketIssuers: [],
+    sigstore: null,
+    imaKeys: [],
     settings: SAFE_SETTINGS,
   };
 }

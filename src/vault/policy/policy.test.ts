@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Digest, digestText } from "../../kernel/canonical-json.ts";
@@ -21,6 +23,8 @@ const { vault, operator } = await founding();
 const founder = vault.operators[0];
 assert.ok(founder);
 const image = digestText("image");
+const imageKey = (namedCurve: string): Buffer =>
+  generateKeyPairSync("ec", { namedCurve }).publicKey.export({ format: "der", type: "spki" });
 const draft: PolicyDraft = {
   ...firstPolicy(founder),
   packs: [
@@ -30,6 +34,14 @@ const draft: PolicyDraft = {
   eachUse: ["acme-deploy"],
   callers: [{ imageDigest: image, authority: "Example Corp, reviewed by ada", enrolledAt: "2026-10-01T12:00:00.000Z" }],
   ticketIssuers: [{ issuer: "tickets.example", publicKey: Buffer.alloc(32, 3) }],
+  sigstore: {
+    trustedRootDigest: digestText("root"),
+    identities: [
+      { name: "Zeta", subject: "dev@zeta.example", issuer: "https://id.example" },
+      { name: "Acme", subject: "https://ci.example/acme@refs/tags/v1", issuer: "https://id.example" },
+    ],
+  },
+  imaKeys: [{ name: "Acme build", publicKey: imageKey("P-256") }],
 };
 const sign = (given: PolicyDraft, previous: Policy | null = null) =>
   signPolicy(given, previous, operator, vault, ports.clock);
@@ -61,6 +73,14 @@ test("the first policy trusts nothing and lowers nothing", () => {
   assert.deepEqual([first.packs, first.callers, first.eachUse, first.ticketIssuers], [[], [], [], []]);
   assert.deepEqual(loweredSettings(first.settings), []);
   assert.deepEqual(first.auditRecipients, [recipientOf(founder)]);
+});
+
+test("a policy that names no signers has the page that it had before there were any, so that its signature still holds", () => {
+  const earlier = policyText(sign({ ...draft, sigstore: null, imaKeys: [] }));
+  const { signature: _, ...members } = JSON.parse(earlier) as Record<string, unknown>;
+  assert.ok(!("sigstore" in members) && !("ima_keys" in members));
+  const read = parsePolicy(earlier, vault);
+  assert.deepEqual([read.sigstore, read.imaKeys], [null, []]);
 });
 
 test("every setting that lowers protection is named when it does", () => {
@@ -108,6 +128,22 @@ const edits: Readonly<Record<string, (value: Record<string, unknown>) => void>> 
   "trusts another issuer": (value) => {
     value["ticket_issuers"] = [{ issuer: "tickets.example", public_key: Buffer.alloc(32, 4).toString("base64url") }];
   },
+  "trusts another signer": (value) => {
+    const sigstore = value["sigstore"] as Record<string, unknown>;
+    value["sigstore"] = {
+      ...sigstore,
+      identities: [{ name: "Acme", subject: "mallory@evil.example", issuer: "https://id.example" }],
+    };
+  },
+  "trusts another root of signatures": (value) => {
+    value["sigstore"] = { ...(value["sigstore"] as object), trusted_root_digest: digestText("evil") };
+  },
+  "trusts another IMA key": (value) => {
+    value["ima_keys"] = [{ name: "Acme build", public_key: imageKey("P-384").toString("base64url") }];
+  },
+  "drops its IMA keys": (value) => {
+    delete value["ima_keys"];
+  },
   "raises the version": (value) => {
     value["version"] = 99;
   },
@@ -146,6 +182,25 @@ const malformed: Readonly<Record<string, string>> = {
   }),
   "has an authority that hides signs": edited(page, (value) => {
     value["callers"] = [{ image_digest: image, authority: "Corp\u202e", enrolled_at: "2026-10-01T12:00:00.000Z" }];
+  }),
+  "lists no IMA keys where it should be silent": edited(page, (value) => {
+    value["ima_keys"] = [];
+  }),
+  "has an IMA key that can check nothing": edited(page, (value) => {
+    const key = generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" });
+    value["ima_keys"] = [{ name: "Acme build", public_key: Buffer.concat([key, key]).toString("base64url") }];
+  }),
+  "trusts a root of signatures for nobody": edited(page, (value) => {
+    value["sigstore"] = { ...(value["sigstore"] as object), identities: [] };
+  }),
+  "has a signer whose issuer is no https URL": edited(page, (value) => {
+    value["sigstore"] = {
+      ...(value["sigstore"] as object),
+      identities: [{ name: "Acme", subject: "x", issuer: "http://id.example" }],
+    };
+  }),
+  "has an unknown member": edited(page, (value) => {
+    value["sigstores"] = {};
   }),
   "is cut short": page.slice(0, -20),
   "is empty": "",

@@ -18,6 +18,9 @@ export interface PolicyContent {
   readonly callers: readonly EnrolledCaller[];
   readonly auditRecipients: readonly AuditRecipient[];
   readonly ticketIssuers: readonly TicketIssuer[];
+  /** Null while no Sigstore identity is trusted. */
+  readonly sigstore: SigstoreTrust | null;
+  readonly imaKeys: readonly ImaKeyTrust[];
   readonly settings: PolicySettings;
 }
 
@@ -41,6 +44,27 @@ export interface AuditRecipient {
 
 export interface TicketIssuer {
   readonly issuer: string;
+  readonly publicKey: Buffer;
+}
+
+/** Program images that these identities signed are theirs, as far as this trusted root vouches for them. */
+export interface SigstoreTrust {
+  /** Of the exact bytes of the trusted root file: who issues certificates, which logs count. */
+  readonly trustedRootDigest: Digest;
+  readonly identities: readonly SigstoreIdentity[];
+}
+
+/** An identity counts only as a whole: the same subject from another issuer is somebody else. */
+export interface SigstoreIdentity {
+  readonly name: string;
+  readonly subject: string;
+  readonly issuer: string;
+}
+
+/** A key whose `security.ima` signatures on program images count. */
+export interface ImaKeyTrust {
+  readonly name: string;
+  /** SubjectPublicKeyInfo, DER. */
   readonly publicKey: Buffer;
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import type { SignatureChecks } from "../caller/signatures.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
@@ -23,6 +24,8 @@ export interface CliDeps {
   operatorKeys(home: string): Promise<readonly OperatorKey[]>;
   /** The reference provider, which the command line may start but not import. */
   reference(): Promise<ReferenceCliPorts>;
+  /** What this machine can say of signature files that are to be trusted. */
+  signatures(): Promise<SignatureChecks>;
   /** Where the last log head that this operator saw is kept, outside every home. */
   readonly stateFolder: string;
   /** The demo, which the command line may start but not import. A home of null is a throw-away one. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { TicketOptions } from "../operator/ticket.ts";
 import type { OperatorOptions } from "../options.ts";
-import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addTicketCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
@@ -39,5 +39,34 @@ export function addTicketCommands(program: Command, deps: CliDeps): void {
   addOperatorCommand(ticket, "show <RUN>", "the work context of a run", "gw ticket show run_01k...").action(
     async (run: string, _options, command: Command) =>
       finish(await (await load()).runTicketShow(run, optionsOf<OperatorOptions>(command), deps)),
+  );
+  addIssuerCommands(ticket, deps);
+}
+
+function addIssuerCommands(ticket: Command, { io, vault, finish }: CliDeps): void {
+  const load = () => import("../operator/ticket-issuers.ts");
+  const issuer = ticket.command("issuer").description("whose signatures on work contexts count, beside operators'");
+  addOperatorCommand(
+    issuer,
+    "add <NAME>",
+    "sign an issuer and its public key into policy",
+    "gw ticket issuer add tickets.example --key issuer.pub",
+  )
+    .requiredOption("--key <KEY>", "its Ed25519 public key: a file or the line itself (PEM, ssh-ed25519, base64url)")
+    .action(async (name: string, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly key: string }>(command);
+      finish(await (await load()).runTicketIssuerAdd(name, options, io, vault));
+    });
+  addCommand(issuer, "list", "the issuers that signed policy names", "gw ticket issuer list").action(
+    async (_options, command: Command) =>
+      finish(await (await load()).runTicketIssuerList(optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(
+    issuer,
+    "remove <NAME>",
+    "what it signed counts no longer",
+    "gw ticket issuer remove tickets.example",
+  ).action(async (name: string, _options, command: Command) =>
+    finish(await (await load()).runTicketIssuerRemove(name, optionsOf(command), io, vault)),
   );
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { readContext, type WorkContext } from "../../../conventions/ticket/context.ts";
 import { signContext } from "../../../conventions/ticket/sign.ts";
 import { readTarget } from "../../../conventions/ticket/target.ts";
@@ -12,6 +11,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
+import { readGivenFile } from "../read-given-file.ts";
 import { withGateway } from "./session.ts";
 
 export interface TicketOptions extends OperatorOptions {
@@ -48,7 +48,7 @@ export function runTicketIssue(runId: string, options: TicketOptions, deps: CliD
 /** `gw ticket attach RUN FILE`: what a configured issuer signed. The gateway decides whether it counts. */
 export function runTicketAttach(runId: string, file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
-    const context = readBounded(file, defaults.ticketContextCharacters).toString("utf8").trim();
+    const context = readGivenFile(file, defaults.ticketContextCharacters, "ticket_invalid").toString("utf8").trim();
     return withGateway(options, deps, async ({ client }) =>
       report(await client.attachTicket(runId, context), options, deps),
     );
@@ -103,7 +103,7 @@ export function writeContext(
       : {
           batch: {
             change_execution_id: change,
-            manifest_digest: digestBytes(readBounded(manifest, defaults.multipartFileBytes)),
+            manifest_digest: digestBytes(readGivenFile(manifest, defaults.multipartFileBytes, "ticket_invalid")),
           },
         }),
   };
@@ -129,15 +129,4 @@ function ticketLines({ run_id, state, deadline_at, ticket }: TicketView): readon
     ...(batch === undefined ? [] : [`  batch       ${showIdentifier(batch.change_execution_id)}`]),
     `  scope       ${showIdentifier(ticket.scope_digest)}`,
   ];
-}
-
-function readBounded(path: string, most: number): Buffer {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch {
-    throw new Denied("ticket_invalid", `${path} cannot be read.`);
-  }
-  if (bytes.byteLength > most) throw new Denied("ticket_invalid", `${path} is larger than ${most} bytes.`);
-  return bytes;
 }

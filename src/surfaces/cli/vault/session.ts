@@ -6,6 +6,8 @@ import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { readPrivateFile } from "../../../vault/files/private-file.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
+import type { Policy } from "../../../vault/policy/policy.ts";
+import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo, Exit } from "../io.ts";
 
@@ -124,6 +126,19 @@ export async function applyChange(
   } finally {
     made.newServiceKey?.wipe();
   }
+}
+
+/** Signs the next version of the policy, made from the one in force under the lock. */
+export async function applyPolicyChange(
+  session: VaultSession,
+  ports: VaultCliPorts,
+  news: { readonly what: string; readonly subject: string },
+  change: (policy: Policy, vault: Vault) => PolicyDraft,
+): Promise<void> {
+  await applyChange(session, ports, news, (vault) => {
+    const policy = session.home.readPolicy(vault);
+    return { policy: signPolicy(change(policy, vault), policy, session.operator, vault, ports.clock) };
+  });
 }
 
 async function unlockTold(

@@ -1,4 +1,4 @@
-import { type BigIntStats, fstatSync } from "node:fs";
+import { type BigIntStats, fstatSync, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
@@ -33,7 +33,7 @@ export function createImageInspector(settings: () => ImageSettings): ImageInspec
       }
       const identity = identityOf(stats);
       const current = settings();
-      const question = JSON.stringify([identity, image.path, image.mappings, current]);
+      const question = JSON.stringify([identity, image.path, image.mappings, current, bundlesAsOf(current)]);
       const known = answers.get(question);
       if (known !== undefined) return known;
       const answer = last.then(async () => {
@@ -56,6 +56,15 @@ function remember<Value>(memory: Map<string, Value>, name: string, value: Value)
   memory.set(name, value);
   const oldest = memory.keys().next().value;
   if (memory.size > REMEMBERED && oldest !== undefined) memory.delete(oldest);
+}
+
+/** A bundle that is filed, replaced or taken away is a reason to ask again; so is another trusted root. */
+function bundlesAsOf({ sigstore }: ImageSettings): readonly string[] {
+  if (sigstore === null) return [];
+  return [sigstore.bundles, sigstore.trustedRoot].map((path) => {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats === undefined ? "" : identityOf(stats);
+  });
 }
 
 export function identityOf(stats: BigIntStats): string {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { bundleFromJSON } from "@sigstore/bundle";
 import { type Signer, toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import { digestBytes } from "../../../../kernel/canonical-json.ts";
+import { defaults } from "../../../../kernel/defaults.ts";
 import { type ImageDigests, readChunks } from "./digest.ts";
 import { decodeTrustedRoot } from "./trusted-root.ts";
 
@@ -35,7 +36,7 @@ export type SigstoreClaim =
   | { readonly kind: "stranger"; readonly subject: string; readonly issuer: string }
   | { readonly kind: "invalid"; readonly why: string };
 
-const BUNDLE_LIMIT = 1_048_576;
+const BUNDLE_LIMIT = defaults.sigstoreFileBytes;
 const IN_TOTO = "application/vnd.in-toto+json";
 
 /** Null when there is no bundle for this image. Certificate, log entry, timestamp and signature are all required. */
@@ -44,14 +45,29 @@ export function checkSigstore(settings: SigstoreSettings, fd: number, digests: I
   const path = join(settings.bundles, `${hex}.sigstore.json`);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   try {
-    const bundle = bundleFromJSON(JSON.parse(readBounded(path).toString("utf8")));
+    const { identities } = settings;
+    return verifyBundle({ bundle: readBounded(path), trustedRoot: readTrustedRoot(settings), identities }, fd, digests);
+  } catch (error) {
+    return { kind: "invalid", why: error instanceof Error ? error.message : "the bundle cannot be read" };
+  }
+}
+
+/** Who signed the opened file, by this bundle under this trusted root. */
+export function verifyBundle(
+  given: { readonly bundle: Buffer; readonly trustedRoot: Buffer; readonly identities: readonly SigstoreIdentity[] },
+  fd: number,
+  digests: ImageDigests,
+): SigstoreClaim {
+  const hex = digests.sha256.slice("sha256:".length);
+  try {
+    const bundle = bundleFromJSON(JSON.parse(given.bundle.toString("utf8")));
     if (bundle.content.$case === "dsseEnvelope") {
       requireSubject(bundle.content.dsseEnvelope.payloadType, bundle.content.dsseEnvelope.payload, hex);
     }
     const artifact = bundle.content.$case === "messageSignature" ? readArtifact(fd, digests.bytes) : undefined;
-    const root = toTrustMaterial(decodeTrustedRoot(readTrustedRoot(settings)));
+    const root = toTrustMaterial(decodeTrustedRoot(JSON.parse(given.trustedRoot.toString("utf8"))));
     const signer = new Verifier(root).verify(toSignedEntity(bundle, artifact));
-    return nameSigner(signer, settings.identities);
+    return nameSigner(signer, given.identities);
   } catch (error) {
     return { kind: "invalid", why: error instanceof Error ? error.message : "the bundle cannot be read" };
   }
@@ -93,10 +109,10 @@ function readArtifact(fd: number, bytes: number): Buffer {
   return artifact;
 }
 
-function readTrustedRoot({ trustedRoot, trustedRootDigest }: SigstoreSettings): unknown {
+function readTrustedRoot({ trustedRoot, trustedRootDigest }: SigstoreSettings): Buffer {
   const bytes = readBounded(trustedRoot);
   if (digestBytes(bytes) !== trustedRootDigest) throw new Error("the trusted root is not the one that policy names");
-  return JSON.parse(bytes.toString("utf8"));
+  return bytes;
 }
 
 function readBounded(path: string): Buffer {

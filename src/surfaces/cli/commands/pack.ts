@@ -54,25 +54,3 @@ export function addPackCommands(program: Command, { io, vault, finish, operatorK
       finish(await (await import("../packs.ts")).runPackRemove(name, optionsOf(command), io, vault)),
   );
 }
-
-export function addCallerCommands(program: Command, { io, vault, finish }: CliDeps): void {
-  const caller = program.command("caller").description("programs that an operator vouches for");
-  addOperatorCommand(
-    caller,
-    "enroll <FILE>",
-    "vouch for the exact bytes of a program",
-    'gw caller enroll /usr/bin/node --as "our node"',
-  )
-    .requiredOption("--as <NAME>", "the authority that the card will name")
-    .action(async (file: string, _options, command: Command) => {
-      const options = optionsOf<OperatorOptions & { readonly as: string }>(command);
-      finish(await (await import("../callers.ts")).runCallerEnroll(file, options, io, vault));
-    });
-  addCommand(caller, "list", "enrolled programs", "gw caller list").action(async (_options, command: Command) =>
-    finish(await (await import("../callers.ts")).runCallerList(optionsOf(command), io, vault)),
-  );
-  addOperatorCommand(caller, "remove <NAME>", "by authority or digest", 'gw caller remove "our node"').action(
-    async (which: string, _options, command: Command) =>
-      finish(await (await import("../callers.ts")).runCallerRemove(which, optionsOf(command), io, vault)),
-  );
-}

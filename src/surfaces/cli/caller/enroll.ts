@@ -1,0 +1,56 @@
+import { createHash } from "node:crypto";
+import { createReadStream, realpathSync } from "node:fs";
+import type { Digest } from "../../../kernel/canonical-json.ts";
+import { isoTime } from "../../../kernel/clock.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+
+/** `gw caller enroll FILE --as NAME`: an operator vouches for the exact bytes of a program file. */
+export function runCallerEnroll(
+  file: string,
+  options: VaultOptions & { readonly as: string },
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, async () => {
+    const path = findProgram(file);
+    const digest = await digestFile(path);
+    return withOperator(options, io, ports, async (session) => {
+      await applyPolicyChange(session, ports, { what: "caller_enrolled", subject: options.as }, (policy) => {
+        const others = policy.callers.filter(({ imageDigest }) => imageDigest !== digest);
+        const enrolled = { imageDigest: digest, authority: options.as, enrolledAt: isoTime(ports.clock.wallMs()) };
+        return { ...policy, callers: [...others, enrolled] };
+      });
+      const record = { authority: options.as, image_digest: digest, path };
+      say(
+        io,
+        options.json,
+        record,
+        `${showIdentifier(path)} is enrolled as ${showIdentifier(options.as)} (${digest}). An updated file must be enrolled again.`,
+      );
+      return exits.done;
+    });
+  });
+}
+
+/** The file behind a name that a person typed. */
+export function findProgram(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    throw new Denied("not_found", `There is no file ${showIdentifier(file)}.`);
+  }
+}
+
+async function digestFile(path: string): Promise<Digest> {
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  } catch {
+    throw new Denied("not_found", `${path} cannot be read.`);
+  }
+  return `sha256:${hash.digest("hex")}` as Digest;
+}

@@ -1,0 +1,37 @@
+import { showIdentifier } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { Policy } from "../../../vault/policy/policy.ts";
+import type { PolicyDraft } from "../../../vault/policy/verify.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { listAuthorities } from "./list.ts";
+
+/** `gw caller remove NAME_OR_DIGEST`. Running sessions go on; the next card no longer names the authority. */
+export function runCallerRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      await applyPolicyChange(session, ports, { what: "caller_removed", subject: which }, (policy) =>
+        withoutAuthority(policy, which),
+      );
+      say(io, options.json, { removed: which }, `${showIdentifier(which)} vouches for no caller any more.`);
+      return exits.done;
+    }),
+  );
+}
+
+/** Takes a name away wherever it stands: a person who withdraws trust means all of it. */
+function withoutAuthority(policy: Policy, which: string): PolicyDraft {
+  const callers = policy.callers.filter(({ authority, imageDigest }) => authority !== which && imageDigest !== which);
+  const identities = policy.sigstore?.identities.filter(({ name }) => name !== which) ?? [];
+  const imaKeys = policy.imaKeys.filter(({ name }) => name !== which);
+  // The trusted root goes with its last identity: alone it vouches for nobody.
+  const sigstore = policy.sigstore === null || identities.length === 0 ? null : { ...policy.sigstore, identities };
+  if (listAuthorities({ callers, sigstore, imaKeys }).length === listAuthorities(policy).length) {
+    throw new Denied(
+      "not_found",
+      `Nothing that vouches for callers is called ${showIdentifier(which)}: gw caller list.`,
+    );
+  }
+  return { ...policy, callers, sigstore, imaKeys };
+}
