@@ -172,7 +172,7 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
 
 /** Started without unlocking it says what is wrong, denies, and cannot be unlocked. */
 async function staysLocked(twin: Home, code: string): Promise<void> {
-  const gateway = await twin.up(["--locked"]);
+  const gateway = await twin.up();
   const agent = openPlane(twin.agentSocket);
   try {
     const status = await twin.run(["status", "--json"]);

@@ -41,8 +41,11 @@ export async function waitFor<Value>(
   }
 }
 
-export function answerCall(call: Call, result: unknown): Answer {
-  if (result !== undefined) return { status: 200, body: result as JsonValue };
+/** A call that was refused at once answers with its refusal, also where nobody wanted to wait. */
+export async function answerCall(call: Call, waited: unknown): Promise<Answer> {
+  const over = call.state === "done" || call.state === "denied";
+  const result = waited ?? (over ? await call.done : undefined);
+  if (result !== undefined) return { status: 200, body: result as never as JsonValue };
   const body = pendingCallRecord(call);
   return { status: 202, body, headers: { location: `/v1/calls/${call.id}` } };
 }

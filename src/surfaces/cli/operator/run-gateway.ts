@@ -17,7 +17,9 @@ export interface UpOptions extends OperatorOptions {
 export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
     const gateway = await deps.startGateway(options.home, options.keyFile ?? null);
-    if (!options.locked && options.keyFile === undefined) {
+    const { trouble } = await readStatus(operatorSocket(options.home));
+    // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
+    if (!options.locked && options.keyFile === undefined && trouble === null) {
       try {
         await withGateway(options, deps, async ({ client }) => {
           await client.unlock();
