@@ -25,7 +25,10 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
       intake.abort();
       reject(error);
     };
-    const cutOff = (): void => fail(new Denied("framing_invalid", "the body ended before it was whole"));
+    const cutOff = (): void => {
+      // Every body closes; only one that was not whole is worth a refusal and its stack.
+      if (!settled) fail(new Denied("framing_invalid", "the body ended before it was whole"));
+    };
     const onData = (chunk: Buffer): void => {
       if (settled) return;
       try {
@@ -39,8 +42,7 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
     };
     source.on("data", onData);
     source.on("end", () => {
-      if (settled) return;
-      if (!source.complete) return cutOff();
+      if (settled || !source.complete) return cutOff();
       settled = true;
       resolve();
     });
