@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, existsSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bench, median, type Row } from "./bench.ts";
 import { makeHome, TOKEN } from "./calls/home.ts";
+import { measureSync } from "./sync.ts";
 
 const here = join(import.meta.dirname, "calls");
 const root = join(import.meta.dirname, "..");
@@ -104,22 +105,6 @@ function load(target: object, concurrency: number, gateway: boolean): Load {
     stdio: ["ignore", "pipe", "inherit"],
   });
   return JSON.parse(out) as Load;
-}
-
-/** What one durable append costs on this disk now: a small write and its fdatasync. */
-function measureSync(folder: string): number {
-  const path = join(folder, "sync-probe");
-  const fd = openSync(path, "w", 0o600);
-  writeSync(fd, Buffer.alloc(1 << 20));
-  const times = Array.from({ length: 200 }, (_, index) => {
-    const start = performance.now();
-    writeSync(fd, Buffer.alloc(1024, index), 0, 1024, index * 1024);
-    fdatasyncSync(fd);
-    return performance.now() - start;
-  });
-  closeSync(fd);
-  rmSync(path);
-  return median(times);
 }
 
 function start(children: ChildProcess[], file: string, args: readonly string[]): ChildProcess {

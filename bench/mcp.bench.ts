@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type Bench, median } from "./bench.ts";
 import { makeHome, TOKEN } from "./calls/home.ts";
+import { measureSync } from "./sync.ts";
 
 const root = join(import.meta.dirname, "..");
 const ACTIONS = 200;
@@ -145,20 +145,4 @@ function firstLine(child: ChildProcess): Promise<string> {
     child.stdout?.once("data", (chunk: Buffer) => resolve(chunk.toString("utf8").split("\n")[0] ?? ""));
     child.once("exit", (code) => reject(new Error(`a bench process ended with ${code}`)));
   });
-}
-
-/** What one durable append costs on this disk now: a small write and its fdatasync. */
-function measureSync(folder: string): number {
-  const path = join(folder, "sync-probe");
-  const fd = openSync(path, "w", 0o600);
-  writeSync(fd, Buffer.alloc(1 << 20));
-  const times = Array.from({ length: 100 }, (_, index) => {
-    const from = performance.now();
-    writeSync(fd, Buffer.alloc(1024, index), 0, 1024, index * 1024);
-    fdatasyncSync(fd);
-    return performance.now() - from;
-  });
-  closeSync(fd);
-  rmSync(path);
-  return median(times);
 }
