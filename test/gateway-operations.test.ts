@@ -23,7 +23,14 @@ let run: Run;
 let folder: string;
 let jobs: JobProvider;
 
-const ACTIONS = ["acme.report.create", "acme.report.cancel", "acme.thing.change", "acme.thing.post", "acme.thing.get"];
+const ACTIONS = [
+  "acme.report.create",
+  "acme.report.cancel",
+  "acme.report.resume",
+  "acme.thing.change",
+  "acme.thing.post",
+  "acme.thing.get",
+];
 
 /** What the provider knows, and how it misbehaves. */
 interface JobProvider {
@@ -35,6 +42,9 @@ interface JobProvider {
   status: ((response: ServerResponse) => void) | null;
   token: string | null;
   creations: number;
+  /** The keys under which it was asked to go on. */
+  resumes: string[];
+  resume: ((response: ServerResponse) => void) | null;
 }
 
 function answerJobs(request: Received, response: ServerResponse): unknown {
@@ -52,6 +62,12 @@ function answerJobs(request: Received, response: ServerResponse): unknown {
     const progress = { completed: jobs.progress, total: 100 };
     return answerJson(response, 200, { job_id: "job-1", state: jobs.state, updated_at: "x", progress });
   }
+  if (method === "POST" && url === "/v1/jobs/job-1/resume") {
+    jobs.resumes.push(String(request.headers["idempotency-key"]));
+    if (jobs.resume !== null) return jobs.resume(response);
+    jobs.state = "running";
+    return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
+  }
   if (method === "DELETE") return answerJson(response, 202, { state: jobs.state });
   if (url.startsWith("/operations/by-id/")) {
     if (!jobs.created) return answerJson(response, 404, { code: "not_found" });
@@ -63,7 +79,10 @@ function answerJobs(request: Received, response: ServerResponse): unknown {
 beforeEach(async () => {
   provider = await startProvider();
   folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
-  jobs = { state: "running", progress: 0, created: false, create: null, status: null, token: null, creations: 0 };
+  jobs = {
+    ...{ state: "running", progress: 0, created: false, create: null, status: null, token: null, creations: 0 },
+    ...{ resumes: [], resume: null },
+  };
   provider.answer(answerJobs);
   caller = scriptedCaller();
   await startGateway();
@@ -251,7 +270,7 @@ test("polls are paid by the operation and not by the run, and its allowance is r
     return true;
   });
   jobs.state = "succeeded";
-  await bench.gateway.operations.reconcile(operation.id);
+  await bench.gateway.operations.reconcile(operation.id, "ada");
   assert.equal(operation.state, "succeeded", "a person may read once more");
 });
 
@@ -337,6 +356,147 @@ test("cancelling is a side effect that the scope must have", async () => {
   const cancel = bench.gateway.startCancel(caller, operation_id as OperationId, "x");
   await assert.rejects(cancel.done, denies("action_not_permitted"));
   assert.equal(provider.received.filter(({ method }) => method === "DELETE").length, 0);
+});
+
+/** A job that its provider reports as failed. */
+async function failedJob(): Promise<Operation> {
+  const operation = operationOf((await create()).operation_id);
+  jobs.state = "failed";
+  await until("failed", () => operation);
+  return operation;
+}
+
+const resumeIt = (operation: Operation): Promise<CallResult> =>
+  settled(bench.gateway.startResume(caller, operation.id, "the disk was full").done);
+
+test("failed work is resumed by an action of its own, and observed until the provider reports its end", async () => {
+  const operation = await failedJob();
+  const before = operation.resultDeadline.bootMs;
+  const spent = run.budget.sideEffectAttempts;
+  const result = await resumeIt(operation);
+  assert.equal(result.outcome, "unknown", "202 is not completion");
+  assert.deepEqual(result.reconcile, { method: "GET", path: `/v1/operations/${operation.id}` });
+  assert.match(result.guidance ?? "", /Do not ask again/);
+  assert.equal(operation.state, "observing");
+  assert.equal(run.budget.sideEffectAttempts, spent + 1, "it is a side effect of the run");
+  assert.ok(operation.resultDeadline.bootMs > before, "the result has a deadline anew");
+  const [record] = operation.resumes;
+  assert.ok(record !== undefined && operation.resumes.length === 1);
+  assert.deepEqual([record.call_id, record.reason, record.outcome], [result.call_id, "the disk was full", "accepted"]);
+  assert.notEqual(record.call_id, operation.callId);
+  const intent = bench
+    .events()
+    .find((event) => event.event_type === "intent_accepted" && event.action === "acme.report.resume");
+  assert.ok(intent?.event_type === "intent_accepted");
+  assert.deepEqual([intent.action_id, intent.operation_id], [record.attempt_id, operation.id]);
+  assert.notEqual(jobs.resumes[0], jobs.token, "another action has another token");
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.deepEqual(path(operation).slice(-4), ["failed", "observing", "result_collecting", "succeeded"]);
+  assert.equal(jobs.creations, 1);
+});
+
+test("failed work is not resumed where the pack names no documented way", async () => {
+  await bench.close();
+  bench = await startBench(consequentialPack(provider.origin).replace("resume: report.resume", "resume: none"), {
+    folder,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+  run = await openApproved();
+  const operation = await failedJob();
+  await assert.rejects(resumeIt(operation), denies("operation_not_resumable"));
+  await assert.rejects(bench.gateway.operations.resume(operation.id, "ada", "x"), denies("operation_not_resumable"));
+  assert.equal(operation.state, "failed");
+  assert.equal(jobs.resumes.length, 0);
+});
+
+test("only what failed is resumed, by its own caller, within the scope", async () => {
+  const running = operationOf((await create()).operation_id);
+  await assert.rejects(resumeIt(running), denies("operation_not_resumable"));
+  const stranger = scriptedCaller();
+  assert.throws(() => bench.gateway.startResume(stranger, running.id, "mine"), denies("not_found"));
+  jobs.create = (response) => answerJson(response, 422, { code: "no" });
+  const rejected = operationOf((await create()).operation_id);
+  assert.equal(rejected.state, "failed");
+  await assert.rejects(resumeIt(rejected), denies("operation_not_resumable"), "it never became a job");
+  jobs.create = null;
+  run = await bench.openRun(caller, ["acme.report.create"]);
+  await bench.approve();
+  await run.admission?.session;
+  const unscoped = await failedJob();
+  await assert.rejects(resumeIt(unscoped), denies("action_not_permitted"));
+  assert.equal(jobs.resumes.length, 0);
+});
+
+test("a resume that is proven refused leaves the work failed; one without an answer is observed, and sent once", async () => {
+  const operation = await failedJob();
+  jobs.resume = (response) => answerJson(response, 409, { code: "job_not_resumable" });
+  const refused = await resumeIt(operation);
+  assert.deepEqual([refused.outcome, operation.state], ["error", "failed"]);
+  assert.deepEqual(
+    operation.resumes.map(({ outcome }) => outcome),
+    ["refused"],
+  );
+  jobs.resume = (response) => void response.destroy();
+  const unknown = await resumeIt(operation);
+  assert.deepEqual([unknown.outcome, operation.state], ["unknown", "observing"]);
+  assert.deepEqual(
+    operation.resumes.map(({ outcome }) => outcome),
+    ["refused", "unknown"],
+  );
+  assert.equal(jobs.resumes.length, 2, "an unknown outcome is not sent again");
+  await until("failed", () => operation);
+  assert.equal(path(operation).at(-1), "failed", "the provider reports that it did not go on");
+});
+
+test("two resumes at once send one", async () => {
+  const operation = await failedJob();
+  const both = await Promise.allSettled([
+    settled(bench.gateway.startResume(caller, operation.id, "one").done),
+    bench.gateway.operations.resume(operation.id, "ada", "two"),
+  ]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  assert.equal(jobs.resumes.length, 1);
+});
+
+test("a resume that names another job stops automation with both records kept", async () => {
+  const operation = await failedJob();
+  jobs.resume = (response) => answerJson(response, 202, { job_id: "job-2", state: "queued" });
+  await resumeIt(operation);
+  assert.equal(operation.problem?.code, "operation_needs_person");
+  assert.match(operation.problem?.detail ?? "", /job-2 where job-1/);
+  assert.equal(operation.nextPoll, null);
+});
+
+test("an operator resumes work that failed before the gateway was restarted", async () => {
+  const { id } = await failedJob();
+  await restart();
+  assert.equal(bench.gateway.operations.list().length, 0);
+  const operation = await bench.gateway.operations.resume(id, "ada", "space was made");
+  assert.deepEqual([operation.state, operation.resumes[0]?.actor], ["observing", "ada"]);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  const last = bench
+    .events()
+    .findLast((event) => event.event_type === "intent_accepted" && event.action === "acme.report.resume");
+  assert.ok(last?.event_type === "intent_accepted" && last.authorization === "operator:ada");
+});
+
+test("a gateway killed while it resumes observes the job again and does not resume it twice", async () => {
+  const operation = await failedJob();
+  const gate = Promise.withResolvers<void>();
+  jobs.resume = (response) => void gate.promise.then(() => response.destroy());
+  bench.gateway.startResume(caller, operation.id, "again").done.catch(() => undefined);
+  await untilDone(bench.time, 0, () => jobs.resumes.length === 1);
+  const { time } = bench;
+  await bench.abandon();
+  jobs.state = "succeeded";
+  await startGateway(time);
+  gate.resolve();
+  const again = operationOf(operation.id);
+  assert.deepEqual([again.state, again.resumes[0]?.outcome], ["observing", "unknown"]);
+  await until("succeeded", () => again);
+  assert.equal(jobs.resumes.length, 1);
 });
 
 test("past the provider's token window nothing is sent again", async () => {

@@ -22,6 +22,10 @@ beforeEach(async () => {
     if (method === "POST" && url === "/v1/reports")
       return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
     if (url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
+    if (method === "POST" && url === "/v1/jobs/job-1/resume") {
+      state = "running";
+      return answerJson(response, 202, { job_id: "job-1", state: "queued" });
+    }
     if (method === "DELETE") return answerJson(response, 202, { state });
     if (url.startsWith("/v1/jobs/")) {
       const progress = { completed: 1, total: 2 };
@@ -75,6 +79,18 @@ test("a job is cancelled by asking, and only the provider says how it ended", as
   assert.equal((await settled(wire.call("gw_wait", { id })))["state"], "cancelled");
 });
 
+test("a job that failed goes on by asking, and what has not failed does not", async () => {
+  const id = await createReport();
+  const early = await settled(wire.call("gw_resume_operation", { operation_id: id, reason: "hurry" }));
+  assert.deepEqual([early["state"], early["code"]], ["denied", "operation_not_resumable"]);
+  state = "failed";
+  assert.equal((await settled(wire.call("gw_wait", { id })))["state"], "failed");
+  const asked = await settled(wire.call("gw_resume_operation", { operation_id: id, reason: "the disk was full" }));
+  assert.deepEqual([asked["state"], asked["outcome"], asked["operation_id"]], ["done", "unknown", id]);
+  state = "succeeded";
+  assert.equal((await settled(wire.call("gw_wait", { id })))["state"], "succeeded");
+});
+
 test("an operation is read again by asking, without repeating anything", async () => {
   const id = await createReport();
   const record = await settled(wire.call("gw_reconcile", { operation_id: id }));
@@ -89,12 +105,14 @@ test("another caller's operation is not found, and what does not fit is refused"
     ["gw_wait", { id }],
     ["gw_reconcile", { operation_id: id }],
     ["gw_cancel_operation", { operation_id: id, reason: "mine" }],
+    ["gw_resume_operation", { operation_id: id, reason: "mine" }],
   ] as const) {
     assert.equal((await settled(other.call(name, input)))["code"], "not_found", name);
   }
   for (const [name, input] of [
     ["gw_reconcile", {}],
     ["gw_cancel_operation", { operation_id: id }],
+    ["gw_resume_operation", { operation_id: id }],
     ["gw_cancel_operation", { operation_id: id, reason: "x", force: true }],
   ] as const) {
     assert.equal((await settled(wire.call(name, input)))["code"], "schema_violation", name);

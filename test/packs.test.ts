@@ -187,7 +187,7 @@ test("a refund is repeated only with its token, is confirmed by a read and recon
   assert.equal(refund.retry, "idempotent_write");
   assert.equal(refund.asksEachCall, true);
   assert.equal(refund.confirm, "refund.get");
-  assert.deepEqual(refund.unknown, { retryAllowed: true, reconcile: "refund.list" });
+  assert.deepEqual(refund.unknown, { retryAllowed: true, reconcile: "refund.list", tokenRetry: false });
 });
 
 test("no pack but Stripe's, whose provider takes tokens, repeats a write", () => {

@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
-import { verifyWebhook } from "../src/conventions/operation/webhook.ts";
+import { verifyWebhook } from "../src/conventions/callback/standard-webhooks.ts";
 import { countStatuses, type Reply, type Stand, startStand } from "./reference/stand.ts";
 
 const report = { account: "acct-1", range: { start: "2026-01-01", end: "2026-01-31" }, format: "csv" };
@@ -165,6 +165,32 @@ test("a job fails when it is told to", async (t) => {
   assert.equal((await stand.ask("GET", `${body.status_url}/result`)).status, 404);
 });
 
+test("a job that failed is resumed under its own id, once for each key, and only its status tells how it ends", async (t) => {
+  const stand = await startStand(t);
+  await stand.arm("job_fails", { endpoint: "POST /v1/reports" });
+  const { body } = await create(stand);
+  const resume = (asked: object = {}) => stand.ask("POST", `/v1/jobs/${body.job_id}/resume`, asked);
+  const early = await resume();
+  assert.deepEqual([early.status, early.body.code], [409, "job_not_resumable"]);
+  await stand.time.advance(60_000);
+  assert.equal((await stand.ask("GET", body.status_url)).body.state, "failed");
+  const unnamed = await resume({ key: null });
+  assert.deepEqual([unnamed.status, unnamed.body.code], [400, "idempotency_key_missing"]);
+  const reader = await resume({ token: await stand.tokenFor({ scopes: ["reports:read"] }) });
+  assert.equal(reader.status, 403);
+  const stranger = await resume({ token: await stand.tokenFor({ actor: "other" }) });
+  assert.equal(stranger.status, 404);
+  const key = randomUUID();
+  const first = await resume({ key });
+  assert.deepEqual([first.status, first.body.job_id, first.body.state], [202, body.job_id, "queued"]);
+  assert.equal(first.headers.location, body.status_url);
+  await stand.time.advance(60_000);
+  assert.equal((await stand.ask("GET", body.status_url)).body.state, "succeeded");
+  assert.equal((await resume({ key })).text, first.text, "a repeat repeats the answer");
+  assert.equal((await stand.ask("GET", body.status_url)).body.state, "succeeded", "and resumes nothing again");
+  assert.deepEqual([(await resume()).status], [409]);
+});
+
 test("an operation is found by its id and by every name that its client gave it, by nobody else", async (t) => {
   const stand = await startStand(t);
   const key = randomUUID();
@@ -252,16 +278,17 @@ test("the end of a job is told by a webhook that its receiver can verify", async
   const event = JSON.parse(first?.body ?? "{}");
   assert.deepEqual([event.type, event.data.job_id, event.data.state], ["report.succeeded", body.job_id, "succeeded"]);
   const key = Buffer.from(stand.reference.webhookSecret.slice("whsec_".length), "base64");
-  const mac = (content: string) => createHmac("sha256", key).update(content).digest();
+  const mac = (content: Buffer) => createHmac("sha256", key).update(content).digest();
   const head = {
     id: String(first?.headers["webhook-id"]),
     timestamp: String(first?.headers["webhook-timestamp"]),
     signature: String(first?.headers["webhook-signature"]),
   };
   const nowS = Math.floor(stand.time.clock.wallMs() / 1000);
-  assert.equal(verifyWebhook(mac, head, first?.body ?? "", nowS, 300), true);
-  assert.equal(verifyWebhook(mac, head, `${first?.body} `, nowS, 300), false);
-  assert.equal(verifyWebhook(mac, head, first?.body ?? "", nowS + 301, 300), false);
+  const payload = Buffer.from(first?.body ?? "");
+  assert.equal(verifyWebhook(mac, head, payload, nowS, 300), "verified");
+  assert.equal(verifyWebhook(mac, head, Buffer.from(`${first?.body} `), nowS, 300), "signature_invalid");
+  assert.equal(verifyWebhook(mac, head, payload, nowS + 301, 300), "too_old");
 });
 
 test("webhooks repeat, change their order and get lost on request", async (t) => {

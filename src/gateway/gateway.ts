@@ -11,6 +11,8 @@ import { Denied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { createDesk, type Desk } from "./approval/desk.ts";
+import { createCallbackMemory } from "./callback/memory.ts";
+import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import { type Core, type Posture, requireUnlocked } from "./core.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createObserver } from "./operation/observe.ts";
@@ -89,6 +91,8 @@ export interface Gateway {
   /** For operators alone. */
   readonly operations: OperatorOperations;
   readonly probes: Probes;
+  /** What providers tell on the callbacks listener. */
+  readonly callbacks: Callbacks;
   /** Whoever asked for a call no longer wants it; false when it has already been sent. */
   takeBack(caller: LiveCaller, id: CallId): Promise<boolean>;
   /** Asks a person for more than the caller's session has. */
@@ -112,6 +116,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const envelope = createEnvelope(ports.ids, ports.clock);
   const book = createBook({ runs: defaults.runsRemembered, callsPerRun: defaults.callsRememberedPerRun });
   const desk = createDesk({ ...ports, record: ledger.record, operators: around.operators });
+  const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
   const core: Core = {
     ports,
@@ -123,6 +128,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     operations: createOperationBook(),
     deployments: createDeploymentBook(),
     schedule: (operation) => observer.schedule(operation),
+    cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     tickets: createTickets(() => ticketIssuersOf(around)),
     packs: around.packs,
     posture: around.posture,
@@ -204,6 +210,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     startCancel: (caller, id, reason) => startOnOperation(caller, id, "cancel", reason),
     startResume: (caller, id, reason) => startOnOperation(caller, id, "resume", reason),
     operations: operatorOperations(core, observer),
+    callbacks: createCallbacks(core, memory, observer),
     probes,
     takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
@@ -234,6 +241,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     async unlock(next) {
       ledger.openStore(next.store);
       const { operations } = await recover(core, next.store);
+      const tampered = memory.load(next.store, envelope);
+      if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
       unlocked = next;
       for (const operation of operations) {
         core.operations.put(operation);
@@ -256,6 +265,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       ledger.openStore(null);
       // Their rows keep the schedule; whoever unlocks next reads them from there.
       core.operations.clear();
+      memory.clear();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Core } from "./core.ts";
 import { discover } from "./discovery/discover.ts";
 import { cancelThrough } from "./operation/cancel.ts";
 import { concludeEffect } from "./operation/conclude.ts";
+import { resumeThrough } from "./operation/resume.ts";
 import { createJob } from "./operation/track.ts";
 import { executeThrough } from "./plan/execute.ts";
 import { previewThrough } from "./plan/preview.ts";
@@ -28,6 +29,8 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
     }
     case "cancel":
       return cancelThrough(core, sending, way.operation, way.reason);
+    case "resume":
+      return resumeThrough(core, sending, way.operation, way.reason);
     case "rollback":
       return rollBackThrough(core, sending, way.deployment);
   }

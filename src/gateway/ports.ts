@@ -5,7 +5,7 @@ import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { HttpLoan, LentCredential, SshSigner } from "../vault/lent.ts";
+import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner } from "../vault/lent.ts";
 import type { StepPort } from "./steps.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
@@ -63,6 +63,8 @@ export interface Credentials {
   lendHttp(label: string, origin: string): HttpLoan;
   /** Denied `credential_not_bound` for any host key but those the credential was sealed for. */
   lendSshSigner(label: string, hostKey: string): SshSigner;
+  /** Denied `credential_not_bound` for any pack but those the secret was sealed for. */
+  lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
 }
 
 /** A row of state that must survive us. The store seals and authenticates `body`. */

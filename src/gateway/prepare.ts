@@ -5,6 +5,7 @@ import type { CallAsked } from "./approval/cards.ts";
 import type { Core } from "./core.ts";
 import { bindCancel } from "./operation/cancel.ts";
 import type { Operation } from "./operation/operations.ts";
+import { bindResume } from "./operation/resume.ts";
 import { bindDefinition, notPermitted } from "./outbound/admit.ts";
 import { type Definition, type Outbound, reachOf } from "./outbound/outbound.ts";
 import { executionInput } from "./plan/execute.ts";
@@ -26,14 +27,14 @@ export interface CallRequest {
 export type Purpose =
   | { readonly kind: "plan" }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
-  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string };
+  | { readonly kind: "cancel" | "resume"; readonly operation: Operation; readonly reason: string };
 
 /** How the bound call is carried out once a person has agreed. */
 export type Way =
   | { readonly kind: "plain" }
   | { readonly kind: "preview"; readonly executes: Definition }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
-  | { readonly kind: "cancel"; readonly operation: Operation; readonly reason: string }
+  | { readonly kind: "cancel" | "resume"; readonly operation: Operation; readonly reason: string }
   | { readonly kind: "rollback"; readonly deployment: Deployment };
 
 export interface Prepared {
@@ -62,6 +63,13 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
       const { operation, reason } = request.as;
       const card = { notes: [`it asks the provider to stop ${operation.id}; the reason given: ${reason}`] };
       return { outbound: bindCancel(core, operation), way: { kind: "cancel", operation, reason }, card, because: [] };
+    }
+    case "resume": {
+      const { operation, reason } = request.as;
+      const card = {
+        notes: [`it asks the provider to go on with ${operation.id}, which failed; the reason given: ${reason}`],
+      };
+      return { outbound: bindResume(core, operation), way: { kind: "resume", operation, reason }, card, because: [] };
     }
   }
 }

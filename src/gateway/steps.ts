@@ -50,6 +50,7 @@ export const records = [
   "lease.taken",
   "observation.started",
   "operation.stopped",
+  "callback.taken",
   "probe.opened",
   "probe.closed",
   "recovery.finished",

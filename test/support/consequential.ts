@@ -70,6 +70,7 @@ actions:
       succeeded: [succeeded]
       failed: [failed]
       cancelled: [cancelled]
+      resume: report.resume
       create_deadline_s: 30
       result_deadline_s: 120
       poll: { first_s: 2, cap_s: 16, max_checks: 12 }
@@ -85,6 +86,11 @@ actions:
   report.cancel:
     effect: write
     request: { method: DELETE, path: "/jobs/{job_id}" }
+    input: { job_id: { in: path, type: string, maxLength: 128 } }
+  report.resume:
+    effect: write
+    retry: idempotent_write
+    request: { method: POST, path: "/v1/jobs/{job_id}/resume" }
     input: { job_id: { in: path, type: string, maxLength: 128 } }
   report.by_reference:
     effect: read

@@ -104,7 +104,7 @@ describe("an action's members", () => {
         maxCostCents: null,
         asksEachCall: false,
         job: null,
-        unknown: { retryAllowed: false, reconcile: null },
+        unknown: { retryAllowed: false, reconcile: null, tokenRetry: false },
         echo: "withhold",
         mints: [],
         body: null,
@@ -139,7 +139,7 @@ describe("an action's members", () => {
     request: { method: POST, path: "/{tenant}/jobs" }
     input: { tenant: { in: path, type: string } }
     job: { id: /data/id, state: /data/phase, status: status, cancel: cancel, result: result, succeeded: [ok], failed: [bad, lost],
-           resume: documented, create_deadline_s: 5, result_deadline_s: 50, poll: { first_s: 1, cap_s: 9, max_checks: 4 } }
+           resume: resume, create_deadline_s: 5, result_deadline_s: 50, poll: { first_s: 1, cap_s: 9, max_checks: 4 } }
   status:
     effect: read
     request: { method: GET, path: "/{tenant}/jobs/{number}" }
@@ -152,6 +152,10 @@ describe("an action's members", () => {
     effect: write
     request: { method: DELETE, path: "/jobs/{job}" }
     input: { job: { in: path, type: string } }
+  resume:
+    effect: write
+    request: { method: POST, path: "/{tenant}/jobs/{number}/resume" }
+    input: { tenant: { in: path, type: string }, number: { in: path, type: string } }
 `);
     assert.deepEqual(actions.get("make")?.job, {
       id: "/data/id",
@@ -162,7 +166,7 @@ describe("an action's members", () => {
       succeeded: ["ok"],
       failed: ["bad", "lost"],
       cancelled: [],
-      resumable: true,
+      resume: { action: "resume", idInput: "number" },
       createDeadlineMs: 5_000,
       resultDeadlineMs: 50_000,
       pollFirstMs: 1_000,

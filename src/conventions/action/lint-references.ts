@@ -65,6 +65,7 @@ function resolveJob(action: ActionDefinition, job: Job, path: string, context: L
     status: resolve(job.status, "status", "read"),
     cancel: job.cancel === null ? null : resolve(job.cancel, "cancel", "side effect"),
     result: job.result === null ? null : resolve(job.result, "result", "read"),
+    resume: job.resume === null ? null : resolve(job.resume, "resume", "side effect"),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
+import type { CallbackRule } from "../callback/callback.ts";
 import type { RetryClass } from "../outcome/retry.ts";
 import type { JsonSchema, SchemaCheck } from "../request/schema.ts";
 import type { UrlAllowance } from "../url/admit.ts";
@@ -38,6 +39,8 @@ export interface Provider {
   readonly network: "public" | "private";
   readonly ca: string | null;
   readonly limits: Limits;
+  /** Null where the provider's callbacks are not taken. */
+  readonly callbacks: CallbackRule | null;
 }
 
 export type Auth =
@@ -81,7 +84,13 @@ interface ActionBase {
   /** It may cost without a ceiling, so that every call asks a person. */
   readonly asksEachCall: boolean;
   readonly job: Job | null;
-  readonly unknown: { readonly retryAllowed: boolean; readonly reconcile: string | null };
+  readonly unknown: {
+    readonly retryAllowed: boolean;
+    /** The read that finds out. */
+    readonly reconcile: string | null;
+    /** The provider documents that the same token and payload return the original result and start nothing again. */
+    readonly tokenRetry: boolean;
+  };
   readonly rollback: { readonly of: string } | null;
   readonly pages: Pages | null;
   readonly echo: "withhold" | "redact";
@@ -151,7 +160,8 @@ export interface Job {
   readonly succeeded: readonly string[];
   readonly failed: readonly string[];
   readonly cancelled: readonly string[];
-  readonly resumable: boolean;
+  /** The action by which failed work goes on; null where the provider documents none. */
+  readonly resume: JobAction | null;
   readonly createDeadlineMs: number;
   readonly resultDeadlineMs: number;
   readonly pollFirstMs: number;

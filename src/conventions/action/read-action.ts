@@ -46,7 +46,8 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
     job: wire.job === undefined ? null : readJob(wire.job, `${path}/job`, findings),
     unknown: {
       retryAllowed: wire.unknown?.retry_allowed ?? retry !== "non_idempotent_write",
-      reconcile: wire.unknown?.reconcile ?? null,
+      reconcile: wire.unknown?.reconcile === TOKEN_RETRY ? null : (wire.unknown?.reconcile ?? null),
+      tokenRetry: wire.unknown?.reconcile === TOKEN_RETRY,
     },
     rollback: wire.rollback === undefined ? null : { of: wire.rollback.of },
     pages: wire.pages === undefined ? null : readPages(wire.pages, `${path}/pages`, findings),
@@ -139,6 +140,27 @@ function lintRetry(
       `${path}/unknown/retry_allowed`,
       "a write without a token may not be repeated after an unknown outcome",
     );
+  }
+  if (wire.unknown?.reconcile === TOKEN_RETRY) lintTokenRetry(wire, retry, kind, { findings, path });
+}
+
+/** Stands where a read's name would: the very request again, under its own token. */
+const TOKEN_RETRY = "token_retry";
+
+/** Only what can be built again from the stored arguments alone, and is known to the provider by its token. */
+function lintTokenRetry(
+  wire: ActionWire,
+  retry: RetryClass,
+  kind: ActionDefinition["kind"],
+  { findings, path }: Pick<ActionContext, "findings" | "path">,
+): void {
+  const refuse = (why: string) => findings.error("pack_retry_unfit", `${path}/unknown/reconcile`, why);
+  if (retry !== "idempotent_write" || kind !== "http") {
+    refuse("token_retry is for an idempotent_write of an HTTP provider: only its token makes a repeat safe");
+  }
+  if (wire.unknown?.retry_allowed === false) refuse("token_retry repeats what retry_allowed: false forbids");
+  if (wire.needs?.plan !== undefined || wire.rollback !== undefined) {
+    refuse("a plan or a rollback is sent once; name the read that shows its effect");
   }
 }
 

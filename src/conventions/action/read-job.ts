@@ -34,7 +34,7 @@ export function readJob(wire: NonNullable<ActionWire["job"]>, path: string, find
     succeeded: wire.succeeded,
     failed: wire.failed,
     cancelled: wire.cancelled ?? [],
-    resumable: wire.resume === "documented",
+    resume: reference(wire.resume === "none" ? undefined : wire.resume),
     createDeadlineMs: (wire.create_deadline_s ?? defaults.jobCreateDeadlineMs / 1000) * 1000,
     resultDeadlineMs: (wire.result_deadline_s ?? defaults.jobResultDeadlineMs / 1000) * 1000,
     pollFirstMs: first,

@@ -3,6 +3,7 @@ import { isPrivateHost, type Origin, readOrigin, troubleWithOrigin } from "../ur
 import type { Findings } from "./findings.ts";
 import { isForbiddenHeader } from "./headers.ts";
 import type { Auth, Limits, Provider } from "./pack.ts";
+import { readCallbacks } from "./read-callbacks.ts";
 import type { ProviderWire } from "./schema/pack.ts";
 
 const PATH = "/provider";
@@ -14,6 +15,7 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
   );
   const auth = readAuth(wire, findings);
   lintHeaders(wire, auth, findings);
+  const callbacks = readCallbacks(wire, findings);
   if (origin === null) return null;
   return {
     origin,
@@ -34,6 +36,7 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     network: readNetwork(wire, origin, findings),
     ca: readAuthority(wire, findings),
     limits: readLimits(wire.limits, { timeoutMs: null, responseBytes: defaults.responseBytes }),
+    callbacks,
   };
 }
 

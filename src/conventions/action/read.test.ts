@@ -85,7 +85,7 @@ describe("the example pack", () => {
     assert.equal(apply.confirm, "membership.get");
     const report = reading.pack?.actions.get("report.create");
     assert.deepEqual(report?.job?.status, { action: "report.status", idInput: "job_id" });
-    assert.deepEqual(report?.unknown, { retryAllowed: true, reconcile: "report.by_reference" });
+    assert.deepEqual(report?.unknown, { retryAllowed: true, reconcile: "report.by_reference", tokenRetry: false });
     assert.equal(report?.maxCostCents, 25);
     assert.deepEqual(reading.pack?.actions.get("event.list")?.pages?.continuation, { kind: "link" });
     assert.deepEqual(reading.pack?.actions.get("token.create")?.mints, ["/token/secret"]);
@@ -698,6 +698,30 @@ const semantic: readonly [string, string, string][] = [
       `${CREATE}\n  job: { id: id, status: status, cancel: get, succeeded: [a], failed: [b] }\n${STATUS}\n${PLAIN}`,
     ),
     "pack_reference_unfit",
+  ],
+  [
+    "a job whose resume is a read",
+    withActions(
+      `${CREATE}\n  job: { id: id, status: status, resume: get, succeeded: [a], failed: [b] }\n${STATUS}\n${PLAIN}`,
+    ),
+    "pack_reference_unfit",
+  ],
+  [
+    "a job whose resume is only a claim",
+    withActions(
+      `${CREATE}\n  job: { id: id, status: status, resume: documented, succeeded: [a], failed: [b] }\n${STATUS}`,
+    ),
+    "pack_reference_unknown",
+  ],
+  [
+    "a repeat under the token for a write without one",
+    withActions(`${WRITE}\n  unknown: { reconcile: token_retry }`),
+    "pack_retry_unfit",
+  ],
+  [
+    "a repeat under the token that is also forbidden",
+    withActions(`${WRITE}\n  retry: idempotent_write\n  unknown: { retry_allowed: false, reconcile: token_retry }`),
+    "pack_retry_unfit",
   ],
   [
     "a job whose status takes no identifier",

@@ -9,6 +9,7 @@ import { lintPreview } from "./lint-preview.ts";
 import { lintReferences } from "./lint-references.ts";
 import type { ActionDefinition, Pack, PackFinding, Provider } from "./pack.ts";
 import { readAction } from "./read-action.ts";
+import { lintCallbacks } from "./read-callbacks.ts";
 import { readProvider } from "./read-provider.ts";
 import { readYaml } from "./read-yaml.ts";
 import { type ActionWire, type ProviderWire, packSchema } from "./schema/pack.ts";
@@ -87,6 +88,7 @@ function readActions(
     lintPreview(action, path, context);
     resolved.set(name, lintReferences(action, path, context));
   }
+  lintCallbacks(provider?.callbacks ?? null, actions, findings);
   return resolved;
 }
 

@@ -13,7 +13,7 @@ const job: Job = {
   succeeded: ["done"],
   failed: ["failed", "expired"],
   cancelled: ["cancelled"],
-  resumable: false,
+  resume: null,
   createDeadlineMs: 1,
   resultDeadlineMs: 1,
   pollFirstMs: 1,

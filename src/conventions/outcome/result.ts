@@ -57,5 +57,8 @@ export const JOB_GUIDANCE =
 export const CANCEL_GUIDANCE =
   "Cancelling was asked for; the provider decides how the work ends. Read the operation until it is settled.";
 
+export const RESUME_GUIDANCE =
+  "Resuming was asked for; whether the work goes on is what the provider reports. Do not ask again: read the operation until it is settled.";
+
 export const UNKNOWN_GUIDANCE =
   "The action may have happened. Do not repeat it and do not report it as failed: read the state with the reconcile call, or ask a person.";

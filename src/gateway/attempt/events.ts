@@ -3,7 +3,7 @@ import type { Reservation } from "../../conventions/budget/decide.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
-import { describeAuthorization } from "../approval/authorize.ts";
+import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { budgetFields, nameCaller, requestFields } from "../record/record.ts";
 import { type CustodySending, isPreview, type Sending } from "./sending.ts";
@@ -28,8 +28,10 @@ export function intentEvents(
       elapsedMs: 0,
     }),
   };
+  const granted = grantEvents(core, sending, attemptId, url);
   if (isPreview(outbound)) {
     return [
+      ...granted,
       {
         ...core.envelope("preview_requested"),
         event_id: attemptId,
@@ -43,6 +45,7 @@ export function intentEvents(
     ];
   }
   return [
+    ...granted,
     {
       ...core.envelope("intent_accepted"),
       event_id: attemptId,
@@ -71,6 +74,29 @@ export function intentEvents(
       request_id: attemptId,
     },
     reserved,
+  ];
+}
+
+/** Authorizations that the log already knows: retries and confirming reads rest on the one of their call. */
+const told = new WeakSet<Authorization>();
+
+/** That it was allowed is evidence of its own, kept apart from what was done under it. */
+function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: string, url: URL): NewEvent[] {
+  const { run, outbound, authorization } = sending;
+  if (told.has(authorization)) return [];
+  told.add(authorization);
+  const { approvalId, authorizedBy } = authorization;
+  return [
+    {
+      ...core.envelope("authorization_granted"),
+      run: run.id,
+      action: outbound.action,
+      target: outbound.channel === "ssh" ? outbound.reach.destination : `${url.origin}${url.pathname}`,
+      ...links(sending, attemptId),
+      ...(approvalId === null ? {} : { approval_id: approvalId }),
+      authorized_by: authorizedBy,
+      request_digest: outbound.requestDigest,
+    },
   ];
 }
 

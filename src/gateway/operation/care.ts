@@ -47,8 +47,10 @@ export function isStanding(core: Core, operation: Operation): boolean {
 export function takeCustody(operation: Operation): void {
   if (operation.custodian) return;
   operation.custodian = true;
+  const { hinted } = operation;
   const { budget } = operation.purse;
-  const attempts = Math.min(budget.limits.attempts, budget.attemptsUsed + defaults.custodianReads);
+  const reads = defaults.custodianReads + Math.max(0, hinted.allowed - hinted.reads);
+  const attempts = Math.min(budget.limits.attempts, budget.attemptsUsed + reads);
   operation.purse.budget = { ...budget, limits: { ...budget.limits, attempts } };
 }
 
@@ -113,6 +115,17 @@ export function scheduleNext(
   const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
   const floorMs = seen === null ? null : retryAfterMs(seen);
   operation.nextPoll = momentIn(core, pollDelayMs(schedule, operation.checks + operation.faults, floorMs, drawn));
+}
+
+/** After a read beside the schedule: the schedule stands, but not before the provider's Retry-After. */
+export function keepSchedule(core: Core, operation: Operation, job: Job, seen: TransportObservation): void {
+  const { nextPoll } = operation;
+  if (nextPoll === null || isSettled(operation.state) || operation.problem !== null) {
+    scheduleNext(core, operation, job, seen);
+    return;
+  }
+  const floor = momentIn(core, retryAfterMs(seen) ?? 0);
+  if (floor.bootMs > nextPoll.bootMs) operation.nextPoll = floor;
 }
 
 /** Automation ends here for this operation; its record says why, and what is known stays on it. */

@@ -1,4 +1,5 @@
 import { mayLease } from "../../conventions/operation/record.ts";
+import type { Hint } from "../../conventions/callback/hint.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -7,6 +8,7 @@ import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { isStanding, scheduleNext, stopCaring, takeCustody } from "./care.ts";
 import { createDueQueue } from "./due-queue.ts";
+import { createHints } from "./hints.ts";
 import { momentIn, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
@@ -19,6 +21,8 @@ import { reconcile } from "./reconcile.ts";
  */
 export interface Observer {
   schedule(operation: Operation): void;
+  /** A callback is about this operation: at most one read comes sooner. */
+  hint(operation: Operation): Hint;
   /** Reads now, whatever the schedule says; resolves when the read is settled. */
   observeNow(operation: Operation, asked?: Authorization | null): Promise<void>;
   start(): void;
@@ -34,13 +38,23 @@ export function createObserver(core: Core, owner: string): Observer {
   let looping = false;
   let wake = new AbortController();
   let window = { startMs: 0, count: 0 };
+  const hints = createHints(core);
 
   function schedule(operation: Operation): void {
-    if (operation.nextPoll === null || isSettled(operation.state)) return;
-    queue.add(operation.nextPoll.bootMs, operation);
+    // Its job may have been named just now, after a callback about it.
+    if (core.cameEarly(operation)) hints.take(operation, busy.has(operation));
+    const dueMs = dueOf(operation);
+    if (dueMs === null) return;
+    queue.add(dueMs, operation);
     if (!on) return;
     if (looping) wake.abort();
     else void loop();
+  }
+
+  function dueOf(operation: Operation): number | null {
+    if (isSettled(operation.state)) return null;
+    const [poll, hint] = [operation.nextPoll?.bootMs ?? null, hints.dueMs(operation)];
+    return poll === null || hint === null ? (poll ?? hint) : Math.min(poll, hint);
   }
 
   /** A gateway-wide cap: whatever is due, no more than so many reads a minute. */
@@ -67,7 +81,8 @@ export function createObserver(core: Core, owner: string): Observer {
       const operation = queue.take();
       // It may have been moved on, settled or begun meanwhile: then this entry is an old one.
       if (operation === undefined || busy.has(operation)) continue;
-      if (operation.nextPoll === null || operation.nextPoll.bootMs > nowMs) continue;
+      const dueMs = dueOf(operation);
+      if (dueMs === null || dueMs > nowMs) continue;
       window.count++;
       void begin(operation, null);
     }
@@ -75,6 +90,7 @@ export function createObserver(core: Core, owner: string): Observer {
   }
 
   function begin(operation: Operation, asked: Authorization | null): Promise<void> {
+    hints.begin(operation, asked !== null);
     const work = observeOnce(core, owner, operation, asked)
       // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
       .catch((error: unknown) => {
@@ -83,6 +99,7 @@ export function createObserver(core: Core, owner: string): Observer {
         return core.ledger.record("operation.stopped", [], [operationRow(core, operation)]).catch(() => undefined);
       })
       .finally(() => {
+        hints.end(operation);
         busy.delete(operation);
         schedule(operation);
       });
@@ -92,6 +109,11 @@ export function createObserver(core: Core, owner: string): Observer {
 
   return {
     schedule,
+    hint(operation) {
+      const hint = hints.take(operation, busy.has(operation));
+      if (hint.kind === "read_scheduled") schedule(operation);
+      return hint;
+    },
     observeNow: (operation, asked = null) => busy.get(operation) ?? begin(operation, asked),
     start() {
       on = true;
@@ -102,6 +124,7 @@ export function createObserver(core: Core, owner: string): Observer {
       wake.abort();
       await Promise.allSettled(busy.values());
       queue.clear();
+      hints.clear();
     },
   };
 }
@@ -180,6 +203,8 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
       return;
     case "attempts_exhausted":
     case "run_deadline_exhausted": {
+      // A callback cannot bring the end of automation forward.
+      if (operation.hinted.underWay) return;
       const { remoteState, remoteJobId } = operation;
       const known = `last known state ${remoteState ?? "none"}, remote id ${remoteJobId ?? "none"}`;
       stopCaring(operation, "poll_allowance_exhausted", `its reads are used up; ${known}`);

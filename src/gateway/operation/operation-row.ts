@@ -7,7 +7,7 @@ import type { Moment, Operation } from "./operations.ts";
 
 /** The operation as it must survive us. The result stays out: after settlement digests are enough. */
 export function operationRow(core: Core, operation: Operation): StateRow {
-  const { purse, result: _result, id, state, ...rest } = operation;
+  const { purse, result: _result, resuming: _resuming, id, state, ...rest } = operation;
   const { limits, attemptsUsed, sideEffectAttempts } = purse.budget;
   const body = { ...rest, boot_id: core.ports.clock.bootId(), purse: { limits, attemptsUsed, sideEffectAttempts } };
   return { table: "operations", id, runId: purse.id, state, body: body as unknown as JsonObject };
@@ -15,7 +15,10 @@ export function operationRow(core: Core, operation: Operation): StateRow {
 
 /** Back from its row. Times of this boot hold as they are; those of another are taken from the wall, within bounds. */
 export function readOperation(core: Core, row: StateRow): Operation {
-  const { boot_id, purse, ...rest } = row.body as unknown as Omit<Operation, "purse" | "result" | "id" | "state"> & {
+  const { boot_id, purse, ...rest } = row.body as unknown as Omit<
+    Operation,
+    "purse" | "result" | "resuming" | "id" | "state"
+  > & {
     readonly boot_id: string;
     readonly purse: { readonly limits: RunLimits; readonly attemptsUsed: number; readonly sideEffectAttempts: number };
   };
@@ -34,6 +37,10 @@ export function readOperation(core: Core, row: StateRow): Operation {
     id: row.id as Operation["id"],
     state: row.state as OperationState,
     result: null as JsonValue,
+    // Rows from before there was such a thing have none.
+    resumes: rest.resumes ?? [],
+    hinted: { ...(rest.hinted ?? { allowed: 0, reads: 0 }), underWay: false },
+    resuming: false,
     createDeadline: again(rest.createDeadline, job?.createDeadlineMs ?? MOST_MS),
     resultDeadline: again(rest.resultDeadline, job?.resultDeadlineMs ?? MOST_MS),
     nextPoll: rest.nextPoll === null ? null : again(rest.nextPoll, job?.pollCapMs ?? MOST_MS),

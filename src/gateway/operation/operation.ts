@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import type { OperationRecord } from "../../conventions/operation/record.ts";
 import { isSettled, type OperationState, type OperationTrigger } from "../../conventions/operation/state.ts";
@@ -16,6 +17,11 @@ import type { Moment, Operation } from "./operations.ts";
 export function momentIn(core: Core, ms: number): Moment {
   const { clock } = core.ports;
   return { at: isoTime(clock.wallMs() + ms), bootMs: clock.bootMs() + ms };
+}
+
+/** How many reads one operation may use: those that say "still running", and those that say nothing. */
+export function readsOf(job: Job | null): number {
+  return (job?.maxChecks ?? defaults.custodianReads) + defaults.pollFaults;
 }
 
 export function openOperation(
@@ -39,8 +45,8 @@ export function openOperation(
     bootMs: core.ports.clock.bootMs(),
     bootId: core.ports.clock.bootId(),
   };
-  const reads = (job?.maxChecks ?? defaults.custodianReads) + defaults.pollFaults;
-  const limits = { attempts: reads, sideEffects: 0, durationMs: defaults.operationCareMs, spendCents: 0 };
+  const hinted = job === null || (pack.provider?.callbacks ?? null) === null ? 0 : defaults.callbackReads;
+  const limits = { attempts: readsOf(job) + hinted, sideEffects: 0, durationMs: defaults.operationCareMs, spendCents: 0 };
   return {
     id: core.ports.ids.next("op"),
     kind,
@@ -68,8 +74,11 @@ export function openOperation(
     nextPoll: null,
     checks: 0,
     faults: 0,
+    hinted: { allowed: hinted, reads: 0, underWay: false },
     custodian: false,
     cancel: null,
+    resumes: [],
+    resuming: false,
     problem: null,
     resultDigest: null,
     result: null,
@@ -130,6 +139,12 @@ function transitionEvent(
   };
 }
 
+function cancelRecord({ cancel }: Operation): JsonObject | null {
+  if (cancel === null) return null;
+  const { actor, reason, expectedEffect, at } = cancel;
+  return { actor, reason, expected_effect: expectedEffect, at };
+}
+
 /** The operation record of the specification, and beside it what a person or an agent needs to go on. */
 export function operationRecord(operation: Operation): JsonObject {
   const { remoteJobId, lease, nextPoll, problem, token } = operation;
@@ -157,7 +172,8 @@ export function operationRecord(operation: Operation): JsonObject {
     progress: operation.progress,
     checks: operation.checks,
     observed_by: operation.custodian ? "gateway" : "session",
-    cancel: operation.cancel === null ? null : { ...operation.cancel },
+    cancel: cancelRecord(operation),
+    resumes: operation.resumes,
     problem: problem === null ? null : { ...problem },
     result_digest: operation.resultDigest,
     result: operation.result,

@@ -38,7 +38,8 @@ export interface Operation {
   readonly authorization: Authorization;
   readonly createdAt: string;
   readonly createDeadline: Moment;
-  readonly resultDeadline: Moment;
+  /** Anew when failed work is resumed. */
+  resultDeadline: Moment;
   /** Pays for its reads, apart from the run's budget. */
   readonly purse: { readonly id: RunId; budget: RunBudget };
   state: OperationState;
@@ -50,6 +51,8 @@ export interface Operation {
   /** Reads that said "still running", and reads that said nothing: they have separate allowances. */
   checks: number;
   faults: number;
+  /** Reads that callbacks asked for have an allowance of their own; whether the one under way is such a read. */
+  hinted: { readonly allowed: number; readonly reads: number; readonly underWay: boolean };
   /** Its session is over: the gateway itself reads on, within the custodian's allowance. */
   custodian: boolean;
   cancel: {
@@ -58,6 +61,10 @@ export interface Operation {
     readonly expectedEffect: string;
     readonly at: string;
   } | null;
+  /** Each request to go on after a failure: an action of its own, linked here. */
+  resumes: readonly ResumeRecord[];
+  /** One of them is on its way, in this process. */
+  resuming: boolean;
   /** Why automation stopped, and what a person should know of it. */
   problem: { readonly code: Code; readonly detail: string } | null;
   resultDigest: string | null;
@@ -66,6 +73,16 @@ export interface Operation {
   history: readonly TransitionRecord[];
 }
 
+/** `pending` until its answer is in; `unknown` may have gone through, so that the work is observed again. */
+export type ResumeRecord = {
+  readonly call_id: string;
+  readonly attempt_id: string;
+  readonly actor: string;
+  readonly reason: string;
+  readonly at: string;
+  readonly outcome: "pending" | "accepted" | "refused" | "unknown";
+};
+
 /** The operations this process knows. Whose one is, is asked by whoever looks it up. */
 export interface OperationBook {
   put(operation: Operation): void;
@@ -73,10 +90,16 @@ export interface OperationBook {
   get(id: OperationId | undefined): Operation;
   all(): readonly Operation[];
   clear(): void;
+  /** Called when one came or went; what becomes of one is told by its rows. */
+  watch(listener: () => void): () => void;
 }
 
 export function createOperationBook(): OperationBook {
   const operations = new Map<OperationId, Operation>();
+  const watchers = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of [...watchers]) listener();
+  };
   const get = (id: OperationId | undefined): Operation => {
     const found = id === undefined ? undefined : operations.get(id);
     if (found === undefined) throw new Denied("not_found", "There is no such operation.");
@@ -89,10 +112,22 @@ export function createOperationBook(): OperationBook {
         if (operations.size <= defaults.operationsRemembered) break;
         if (isSettled(state)) operations.delete(id);
       }
+      tell();
     },
-    drop: ({ id }) => void operations.delete(id),
+    drop({ id }) {
+      operations.delete(id);
+      tell();
+    },
     get,
     all: () => [...operations.values()],
-    clear: () => operations.clear(),
+    clear() {
+      operations.clear();
+      tell();
+    },
+    watch(listener) {
+      const watcher = (): void => listener();
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
+    },
   };
 }

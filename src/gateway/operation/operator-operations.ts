@@ -1,29 +1,37 @@
 import { isSettled } from "../../conventions/operation/state.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OperationId } from "../../kernel/ids.ts";
+import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
+import { readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
+import { resumeAsOperator } from "./resume.ts";
 
 /** What an operator can do with operations: all of them, and once more where automation has stopped. */
 export interface OperatorOperations {
   list(): readonly Operation[];
   get(id: OperationId | undefined): Operation;
-  reconcile(id: OperationId | undefined): Promise<Operation>;
+  reconcile(id: OperationId | undefined, operator: string): Promise<Operation>;
   cancel(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
+  resume(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
+  /** Called whenever one came, went, or was written down anew. Says nothing of which: whoever cares looks. */
+  watch(listener: () => void): () => void;
 }
 
 export function operatorOperations(core: Core, observer: Observer): OperatorOperations {
   return {
     list: () => core.operations.all(),
     get: (id) => core.operations.get(id),
-    async reconcile(id) {
+    async reconcile(id, operator) {
       requireUnlocked(core);
       const operation = core.operations.get(id);
       grantOneRead(core, operation);
-      return reconcileNow(observer, operation);
+      const asked = authorizedByOperator(operator, isoTime(core.ports.clock.wallMs()));
+      return reconcileNow(observer, operation, asked);
     },
     async cancel(id, operator, reason) {
       requireUnlocked(core);
@@ -33,15 +41,31 @@ export function operatorOperations(core: Core, observer: Observer): OperatorOper
       observer.schedule(operation);
       return operation;
     },
+    async resume(id, operator, reason) {
+      requireUnlocked(core);
+      const operation = recall(core, id);
+      await resumeAsOperator(core, operation, operator, reason);
+      return operation;
+    },
+    watch(listener) {
+      const stops = [core.operations.watch(listener), core.ledger.watch("operations", listener)];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
   };
 }
 
-/** Reads now and says what stands in the way, where something does. */
-export async function reconcileNow(observer: Observer, operation: Operation): Promise<Operation> {
+/** Reads now and says what stands in the way, where something does. `asked` is a person's own authority for this read. */
+export async function reconcileNow(
+  observer: Observer,
+  operation: Operation,
+  asked: Authorization | null = null,
+): Promise<Operation> {
   const { state, problem } = operation;
-  if (isSettled(state)) throw new Denied("operation_settled", `The operation is ${state}.`);
+  if (isSettled(state)) throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was read.`);
   if (problem !== null) throw stopped(operation);
-  await observer.observeNow(operation);
+  await observer.observeNow(operation, asked);
   if (operation.problem?.code === "operation_not_reconcilable") throw stopped(operation);
   return operation;
 }
@@ -52,14 +76,29 @@ function stopped({ id, state, remoteJobId, problem }: Operation): Denied {
   return new Denied(code, `Nothing more is read for this operation: ${detail}.`, { extra });
 }
 
-/** A person asks: one read beyond the allowance, and only where running out of reads was what stopped it. */
+/**
+ * A person asks: one read beyond the allowance. Whatever stopped it is looked at again, since a person may have mended it;
+ * what still stands in the way stops it again, before anything is sent.
+ */
 function grantOneRead(core: Core, operation: Operation): void {
   const { problem, purse } = operation;
   if (problem === null) return;
-  if (problem.code !== "poll_allowance_exhausted" && problem.code !== "operation_needs_person") return;
   operation.problem = null;
   const { budget } = purse;
   const attempts = Math.max(budget.limits.attempts, budget.attemptsUsed + 1);
   purse.budget = { ...budget, limits: { ...budget.limits, attempts }, stopReason: null };
   operation.nextPoll = momentIn(core, 0);
+}
+
+/** One that ended before this process began is not in memory, and its row still is. */
+function recall(core: Core, id: OperationId | undefined): Operation {
+  const known = core.operations.all().some((one) => one.id === id);
+  const row = known || id === undefined ? null : core.ledger.find("operations", id);
+  if (row === null) return core.operations.get(id);
+  if ("tampered" in row) {
+    throw new Denied("state_tampered", "The row of this operation was changed behind the gateway's back.");
+  }
+  const operation = readOperation(core, row);
+  core.operations.put(operation);
+  return operation;
 }

@@ -9,7 +9,7 @@ import { readJson } from "../attempt/confirm.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
-import { CUSTODIAN, definitionOf, jobOf, readFor, scheduleNext, stopCaring } from "./care.ts";
+import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { step } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 
@@ -39,10 +39,12 @@ function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attem
   const { verdict, observation } = attempted;
   const body = verdict.kind === "success" ? readJson(verdict.observation) : null;
   const report = body === null ? null : readJobReport(job, body);
+  // A read that a callback asked for uses up none of the schedule's allowances and leaves the schedule as it is.
+  const beside = operation.hinted.underWay;
   if (report === null || report.remoteState === null) {
-    operation.faults++;
+    if (!beside) operation.faults++;
   } else {
-    operation.checks++;
+    if (!beside) operation.checks++;
     operation.remoteState = report.remoteState;
     operation.progress = report.progress;
     events.push(...takeReport(core, operation, report));
@@ -56,7 +58,8 @@ function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attem
     events.push(...step(core, operation, passed, CUSTODIAN));
   }
   exhaust(operation, job);
-  scheduleNext(core, operation, job, observation);
+  if (beside) keepSchedule(core, operation, job, observation);
+  else scheduleNext(core, operation, job, observation);
   return events;
 }
 

@@ -10,6 +10,7 @@ import { CUSTODIAN, takeCustody } from "./care.ts";
 import { momentIn, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
+import { adoptResume } from "./resume.ts";
 
 /**
  * After a start every operation goes on from its row: what was being created or asked about is not known any more, what
@@ -75,6 +76,25 @@ export function adoptAttempt(
     openedEvent(core, operation),
     ...step(core, operation, { kind: "no_clear_answer", observation }, CUSTODIAN),
   ];
+  takeCustody(operation);
+  operation.nextPoll = momentIn(core, 0);
+  return { operation, events };
+}
+
+/** A resume that was on its way when we stopped. Its operation had failed, so that nothing else looks after it. */
+export function adoptResumed(
+  core: Core,
+  store: StateStore,
+  { body, id }: StateRow,
+): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {
+  const operationId = body["operation_id"];
+  if (body["side_effect"] !== true || typeof operationId !== "string") return null;
+  const row = store.find("operations", operationId);
+  if (row === null || "tampered" in row || row.state !== "failed") return null;
+  const operation = readOperation(core, row);
+  if (core.packs().find(operation.action)?.pack.digest !== operation.packDigest) return null;
+  const events = adoptResume(core, operation, id, CUSTODIAN);
+  if (events === null) return null;
   takeCustody(operation);
   operation.nextPoll = momentIn(core, 0);
   return { operation, events };

@@ -1,6 +1,6 @@
 import type { JobStatus } from "../../conventions/operation/record.ts";
 import { isoTime } from "../../kernel/clock.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Who } from "../context.ts";
 import { type Core, nowIso } from "../core.ts";
@@ -55,6 +55,30 @@ export function startOperation(core: Core, who: Who, input: NewOperation): Opera
     );
   }
   return row;
+}
+
+/** Starts failed work again from its beginning, under the names it has, inside the transaction of whoever asks. */
+export function resumeOperation(core: Core, row: OperationRow, fails: boolean): OperationRow {
+  const change = {
+    state: "queued",
+    fails: fails ? 1 : 0,
+    started_at_ms: core.clock.wallMs(),
+    cancel_at_ms: null,
+    cancel_ignored: 0,
+    updated_at: nowIso(core),
+  } as const;
+  const { store } = core;
+  const changed = store.run(
+    store.db
+      .updateTable("operations")
+      .set(change)
+      .where("tenant_id", "=", row.tenant_id)
+      .where("operation_id", "=", row.operation_id)
+      .where("state", "=", "failed"),
+  );
+  if (changed !== 1) throw new Fault("an operation was resumed that had not failed");
+  core.published();
+  return { ...row, ...change };
 }
 
 export function operationNow(core: Core, row: OperationRow): JobNow {

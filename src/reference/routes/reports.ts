@@ -7,7 +7,7 @@ import type { Core } from "../core.ts";
 import { nowIso } from "../core.ts";
 import { underToken } from "../idempotency.ts";
 import { isFinal } from "../operation/advance.ts";
-import { findOwn, jobStatus, type OperationRow, startOperation } from "../operation/operation.ts";
+import { findOwn, jobStatus, type OperationRow, resumeOperation, startOperation } from "../operation/operation.ts";
 import { settleOperation } from "../operation/settle.ts";
 import type { MakeRoute, ReferenceRoute } from "../route.ts";
 import { accepted } from "./operations.ts";
@@ -19,7 +19,7 @@ const jobParams = {
 } as const;
 
 export function reportRoutes(core: Core, route: MakeRoute): readonly ReferenceRoute[] {
-  return [create(core, route), status(core, route), result(core, route), cancel(core, route)];
+  return [create(core, route), status(core, route), result(core, route), cancel(core, route), resume(core, route)];
 }
 
 function create(core: Core, route: MakeRoute): ReferenceRoute {
@@ -128,6 +128,37 @@ function cancel(core: Core, route: MakeRoute): ReferenceRoute {
       core.published();
       return statusAnswer(core, { ...found, ...change }, 202);
     },
+  );
+}
+
+/** Failed work goes on as the same job. Only the status tells whether it then succeeds. */
+function resume(core: Core, route: MakeRoute): ReferenceRoute {
+  return route(
+    {
+      method: "POST",
+      path: "/v1/jobs/{job_id}/resume",
+      params: jobParams,
+      body: { kind: "none" },
+      recorded: ["/params/job_id"],
+    },
+    {
+      summary: "Resume a job that failed; it goes on under its own id, and a repeat under one key resumes it once",
+      answers: { 202: { description: "Accepted, which is not done" } },
+      headers: [
+        { name: "Idempotency-Key", required: true, description: "One for each intent; a repeat repeats the answer" },
+      ],
+      scope: "reports:write",
+    },
+    ({ command: { params, endpoint }, digest, who }) =>
+      underToken(core, who, endpoint, digest, () => {
+        const found = settleOperation(core, findOwn(core, who, "job_id", params.job_id));
+        if (found.state !== "failed") {
+          throw new Denied("job_not_resumable", `the job is ${found.state}; only one that failed can be resumed`);
+        }
+        const row = resumeOperation(core, found, core.faults.take(["job_fails"], endpoint) !== undefined);
+        const job_id = row.job_id ?? "";
+        return accepted(row, { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` });
+      }),
   );
 }
 

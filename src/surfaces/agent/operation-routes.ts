@@ -9,7 +9,7 @@ import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { AgentContext } from "./context.ts";
 import { answerCall, anyCaller, waitFor } from "./wait.ts";
 
-/** Work that goes on at the provider: how it stands, asking it to stop, and finding out what nobody saw. */
+/** Work that goes on at the provider: how it stands, asking it to stop or to go on, and finding out what nobody saw. */
 export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
   return [
     planeRoute(
@@ -33,7 +33,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         method: "POST",
         path: "/v1/operations/{operation_id}/cancel",
         params: operationParams,
-        body: { kind: "json", schema: cancelSchema },
+        body: { kind: "json", schema: reasonSchema },
         recorded: ["/params/operation_id"],
       },
       {
@@ -42,6 +42,24 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       async ({ params, body }, { caller, waitMs }) => {
         const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason);
+        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      },
+      anyCaller,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/operations/{operation_id}/resume",
+        params: operationParams,
+        body: { kind: "json", schema: reasonSchema },
+        recorded: ["/params/operation_id"],
+      },
+      {
+        summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",
+        answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
+      },
+      async ({ params, body }, { caller, waitMs }) => {
+        const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,
@@ -73,7 +91,7 @@ const operationParams = {
   required: ["operation_id"],
 } as const satisfies JsonSchema;
 
-const cancelSchema = {
+const reasonSchema = {
   type: "object",
   properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
   required: ["reason"],

@@ -36,6 +36,7 @@ export interface AgentClient {
   execute(planId: string, expectedRevision: string, waitSeconds: number): Promise<CallAnswer>;
   operation(operationId: string, waitSeconds?: number): Promise<JsonObject>;
   cancelOperation(operationId: string, reason: string, waitSeconds: number): Promise<CallAnswer>;
+  resumeOperation(operationId: string, reason: string, waitSeconds: number): Promise<CallAnswer>;
   reconcileOperation(operationId: string): Promise<JsonObject>;
   close(): void;
 }
@@ -89,6 +90,8 @@ export function connectAgent(socketPath: string): AgentClient {
       (await connection.ask("GET", path("operations", id), prefer(wait))).body as JsonObject,
     cancelOperation: (id, reason, wait) =>
       callAnswer(connection.ask("POST", path("operations", id, "cancel"), { body: { reason }, ...prefer(wait) })),
+    resumeOperation: (id, reason, wait) =>
+      callAnswer(connection.ask("POST", path("operations", id, "resume"), { body: { reason }, ...prefer(wait) })),
     reconcileOperation: async (id) =>
       (await connection.ask("POST", path("operations", id, "reconcile"))).body as JsonObject,
     waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),

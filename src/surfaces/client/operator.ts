@@ -7,6 +7,7 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
+import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { WorkContext } from "../../conventions/ticket/context.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
@@ -36,6 +37,11 @@ export interface ApprovalView {
   readonly card: Card;
 }
 
+/** What the operator plane tells whoever watches: every change of a question, and how all operations stand. */
+export type OperatorNews =
+  | { readonly kind: "approval"; readonly view: ApprovalView }
+  | { readonly kind: "operations"; readonly board: OperationBoard };
+
 /** A run and the work context attached to it. */
 export interface TicketView {
   readonly run_id: string;
@@ -64,15 +70,16 @@ export interface OperatorClient {
   approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
   extend(approvalId: string, seconds: number): Promise<ApprovalView>;
-  watch(signal: AbortSignal): AsyncGenerator<ApprovalView>;
+  watch(signal: AbortSignal): AsyncGenerator<OperatorNews>;
   sessions(): Promise<readonly JsonObject[]>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
-  operations(): Promise<readonly JsonObject[]>;
-  operation(operationId: string): Promise<JsonObject>;
-  cancelOperation(operationId: string, reason: string): Promise<JsonObject>;
-  reconcileOperation(operationId: string): Promise<JsonObject>;
+  operations(): Promise<readonly OperationDetail[]>;
+  operation(operationId: string): Promise<OperationDetail>;
+  cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
+  resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
+  reconcileOperation(operationId: string): Promise<OperationDetail>;
   ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
   /** Into the log, durable when this resolves. */
@@ -160,8 +167,10 @@ export async function connectOperator(
     },
     extend: async (id, seconds) => (await post(`${approvalPath(id)}/extend`, { seconds })) as unknown as ApprovalView,
     async *watch(signal) {
-      for await (const event of connection.stream("/v1/events", { headers, signal }))
-        yield event as unknown as ApprovalView;
+      for await (const { event, data } of connection.stream("/v1/events", { headers, signal })) {
+        if (event === "approval") yield { kind: "approval", view: data as unknown as ApprovalView };
+        if (event === "operations") yield { kind: "operations", board: data as unknown as OperationBoard };
+      }
     },
     sessions: async () => (await get("/v1/sessions")) as unknown as readonly JsonObject[],
     async revoke(sessionId, reason) {
@@ -180,10 +189,13 @@ export async function connectOperator(
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
       return rows as unknown as readonly ProbeResult[];
     },
-    operations: async () => (await get("/v1/custody/operations")) as unknown as readonly JsonObject[],
-    operation: async (id) => (await get(operationPath(id))) as JsonObject,
-    cancelOperation: async (id, reason) => (await post(`${operationPath(id)}/cancel`, { reason })) as JsonObject,
-    reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as JsonObject,
+    operations: async () => (await get("/v1/custody/operations")) as unknown as readonly OperationDetail[],
+    operation: async (id) => (await get(operationPath(id))) as unknown as OperationDetail,
+    cancelOperation: async (id, reason) =>
+      (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
+    resumeOperation: async (id, reason) =>
+      (await post(`${operationPath(id)}/resume`, { reason })) as unknown as OperationDetail,
+    reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as unknown as OperationDetail,
     ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
     async recordDecisions(decisions) {

@@ -36,16 +36,18 @@ export function reconcileOperation(
   });
 }
 
-/** Asks the provider to stop it. Only the provider's own word, read afterwards, says how it ended. */
-export function cancelOperation(
+/** Asks the provider to stop it, or to go on where it failed. Only the provider's own word says how it then ended. */
+export function actOnOperation(
   calling: Calling,
+  verb: "cancel" | "resume",
   id: string,
   reason: string,
   waiting: Waiting,
 ): Promise<CallToolResult> {
   return answering(() => {
-    const call = calling.gateway.startCancel(calling.caller, readId("op", id), reason);
-    return follow(calling, call, waiting, true);
+    const { gateway, caller } = calling;
+    const start = verb === "cancel" ? gateway.startCancel : gateway.startResume;
+    return follow(calling, start(caller, readId("op", id), reason), waiting, true);
   });
 }
 

@@ -125,7 +125,8 @@ export const reconcileInput = {
   required: ["operation_id"],
 } as const satisfies JsonSchema;
 
-export const cancelInput = {
+/** Of the tools that ask a provider to stop work or to go on with it. */
+export const reasonedInput = {
   type: "object",
   properties: {
     operation_id: operationId,

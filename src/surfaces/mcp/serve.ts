@@ -20,10 +20,10 @@ import type { BridgeOptions } from "./bridge.ts";
 import { type Asked, type Calling, callAction, waitForCall } from "./call.ts";
 import { createRunDoor } from "./door.ts";
 import { actionNameOf } from "./names.ts";
-import { cancelOperation, reconcileOperation, waitForOperation } from "./operations.ts";
+import { actOnOperation, reconcileOperation, waitForOperation } from "./operations.ts";
 import { createPlanMemory } from "./plans.ts";
 import { deniedResult, recordResult } from "./results.ts";
-import { cancelInput, noInput, reconcileInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
+import { noInput, reasonedInput, reconcileInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
 import { createLineTransport } from "./transport.ts";
 import type { Waiting } from "./wait.ts";
@@ -97,7 +97,7 @@ gw_budget shows what is left of the run. gw_request_access asks the operator for
 const checkNothing = compileSchema(noInput);
 const checkWait = compileSchema(waitInput);
 const checkReconcile = compileSchema(reconcileInput);
-const checkCancel = compileSchema(cancelInput);
+const checkReasoned = compileSchema(reasonedInput);
 
 function createServer(opening: McpOpening, calling: Calling, access: AccessDesk): Server {
   const { options, sleep, version } = opening;
@@ -138,10 +138,11 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
           reconcileOperation(calling, String(input["operation_id"]), waiting)
         );
       case "gw_cancel_operation":
-        return (
-          fitting(checkCancel(input), params.name) ??
-          cancelOperation(calling, String(input["operation_id"]), String(input["reason"]), waiting)
-        );
+      case "gw_resume_operation": {
+        const verb = params.name === "gw_cancel_operation" ? "cancel" : "resume";
+        const [id, reason] = [String(input["operation_id"]), String(input["reason"])];
+        return fitting(checkReasoned(input), params.name) ?? actOnOperation(calling, verb, id, reason, waiting);
+      }
       case "gw_request_access":
         return access.request(input, asked);
     }

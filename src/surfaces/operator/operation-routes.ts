@@ -1,20 +1,21 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { operationRecord } from "../../gateway/operation/operation.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
+import type { OperationRecords } from "./operation-records.ts";
 
 /** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
 export function operationRoutes(
   gateway: Gateway,
+  records: OperationRecords,
   loggedIn: (context: OperatorContext) => string,
 ): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },
       { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
-      () => ({ status: 200, body: gateway.operations.list().map(operationRecord) }),
+      () => ({ status: 200, body: records.list() }),
       loggedIn,
     ),
     planeRoute(
@@ -22,7 +23,7 @@ export function operationRoutes(
       { summary: "One operation with its history", answers: { 200: { description: "The operation" } } },
       ({ params }) => ({
         status: 200,
-        body: operationRecord(gateway.operations.get(readId("op", params.operation_id))),
+        body: records.detail(gateway.operations.get(readId("op", params.operation_id))),
       }),
       loggedIn,
     ),
@@ -31,13 +32,31 @@ export function operationRoutes(
         method: "POST",
         path: "/v1/custody/operations/{operation_id}/cancel",
         params: operationParams,
-        body: { kind: "json", schema: cancelSchema },
+        body: { kind: "json", schema: reasonSchema },
       },
       { summary: "Ask the provider to stop it", answers: { 200: { description: "The operation after the request" } } },
       async ({ params, body }, context) => {
         const { operator } = context.login();
         const id = readId("op", params.operation_id);
-        return { status: 200, body: operationRecord(await gateway.operations.cancel(id, operator, body.reason)) };
+        return { status: 200, body: records.detail(await gateway.operations.cancel(id, operator, body.reason)) };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/custody/operations/{operation_id}/resume",
+        params: operationParams,
+        body: { kind: "json", schema: reasonSchema },
+      },
+      {
+        summary: "Ask the provider to go on with failed work, where it documents that",
+        answers: { 200: { description: "The operation after the request" } },
+      },
+      async ({ params, body }, context) => {
+        const { operator } = context.login();
+        const id = readId("op", params.operation_id);
+        return { status: 200, body: records.detail(await gateway.operations.resume(id, operator, body.reason)) };
       },
       loggedIn,
     ),
@@ -52,9 +71,10 @@ export function operationRoutes(
         summary: "Read it now, once more if need be",
         answers: { 200: { description: "The operation after the read" } },
       },
-      async ({ params }) => {
-        const operation = await gateway.operations.reconcile(readId("op", params.operation_id));
-        return { status: 200, body: operationRecord(operation) };
+      async ({ params }, context) => {
+        const { operator } = context.login();
+        const operation = await gateway.operations.reconcile(readId("op", params.operation_id), operator);
+        return { status: 200, body: records.detail(operation) };
       },
       loggedIn,
     ),
@@ -67,7 +87,7 @@ const operationParams = {
   required: ["operation_id"],
 } as const satisfies JsonSchema;
 
-const cancelSchema = {
+const reasonSchema = {
   type: "object",
   properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
   required: ["reason"],

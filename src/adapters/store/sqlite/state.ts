@@ -93,8 +93,13 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
         .all(state);
       return found.map((row) => readRow(table, row));
     },
+    find(table, id) {
+      // What waits to be written counts as written: whoever looks must see it.
+      if (waiting.length > 0) flush();
+      const found = file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`).get(id);
+      return found === undefined ? null : readRow(table, found);
+    },
     async change(table, id, change) {
-      // What waits to be written counts as written: the change must see it.
       if (waiting.length > 0) flush();
       return file.immediate(() => {
         const found = file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`).get(id);

@@ -51,8 +51,8 @@ const jobSchema = {
     failed: states,
     cancelled: states,
     resume: {
-      enum: ["none", "documented"],
-      description: "Whether the provider documents that failed work can be resumed.",
+      ...reference,
+      description: "The action by which the provider documents that failed work goes on; none where it documents none.",
     },
     create_deadline_s: seconds,
     result_deadline_s: seconds,
@@ -176,7 +176,14 @@ export const actionSchema = {
     unknown: {
       type: "object",
       additionalProperties: false,
-      properties: { retry_allowed: { type: "boolean" }, reconcile: reference },
+      properties: {
+        retry_allowed: { type: "boolean" },
+        reconcile: {
+          ...reference,
+          description:
+            "The read that finds out, or token_retry where the provider documents that the same token and payload return the original result.",
+        },
+      },
     },
     rollback: { type: "object", additionalProperties: false, required: ["of"], properties: { of: reference } },
     pages: pagesSchema,

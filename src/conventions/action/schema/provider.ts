@@ -26,6 +26,38 @@ export const limitsSchema = {
   },
 } as const satisfies JsonSchema;
 
+const callbacksSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["verify", "credential", "job_id"],
+  description: "How callbacks of this provider are verified, and which job one is about. A callback is a hint to read the state.",
+  properties: {
+    verify: {
+      enum: ["standard_webhooks", "stripe", "hmac_sha256"],
+      description: "The provider's contract: Standard Webhooks, Stripe-Signature, or HMAC-SHA256 of the body in a header.",
+    },
+    credential: { ...labelSchema, description: "The label of the secret in the vault: kind hmac, bound to this pack." },
+    job_id: {
+      type: "string",
+      maxLength: 256,
+      description: "The member of the body that names the job; a JSON Pointer for deeper ones.",
+    },
+    event_id: { type: "string", maxLength: 256, description: "The member of the body that names the event." },
+    event_id_header: { ...headerSchema, description: "The field that names the event; the signature does not cover it." },
+    signature: {
+      type: "object",
+      additionalProperties: false,
+      required: ["header"],
+      description: "For verify: hmac_sha256 alone.",
+      properties: {
+        header: { ...headerSchema, description: "The field that carries the HMAC." },
+        prefix: { type: "string", pattern: "^[!-~]{0,32}$", description: "What stands before it, such as sha256=." },
+        encoding: { enum: ["hex", "base64"] },
+      },
+    },
+  },
+} as const satisfies JsonSchema;
+
 export const providerSchema = {
   type: "object",
   additionalProperties: false,
@@ -86,5 +118,6 @@ export const providerSchema = {
       description: "A PEM file of the authority to trust instead of the system's.",
     },
     limits: limitsSchema,
+    callbacks: callbacksSchema,
   },
 } as const satisfies JsonSchema;

@@ -16,11 +16,12 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
   const verbs = [
     ["show", "one operation with its history"],
     ["cancel", "ask the provider to stop it; the provider decides how it ends"],
+    ["resume", "ask the provider to go on with failed work, where it documents that"],
     ["reconcile", "read it now, once more where its reads are used up"],
   ] as const;
   for (const [verb, description] of verbs) {
     const added = addOperatorCommand(operation, `${verb} <ID>`, description, `gw operation ${verb} op_01k...`);
-    if (verb === "cancel") added.requiredOption("--reason <TEXT>", "why, for the record");
+    if (verb === "cancel" || verb === "resume") added.requiredOption("--reason <TEXT>", "why, for the record");
     added.action(async (id: string, _options, command: Command) =>
       finish(await (await load()).runOperation(verb, id, optionsOf<OperationOptions>(command), deps)),
     );

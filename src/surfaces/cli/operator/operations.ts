@@ -1,5 +1,6 @@
-import { showIdentifier, showText } from "../../../kernel/display.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
+import { compareUrgency, needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -11,23 +12,38 @@ export interface OperationOptions extends OperatorOptions {
   readonly all?: boolean;
 }
 
-/** `gw operation list`: what is open, and with --all what has ended lately. */
+/** `gw operation list`: what is open, the most urgent first, and with --all what has ended lately. */
 export function runOperationList(options: OperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
     withGateway(options, deps, async ({ client }) => {
-      const found = (await client.operations()).filter((one) => options.all === true || one["settled"] !== true);
+      const all = await client.operations();
+      const found = all.filter(({ settled }) => options.all === true || !settled).sort(compareUrgency);
       if (options.json) io.out(JSON.stringify(found, null, 2));
-      else if (found.length === 0) io.out("No operation is open.");
-      else for (const one of found) io.out(operationLine(one));
+      else for (const line of listLines(found, all)) io.out(line);
       return exits.done;
     }),
   );
 }
 
-/** `gw operation show|cancel|reconcile ID`. */
+function listLines(found: readonly OperationDetail[], all: readonly OperationDetail[]): readonly string[] {
+  const open = all.filter(({ settled }) => !settled);
+  const waiting = open.filter(needsPerson).length;
+  const ended = all.length - open.length;
+  const hidden = found.length < all.length && ended > 0 ? ` ${ended} ended lately: gw operation list --all` : "";
+  if (open.length === 0) return [`No operation is open.${hidden}`, ...found.flatMap(rowsOf)];
+  const need = waiting === 0 ? "" : `, ${waiting} need${waiting === 1 ? "s" : ""} a person`;
+  return [`${open.length} open${need}.${hidden}`, ...found.flatMap(rowsOf)];
+}
+
+function rowsOf(operation: OperationDetail): readonly string[] {
+  const [first, second] = renderShortly(operation);
+  return [first, `    ${showIdentifier(operation.operation_id)}, ${operation.state}`, second];
+}
+
+/** `gw operation show|cancel|resume|reconcile ID`. */
 export function runOperation(
-  verb: "show" | "cancel" | "reconcile",
+  verb: "show" | "cancel" | "resume" | "reconcile",
   id: string,
   options: OperationOptions,
   deps: CliDeps,
@@ -35,55 +51,38 @@ export function runOperation(
   const { io } = deps;
   return answering(io, () =>
     withGateway(options, deps, async ({ client }) => {
-      const operation =
-        verb === "show"
-          ? await client.operation(id)
-          : verb === "cancel"
-            ? await client.cancelOperation(id, options.reason ?? "no reason given")
-            : await client.reconcileOperation(id);
+      const reason = options.reason ?? "no reason given";
+      const ask = {
+        show: () => client.operation(id),
+        cancel: () => client.cancelOperation(id, reason),
+        resume: () => client.resumeOperation(id, reason),
+        reconcile: () => client.reconcileOperation(id),
+      };
+      const operation = await ask[verb]();
       if (options.json) io.out(JSON.stringify(operation, null, 2));
-      else for (const line of operationLines(operation)) io.out(line);
-      return verb === "reconcile" && operation["settled"] !== true && operation["problem"] !== null
-        ? exits.unknown
-        : exits.done;
+      else {
+        const after = sayAfter(verb, operation);
+        if (after !== null) io.err(after);
+        for (const line of renderOperation(operation)) io.out(line);
+      }
+      return verb === "reconcile" && needsPerson(operation) ? exits.unknown : exits.done;
     }),
   );
 }
 
-function operationLine(operation: JsonObject): string {
-  const cells = ["operation_id", "state", "action", "remote_job_id", "next_poll_at"].map((name) =>
-    shown(operation[name]),
-  );
-  const problem = operation["problem"];
-  return `${cells.join("  ")}${isJsonObject(problem) ? `  ${shown(problem["code"])}` : ""}`;
-}
-
-export function operationLines(operation: JsonObject): readonly string[] {
-  const lines = [`${shown(operation["operation_id"])} is ${shown(operation["state"])}`];
-  const say = (label: string, value: JsonValue | undefined): void => {
-    if (value !== null && value !== undefined) lines.push(`  ${label.padEnd(16)} ${shown(value)}`);
-  };
-  say("action", operation["action"]);
-  say("run", operation["run_id"]);
-  say("remote id", operation["remote_job_id"]);
-  say("provider says", operation["remote_state"]);
-  const { progress, problem, cancel } = operation;
-  if (isJsonObject(progress)) say("progress", `${shown(progress["completed"])} of ${shown(progress["total"])}`);
-  say("next read", operation["next_poll_at"]);
-  say("result by", operation["result_deadline"]);
-  say("read by", operation["observed_by"]);
-  if (isJsonObject(cancel)) say("cancel asked", `${shown(cancel["actor"])}: ${shown(cancel["reason"])}`);
-  if (isJsonObject(problem)) say("stopped", `${shown(problem["code"])}: ${shown(problem["detail"])}`);
-  say("result digest", operation["result_digest"]);
-  for (const entry of Array.isArray(operation["history"]) ? operation["history"] : []) {
-    if (!isJsonObject(entry)) continue;
-    const { at, from, to, cause, actor } = entry;
-    lines.push(`    ${shown(at)}  ${shown(from)} -> ${shown(to)}  ${shown(cause)}, by ${shown(actor)}`);
+/** What has been done now, and what has not: a request is no end. */
+function sayAfter(verb: "show" | "cancel" | "resume" | "reconcile", operation: OperationDetail): string | null {
+  switch (verb) {
+    case "show":
+      return null;
+    case "cancel":
+      return operation.settled
+        ? "It has ended; the state below is what the provider reports."
+        : "The provider was asked to stop it. How it ends is what the provider reports: gw watch, or gw operation show.";
+    case "resume":
+      return "The provider was asked to go on. It is looked at again from here.";
+    case "reconcile":
+      if (needsPerson(operation)) return "The read settled nothing: it still needs a person. Nothing was sent again.";
+      return operation.settled ? "The read settled it." : "It was read; it has not ended yet.";
   }
-  return lines;
-}
-
-function shown(value: JsonValue | undefined): string {
-  if (value === null || value === undefined) return "-";
-  return typeof value === "string" ? showIdentifier(value) : showText(JSON.stringify(value));
 }

@@ -1,0 +1,161 @@
+import type { Job } from "../../conventions/action/pack.ts";
+import { openBudget } from "../../conventions/budget/budget.ts";
+import { readJobReport } from "../../conventions/operation/read-status.ts";
+import type { Verdict } from "../../conventions/outcome/classify.ts";
+import { type CallResult, RESUME_GUIDANCE } from "../../conventions/outcome/result.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { readJson } from "../attempt/confirm.ts";
+import { follow } from "../attempt/follow.ts";
+import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
+import { type Core, now } from "../core.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import { bindOnJob, sendAsOperator } from "./act.ts";
+import { definitionOf, jobOf } from "./care.ts";
+import { momentIn, readsOf, step } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation, ResumeRecord } from "./operations.ts";
+
+/** The request by which failed work goes on, or why there is none. */
+export function bindResume(core: Core, operation: Operation): Outbound {
+  const definition = definitionOf(core, operation);
+  const resume = definition.action.job?.resume ?? null;
+  if (resume === null) {
+    throw new Denied("operation_not_resumable", "Its definition names no way to resume that the provider documents.");
+  }
+  const { state, remoteJobId } = operation;
+  if (state !== "failed" || remoteJobId === null) {
+    const why = state === "failed" ? "that never became a job" : `that is ${state}`;
+    throw new Denied("operation_not_resumable", `An operation ${why} cannot be resumed.`);
+  }
+  if (operation.resuming) throw beingResumed();
+  return bindOnJob(core, definition, resume, operation.input, remoteJobId);
+}
+
+/**
+ * Asks the provider to go on with failed work. The request is an action of its own, with its own call, attempts and
+ * token; the operation names it before it leaves, and is observed again unless the provider is proven to have refused.
+ */
+export async function resumeThrough(
+  core: Core,
+  sending: Sending,
+  operation: Operation,
+  reason: string,
+): Promise<CallResult> {
+  const hooks = resumeHooks(core, operation, sending.callId, operation.callerKey, reason);
+  const { result } = await claimed(core, operation, () =>
+    follow(core, { ...sending, operationId: operation.id, ...hooks }),
+  );
+  return {
+    ...result,
+    operation_id: operation.id,
+    reconcile: { method: "GET", path: `/v1/operations/${operation.id}` },
+    guidance: result.outcome === "error" ? result.guidance : RESUME_GUIDANCE,
+  };
+}
+
+/** An operator resumes it, on their own authority. */
+export async function resumeAsOperator(
+  core: Core,
+  operation: Operation,
+  operator: string,
+  reason: string,
+): Promise<void> {
+  const outbound = bindResume(core, operation);
+  const callId = core.ports.ids.next("call");
+  const hooks = resumeHooks(core, operation, callId, operator, reason);
+  await claimed(core, operation, () => sendAsOperator(core, operation, outbound, operator, callId, hooks));
+}
+
+/** A resume that was on its way when we stopped may have gone through: the work is observed again. */
+export function adoptResume(core: Core, operation: Operation, attemptId: string, actor: string) {
+  const record = operation.resumes.find(({ attempt_id, outcome }) => attempt_id === attemptId && outcome === "pending");
+  if (record === undefined) return null;
+  note(operation, { ...record, outcome: "unknown" });
+  return goOn(core, operation, attemptId, actor);
+}
+
+function beingResumed(): Denied {
+  return new Denied("operation_not_resumable", "It is being resumed already.");
+}
+
+/** One resume at a time: the state is looked at again, since a person may have thought about it for minutes. */
+async function claimed<Result>(core: Core, operation: Operation, work: () => Promise<Result>): Promise<Result> {
+  if (operation.state !== "failed" || operation.resuming) throw beingResumed();
+  operation.resuming = true;
+  try {
+    return await work();
+  } finally {
+    operation.resuming = false;
+    core.schedule(operation);
+  }
+}
+
+function resumeHooks(core: Core, operation: Operation, callId: string, actor: string, reason: string) {
+  return {
+    errand: "resume" as const,
+    beside: (attemptId: string): Beside => {
+      const at = isoTime(core.ports.clock.wallMs());
+      note(operation, { call_id: callId, attempt_id: attemptId, actor, reason, at, outcome: "pending" });
+      return { events: [], rows: [operationRow(core, operation)] };
+    },
+    after: ({ attemptId, verdict }: Attempted): Beside => {
+      const outcome = outcomeOf(verdict);
+      const record = operation.resumes.find(({ attempt_id }) => attempt_id === attemptId);
+      if (record !== undefined) note(operation, { ...record, outcome });
+      const events = outcome === "refused" ? [] : [...checkJob(core, operation, verdict, actor)];
+      if (outcome !== "refused") events.push(...goOn(core, operation, attemptId, actor));
+      return { events, rows: [operationRow(core, operation)] };
+    },
+  };
+}
+
+/** Writes the record of one attempt, and leaves those of others as they are. */
+function note(operation: Operation, record: ResumeRecord): void {
+  const others = operation.resumes.filter(({ attempt_id }) => attempt_id !== record.attempt_id);
+  operation.resumes = [...others, record].slice(-defaults.operationHistory);
+}
+
+function outcomeOf(verdict: Verdict): ResumeRecord["outcome"] {
+  switch (verdict.kind) {
+    case "success":
+    case "accepted":
+      return "accepted";
+    case "error":
+      return "refused";
+    case "unknown":
+    case "redirect":
+      return "unknown";
+  }
+}
+
+/** Where the answer names another job than the one on record, both are kept and a person is needed. */
+function checkJob(core: Core, operation: Operation, verdict: Verdict, actor: string) {
+  if (verdict.kind !== "success" && verdict.kind !== "accepted") return [];
+  const body = readJson(verdict.observation);
+  const remoteJobId = body === null ? null : readJobReport(jobOf(definitionOf(core, operation)), body).jobId;
+  return remoteJobId === null ? [] : step(core, operation, { kind: "job_named", remoteJobId }, actor);
+}
+
+/** Back to observing, with deadlines, allowances and reads of its own. */
+function goOn(core: Core, operation: Operation, attemptId: string, actor: string) {
+  const job = jobOf(definitionOf(core, operation));
+  const contradicted = operation.problem;
+  const trigger = { kind: "resume_sent", documented: job.resume !== null, attemptId } as const;
+  const events = step(core, operation, trigger, actor);
+  if (events.length === 0) return events;
+  reopen(core, operation, job);
+  if (contradicted?.code === "operation_needs_person") operation.problem = contradicted;
+  operation.nextPoll = operation.problem === null ? momentIn(core, job.pollFirstMs) : null;
+  return events;
+}
+
+function reopen(core: Core, operation: Operation, job: Job): void {
+  const { purse } = operation;
+  const { limits } = purse.budget;
+  operation.resultDeadline = momentIn(core, job.resultDeadlineMs);
+  purse.budget = openBudget(purse.id, { ...limits, attempts: readsOf(job), sideEffects: 0 }, now(core));
+  Object.assign(operation, { checks: 0, faults: 0, custodian: false, cancel: null, problem: null });
+  Object.assign(operation, { remoteState: null, progress: null, result: null, resultDigest: null });
+}
