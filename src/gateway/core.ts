@@ -30,6 +30,8 @@ export interface Core {
   readonly deployments: DeploymentBook;
   /** Tells the observer that an operation has a read due; it does nothing before the observer runs. */
   schedule(operation: Operation): void;
+  /** Whether a callback about its job came before the job had a name; it is told once. */
+  cameEarly(operation: Operation): boolean;
   readonly tickets: Tickets;
   packs(): PackBook;
   posture(): Posture;

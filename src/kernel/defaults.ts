@@ -94,6 +94,12 @@ export const defaults = {
   watchRetryCapMs: 15_000,
   watchExtendSeconds: 300,
   watchReasonCharacters: 400,
+  /** News of operations on the operator plane: at most one board in this time, and so many rows on it. */
+  operationNewsMs: 500,
+  operationsShown: 50,
+  operationsEndedShown: 10,
+  /** A watcher that does not read is let go at this much unread news. It comes back and is told everything. */
+  operatorStreamBytes: 4_194_304,
   watchColumns: 60,
   watchRows: 18,
   // MCP: clients give up after 60 s by default, and read lines of up to 10 MB
@@ -124,6 +130,31 @@ export const defaults = {
   operationsRemembered: 20_000,
   operationResultBytes: 262_144,
   operationHistory: 200,
+  // Callbacks from providers
+  callbackBodyBytes: 65_536,
+  callbackHeaderBytes: 16_384,
+  callbackConnections: 64,
+  callbackConnectionsPerPeer: 16,
+  callbackHeadMs: 5_000,
+  callbackRequestMs: 10_000,
+  callbackLookMs: 1_000,
+  callbackIdleMs: 5_000,
+  /** From one peer, and from all together; a proxy in front is one peer. */
+  callbacksBurstPerPeer: 60,
+  callbacksPerSecondPerPeer: 20,
+  callbacksBurst: 240,
+  callbacksPerSecond: 80,
+  callbackPeersRemembered: 1_024,
+  /** Reads that callbacks may ask for beside the schedule, for one operation and for all. */
+  callbackReads: 6,
+  callbackReadGapMs: 2_000,
+  callbackReadsPerMinute: 6_000,
+  /** Event identifiers kept for each pack. */
+  callbackEventsRemembered: 512,
+  callbacksEarly: 256,
+  callbackEarlyMs: 120_000,
+  /** Operations that one callback may be about. */
+  callbackOperations: 8,
   // URLs
   urlCharacters: 8_192,
   urlTemplateCharacters: 1_024,

@@ -5,7 +5,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Selectable } from "kysely";
-import { signWebhook } from "../conventions/operation/webhook.ts";
+import { signWebhook } from "../conventions/callback/standard-webhooks.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { Core } from "./core.ts";
 import { settleDue } from "./operation/settle.ts";

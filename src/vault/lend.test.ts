@@ -88,12 +88,19 @@ test("a header credential is lent in its own header", () => {
 });
 
 test("a callback secret makes MACs for its pack and is never handed out", () => {
-  const loan = open().lendHmac("hook", "acme");
+  const loan = open().lendHmac("hook", "acme", "standard_webhooks");
   const expected = createHmac("sha256", Buffer.alloc(24, 5)).update("body").digest();
   assert.ok(loan.mac("sha256", Buffer.from("body")).equals(expected));
   loan.release();
   assert.throws(() => loan.mac("sha256", Buffer.from("body")));
-  refuses(() => open().lendHmac("hook", "other"), "credential_not_bound");
+  refuses(() => open().lendHmac("hook", "other", "standard_webhooks"), "credential_not_bound");
+});
+
+test("a callback secret is the key itself where the scheme takes it as text", () => {
+  const loan = open().lendHmac("hook", "acme", "text");
+  const key = `whsec_${Buffer.alloc(24, 5).toString("base64")}`;
+  assert.ok(loan.mac("sha256", Buffer.from("body")).equals(createHmac("sha256", key).update("body").digest()));
+  loan.release();
 });
 
 const elsewhere = [
@@ -115,7 +122,7 @@ for (const origin of elsewhere) {
 test("a credential is used in the way of its kind alone", () => {
   refuses(() => open().lendHttp("hook", "acme"), "credential_not_bound");
   refuses(() => open().lendSshSigner("acme", ORIGIN), "credential_not_bound");
-  refuses(() => open().lendHmac("acme", ORIGIN), "credential_not_bound");
+  refuses(() => open().lendHmac("acme", ORIGIN, "text"), "credential_not_bound");
   refuses(() => open().lendHttp("nobody", ORIGIN), "credential_unknown");
 });
 

@@ -7,8 +7,10 @@ import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
 import { entryAad, findEntry, refuseEntry } from "./entry.ts";
 import { httpLoan } from "./http-loan.ts";
-import type { HmacLoan, HttpLoan, SshSigner } from "./lent.ts";
+import type { HmacLoan, HmacNotation, HttpLoan, SshSigner } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
+import { requestSignerOf } from "./request-key.ts";
+import { readHmacKey } from "./secret-form.ts";
 import { serviceSubkey, stateSubkey } from "./service-key.ts";
 import { signerFor } from "./ssh/signer.ts";
 import { openStateRoot } from "./state-root.ts";
@@ -41,7 +43,9 @@ export interface ServiceVault {
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
   lendHttp(label: string, origin: string): HttpLoan;
   lendSshSigner(label: string, hostKey: string): SshSigner;
-  lendHmac(label: string, pack: string): HmacLoan;
+  lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
+  /** The gateway's own key, for what it sends to hosts. No label leads here. */
+  lendRequestSigner(): SshSigner;
   /** Takes effect here at once; the returned vault is for the file. Only an operator can lift it. */
   suspend(label: string, reason: string, wallMs: number): Vault;
   /** Continues with a newer vault; refuses an older or foreign one and keeps what it has. */
@@ -116,10 +120,11 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       using secret = open(entry);
       return signerFor(label, secret, entry.publicKey ?? "");
     },
-    lendHmac: (label, pack) => {
+    lendHmac: (label, pack, notation) => {
       const entry = lendable(label, ["hmac"], pack);
       using secret = open(entry);
-      let key: KeyObject | null = secret.use((bytes) => createSecretKey(bytes));
+      using bare = secret.use((bytes) => Secret.take(readHmacKey(bytes, notation)));
+      let key: KeyObject | null = bare.use((bytes) => createSecretKey(bytes));
       return {
         label,
         mac(algorithm, data) {
@@ -130,6 +135,10 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
           key = null;
         },
       };
+    },
+    lendRequestSigner: () => {
+      if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
+      return requestSignerOf(serviceKey, vault);
     },
     suspend: (label, reason, wallMs) => {
       vault = suspendCredential(vault, serviceKey, label, reason, wallMs);

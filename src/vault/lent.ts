@@ -25,6 +25,9 @@ export interface SshSigner {
   release(): void;
 }
 
+/** How a provider writes a callback secret: as the very bytes of the key, or as `whsec_` and base64 of it. */
+export type HmacNotation = "text" | "standard_webhooks";
+
 /** Checks callbacks with a secret that stays in the vault. */
 export interface HmacLoan {
   readonly label: string;

@@ -1,6 +1,7 @@
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
+import type { HmacNotation } from "./lent.ts";
 import type { CredentialKind } from "./vault.ts";
 
 type TextKind = Exclude<CredentialKind, "ssh">;
@@ -35,13 +36,24 @@ function readBytes(kind: TextKind, bytes: Buffer): Buffer {
       }
       return Buffer.from(bytes);
     case "hmac": {
-      // Standard Webhooks writes the key as whsec_ and base64.
-      const prefix = Buffer.from("whsec_");
-      if (!bytes.subarray(0, prefix.length).equals(prefix)) return Buffer.from(bytes);
-      const key = Buffer.from(bytes.subarray(prefix.length).toString("latin1"), "base64");
-      return key.length >= 16 ? key : invalid("The key after whsec_ is not base64 of 16 bytes or more.");
+      using key = Secret.take(readHmacKey(bytes, "standard_webhooks"));
+      if (hasPrefix(bytes) && key.byteLength < 16) invalid("The key after whsec_ is not base64 of 16 bytes or more.");
+      // Sealed as it was given: what the same text means is for the provider's scheme to say.
+      return Buffer.from(bytes);
     }
   }
+}
+
+const PREFIX = Buffer.from("whsec_");
+
+function hasPrefix(bytes: Buffer): boolean {
+  return bytes.subarray(0, PREFIX.length).equals(PREFIX);
+}
+
+/** A copy of the key that a callback secret stands for. Only Standard Webhooks has it in base64; Stripe takes the text. */
+export function readHmacKey(bytes: Buffer, notation: HmacNotation): Buffer {
+  if (notation === "text" || !hasPrefix(bytes)) return Buffer.from(bytes);
+  return Buffer.from(bytes.subarray(PREFIX.length).toString("latin1"), "base64");
 }
 
 function invalid(message: string): never {

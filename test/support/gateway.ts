@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createSecretKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +28,7 @@ import type {
   StateStore,
 } from "../../src/gateway/ports.ts";
 import type { Run } from "../../src/gateway/run/run.ts";
+import type { StepPort } from "../../src/gateway/steps.ts";
 import { isoTime } from "../../src/kernel/clock.ts";
 import { Denied } from "../../src/kernel/failure.ts";
 import { createIds } from "../../src/kernel/ids.ts";
@@ -74,17 +75,26 @@ export interface BenchOptions {
   /** There before the gateway is unlocked, for what it does at once. */
   readonly credentials?: readonly (readonly [string, { eachUse: boolean; disabled: boolean; origin: string }])[];
   readonly stateKey?: KeyObject;
+  /** Callback secrets, by pack and label. */
+  readonly callbackKeys?: Readonly<Record<string, Buffer>>;
   readonly time?: ManualTime;
+  /** Whoever reads the log afterwards, where that is another process. */
+  readonly reading?: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+  /** What the vault lends, where a real provider has to take it. */
+  readonly token?: string;
+  readonly steps?: StepPort;
 }
 
 export const operatorKeys = generateKeyPairSync("ed25519");
-const reading = generateKeyPairSync("x25519");
+const standardReading = generateKeyPairSync("x25519");
 const standardStateKey = createSecretKey(randomBytes(32));
 export const VAULT_ID = "vlt_test";
 
 export async function startBench(packText: string, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "gw-bench-"));
   const time = options.time ?? manualTime();
+  const reading = options.reading ?? standardReading;
+  const token = options.token ?? TOKEN;
   const { pack, findings } = readPack(Buffer.from(packText), "test.yaml");
   assert.ok(pack !== null, JSON.stringify(findings));
   const definitions = new Map<string, Definition>(
@@ -108,12 +118,17 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       const held = credentials.get(label);
       if (held === undefined || held.origin !== origin)
         throw new Denied("credential_not_bound", `${label} is not bound there`);
-      const secret = Secret.fromText(TOKEN);
-      const headerValue = Secret.fromText(`Bearer ${TOKEN}`);
+      const secret = Secret.fromText(token);
+      const headerValue = Secret.fromText(`Bearer ${token}`);
       return { label, headerName: "authorization", headerValue, secrets: [secret], release: () => headerValue.wipe() };
     },
     lendSshSigner(label) {
       throw new Denied("credential_not_bound", `${label} is no key`);
+    },
+    lendHmac(label, pack) {
+      const key = options.callbackKeys?.[`${pack} ${label}`];
+      if (key === undefined) throw new Denied("credential_not_bound", `${label} is not bound to ${pack}`);
+      return { label, mac: (hash, data) => createHmac(hash, key).update(data).digest(), release: () => undefined };
     },
   };
   const noHost: SshTransport = {
@@ -146,6 +161,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       audit: killable(options.wrapAudit?.(log) ?? log),
       http: options.wrapHttp?.(transport) ?? transport,
       ssh: noHost,
+      ...(options.steps === undefined ? {} : { steps: options.steps }),
     },
     {
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),

@@ -1,3 +1,4 @@
+import { callbackEvents } from "./callbacks.ts";
 import { claim, groups, nullable, oneOf, open, optional, person } from "./field.ts";
 
 /** Where a host was tried, and with which key; the same on both sides of a check. */
@@ -87,5 +88,6 @@ export const gatewayEvents = {
     operator: person.text,
     operator_key_id: open.text,
   },
+  ...callbackEvents,
   upgrade_probe_finished: { run_id: open.text, requests: open.integer, side_effects: open.integer },
 } as const;

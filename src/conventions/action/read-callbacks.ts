@@ -60,7 +60,8 @@ function readEventId({ verify, event_id, event_id_header }: CallbacksWire, findi
       refuse("standard_webhooks names the event in webhook-id, which its signature covers");
     return { kind: "scheme" };
   }
-  if (event_id !== undefined && event_id_header !== undefined) refuse("an event has one identifier: in the body or in a header");
+  if (event_id !== undefined && event_id_header !== undefined)
+    refuse("an event has one identifier: in the body or in a header");
   if (event_id_header !== undefined) {
     if (verify === "stripe") refuse("stripe names the event in the body");
     return { kind: "header", name: event_id_header.toLowerCase() };

@@ -14,9 +14,9 @@ export interface JobReport {
 const MAX_ID = 256;
 
 export function readJobReport(job: Job, body: JsonValue): JobReport {
-  const remoteState = textOf(followPointer(body, job.state));
+  const remoteState = readIdentifier(followPointer(body, job.state));
   return {
-    jobId: textOf(followPointer(body, job.id)),
+    jobId: readIdentifier(followPointer(body, job.id)),
     remoteState,
     end: endOf(job, remoteState),
     progress: readProgress(body),
@@ -31,7 +31,8 @@ function endOf(job: Job, state: string | null): JobReport["end"] {
   return job.cancelled.includes(state) ? "cancelled" : null;
 }
 
-function textOf(value: JsonValue | undefined): string | null {
+/** An identifier or a word of the provider's, within bounds; a whole number is read as its digits. */
+export function readIdentifier(value: JsonValue | undefined): string | null {
   if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
   return typeof value === "string" && value !== "" && value.length <= MAX_ID ? value : null;
 }

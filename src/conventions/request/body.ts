@@ -1,3 +1,4 @@
+import { digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied, type Finding } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { collectBytes } from "./collect-bytes.ts";
@@ -36,6 +37,11 @@ export function openBody(body: CompiledBody, boundary: string | undefined, openF
         finish: () => ({ body: null, findings: [], files: noFiles, bytes: noBytes }),
         abort: () => {},
       };
+    case "bytes":
+      return bufferBody(body.maxBytes, (bytes) => {
+        const said = { digest: digestBytes(bytes), bytes: bytes.length };
+        return { body: said, findings: [], files: new Map([["body", bytes]]), bytes };
+      });
     case "json":
       return bufferBody(body.maxBytes, (bytes) => {
         const { value, spelling } = parseJson(bytes);

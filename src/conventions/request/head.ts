@@ -17,7 +17,7 @@ export interface CheckedHead {
 /** The little of a route that the head is held against. */
 export type ExpectedBody =
   | { readonly kind: "none" }
-  | { readonly kind: "json" | "form" | "multipart"; readonly mediaType: string; readonly maxBytes: number };
+  | { readonly kind: "json" | "form" | "bytes" | "multipart"; readonly mediaType: string; readonly maxBytes: number };
 
 /** Fields that frame or describe the body. Each may come once: a second one is a second opinion about the same bytes. */
 const SINGLE = [

@@ -83,6 +83,8 @@ function bodyOf({ body }: RouteDeclaration): JsonObject {
       return {};
     case "json":
       return requestBody(body.mediaType ?? "application/json", closed(body.schema));
+    case "bytes":
+      return requestBody(body.mediaType, {});
     case "form":
       return requestBody("application/x-www-form-urlencoded", closed(body.schema));
     case "multipart":

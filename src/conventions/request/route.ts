@@ -18,6 +18,8 @@ export type BodyDeclaration =
   | { readonly kind: "none" }
   | { readonly kind: "json"; readonly schema: JsonSchema; readonly maxBytes?: number; readonly mediaType?: string }
   | { readonly kind: "form"; readonly schema: JsonSchema; readonly maxBytes?: number }
+  /** Kept as it came, because its sender signed the bytes: who handles it checks that before anything is parsed. */
+  | { readonly kind: "bytes"; readonly mediaType: string; readonly maxBytes: number }
   | {
       readonly kind: "multipart";
       readonly parts: { readonly [name: string]: PartDeclaration };
@@ -47,11 +49,13 @@ export interface Command<Params = JsonObject, Query = JsonObject, Body = JsonVal
 
 type BodyOf<Body extends BodyDeclaration> = Body extends { readonly kind: "none" }
   ? null
-  : Body extends { readonly schema: infer Schema }
-    ? FromSchema<Schema>
-    : Body extends { readonly parts: infer Parts }
-      ? { readonly [Name in keyof Parts]: PartValue<Parts[Name]> }
-      : never;
+  : Body extends { readonly kind: "bytes" }
+    ? BytesBody
+    : Body extends { readonly schema: infer Schema }
+      ? FromSchema<Schema>
+      : Body extends { readonly parts: infer Parts }
+        ? { readonly [Name in keyof Parts]: PartValue<Parts[Name]> }
+        : never;
 
 export type CommandOf<Declaration extends RouteDeclaration> = Command<
   Declaration extends { readonly params: infer Params } ? FromSchema<Params> : Record<never, never>,
@@ -59,8 +63,12 @@ export type CommandOf<Declaration extends RouteDeclaration> = Command<
   BodyOf<Declaration["body"]>
 >;
 
+/** What a command says of a body that is kept as bytes; the bytes themselves stand in `files` under `body`. */
+export type BytesBody = { readonly digest: string; readonly bytes: number };
+
 export type CompiledBody =
   | { readonly kind: "none" }
+  | { readonly kind: "bytes"; readonly mediaType: string; readonly maxBytes: number }
   | { readonly kind: "json"; readonly mediaType: string; readonly maxBytes: number; readonly check: SchemaCheck }
   | {
       readonly kind: "form";
@@ -137,6 +145,7 @@ function checkParams(template: PathTemplate, params: JsonSchema): void {
 function compileBody(body: BodyDeclaration): CompiledBody {
   switch (body.kind) {
     case "none":
+    case "bytes":
       return body;
     case "json":
       return {

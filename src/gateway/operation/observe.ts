@@ -1,5 +1,5 @@
-import { mayLease } from "../../conventions/operation/record.ts";
 import type { Hint } from "../../conventions/callback/hint.ts";
+import { mayLease } from "../../conventions/operation/record.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";

@@ -46,7 +46,12 @@ export function openOperation(
     bootId: core.ports.clock.bootId(),
   };
   const hinted = job === null || (pack.provider?.callbacks ?? null) === null ? 0 : defaults.callbackReads;
-  const limits = { attempts: readsOf(job) + hinted, sideEffects: 0, durationMs: defaults.operationCareMs, spendCents: 0 };
+  const limits = {
+    attempts: readsOf(job) + hinted,
+    sideEffects: 0,
+    durationMs: defaults.operationCareMs,
+    spendCents: 0,
+  };
   return {
     id: core.ports.ids.next("op"),
     kind,

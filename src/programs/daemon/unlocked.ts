@@ -8,6 +8,7 @@ import { anchorOf, checkAnchor, type VaultAnchor } from "../../vault/anchor.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
 import { asksEachUse, type Policy } from "../../vault/policy/policy.ts";
 import { checkPolicyVersion, type RememberedPolicy } from "../../vault/policy/verify.ts";
+import type { Vault } from "../../vault/vault.ts";
 import type { Trust } from "./trust.ts";
 
 /** What the service key opened: the credentials, and the state whose keys the vault guards. */
@@ -15,6 +16,8 @@ export interface OpenCompartment {
   readonly service: ServiceVault;
   readonly store: SqliteStateStore;
   readonly credentials: Credentials;
+  /** Goes on with a newer vault. False when that has another service key: what ours opened is over. */
+  follow(vault: Vault): boolean;
   /** Remembers vault and policy, so that an older copy of either is refused after the next start. */
   remember(trust: Trust): Promise<void>;
   close(): Promise<void>;
@@ -43,6 +46,7 @@ export async function openCompartment(
       service,
       store,
       credentials: credentialsOf(service, trust),
+      follow: (newer) => followVault(service, newer),
       remember: (now) => store.commit([noteOf(now)], "power"),
       async close() {
         service.wipe();
@@ -51,6 +55,16 @@ export async function openCompartment(
     };
   } catch (error) {
     service.wipe();
+    throw error;
+  }
+}
+
+function followVault(service: ServiceVault, newer: Vault): boolean {
+  try {
+    service.reload(newer);
+    return true;
+  } catch (error) {
+    if (error instanceof Denied && error.code === "service_key_wrong") return false;
     throw error;
   }
 }
@@ -66,6 +80,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
     },
     lendHttp: (label, origin) => service.lendHttp(label, origin),
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
+    lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };
 }
 

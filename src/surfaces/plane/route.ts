@@ -13,13 +13,18 @@ export interface PlaneRoute<Context extends Principal> {
 export function planeRoute<Context extends Principal, const Declaration extends RouteDeclaration>(
   declaration: Declaration,
   about: About,
-  handle: (command: CommandOf<Declaration>, context: Context) => Answer | Promise<Answer>,
+  handle: (
+    command: CommandOf<Declaration>,
+    context: Context,
+    /** The bytes of a body that is kept as it came, under `body`. */
+    files: ReadonlyMap<string, Buffer>,
+  ) => Answer | Promise<Answer>,
   authorize: (context: Context) => string,
 ): PlaneRoute<Context> {
   const route = defineRoute(declaration);
   const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
     authorize: (_request, context) => authorize(context),
-    execute: (request, context) => handle(request.command, context),
+    execute: (request, context) => handle(request.command, context, request.files),
   });
   return { declaration, about, bound };
 }

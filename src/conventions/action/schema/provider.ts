@@ -30,11 +30,13 @@ const callbacksSchema = {
   type: "object",
   additionalProperties: false,
   required: ["verify", "credential", "job_id"],
-  description: "How callbacks of this provider are verified, and which job one is about. A callback is a hint to read the state.",
+  description:
+    "How callbacks of this provider are verified, and which job one is about. A callback is a hint to read the state.",
   properties: {
     verify: {
       enum: ["standard_webhooks", "stripe", "hmac_sha256"],
-      description: "The provider's contract: Standard Webhooks, Stripe-Signature, or HMAC-SHA256 of the body in a header.",
+      description:
+        "The provider's contract: Standard Webhooks, Stripe-Signature, or HMAC-SHA256 of the body in a header.",
     },
     credential: { ...labelSchema, description: "The label of the secret in the vault: kind hmac, bound to this pack." },
     job_id: {
@@ -43,7 +45,10 @@ const callbacksSchema = {
       description: "The member of the body that names the job; a JSON Pointer for deeper ones.",
     },
     event_id: { type: "string", maxLength: 256, description: "The member of the body that names the event." },
-    event_id_header: { ...headerSchema, description: "The field that names the event; the signature does not cover it." },
+    event_id_header: {
+      ...headerSchema,
+      description: "The field that names the event; the signature does not cover it.",
+    },
     signature: {
       type: "object",
       additionalProperties: false,

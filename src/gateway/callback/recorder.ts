@@ -1,0 +1,47 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { Core } from "../core.ts";
+import type { StateRow } from "../ports.ts";
+import { createFloodGate } from "../record/flood-gate.ts";
+
+type Fields<Type extends NewEvent["event_type"]> = Omit<
+  Extract<NewEvent, { readonly event_type: Type }>,
+  "event_id" | "event_type" | "occurred_at"
+>;
+
+/** Every callback is in the log, one by one or counted: strangers share one allowance, each pack has its own. */
+export interface CallbackRecorder {
+  /** The rows are kept either way. */
+  received(fields: Fields<"callback_received">, rows: readonly StateRow[]): Promise<void>;
+  refused(fields: Fields<"callback_refused">): Promise<void>;
+}
+
+export function createCallbackRecorder(core: Core): CallbackRecorder {
+  const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
+  const gate = createFloodGate<{ readonly pack: string | null; readonly what: string }>(
+    core.ports,
+    limits,
+    async (counted) =>
+      core.ledger.note(
+        counted.map(({ what: { pack, what }, count, firstAt, lastAt }) => ({
+          ...core.envelope("callbacks_counted"),
+          ...{ pack, what, count, first_at: firstAt, last_at: lastAt },
+        })),
+      ),
+  );
+  return {
+    async received(fields, rows) {
+      const { pack, effect } = fields;
+      const alone = gate.pass(`pack ${pack}`, `${pack} ${effect}`, { pack, what: effect });
+      if (!alone && rows.length === 0) return;
+      const events = alone ? [{ ...core.envelope("callback_received"), ...fields }] : [];
+      await core.ledger.record("callback.taken", events, rows);
+    },
+    async refused(fields) {
+      const { pack, code } = fields;
+      if (!gate.pass("strangers", `${pack ?? ""} ${code}`, { pack, what: code })) return;
+      // A refusal stands even when it can no longer be written.
+      await core.ledger.note([{ ...core.envelope("callback_refused"), ...fields }]).catch(() => undefined);
+    },
+  };
+}
