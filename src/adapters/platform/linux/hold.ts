@@ -2,7 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import type { CallerCheck } from "../../../conventions/caller/port.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type ExecWatch, watchExec } from "./exec-watch.ts";
-import { errnos, lastErrno, loadLibc } from "./libc.ts";
+import { loadLibc, uninterrupted } from "./libc.ts";
 import { isAlive, type Peer } from "./peer.ts";
 import {
   inodeIn,
@@ -154,14 +154,6 @@ function replaced(what: string): CallerCheck {
 function readLandmarks(directory: number): string | undefined {
   const text = readProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
   return text === undefined ? undefined : landmarksOf(parseMaps(text));
-}
-
-/** A signal to this program (a child that ended, a profiler) says nothing about the caller: the call is made again. */
-function uninterrupted(call: () => number): number {
-  for (;;) {
-    const result = call();
-    if (result >= 0 || lastErrno() !== errnos["EINTR"]) return result;
-  }
 }
 
 const small = Buffer.alloc(4_096);

@@ -107,3 +107,11 @@ function bindLibc(): Libc {
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
   };
 }
+
+/** A signal to this program (a child that ended, a profiler) says nothing about the caller: the call is made again. */
+export function uninterrupted(call: () => number): number {
+  for (;;) {
+    const result = call();
+    if (result >= 0 || lastErrno() !== errnos["EINTR"]) return result;
+  }
+}

@@ -4,7 +4,7 @@ import { denialOf } from "../../../conventions/caller/validity.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
 import { VerifiedConnection } from "./connection.ts";
 import { createCredentialReader } from "./credential-reader.ts";
-import { errnos, lastErrno, loadLibc, nameErrno } from "./libc.ts";
+import { errnos, lastErrno, loadLibc, nameErrno, uninterrupted } from "./libc.ts";
 import { readCredentials } from "./peer.ts";
 import { createReactor, EPOLLIN, type Reactor } from "./reactor.ts";
 
@@ -66,7 +66,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
 
   function acceptSome(): void {
     for (let count = 0; count < BATCH && !closed; count++) {
-      const fd = libc.accept4(listening, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const fd = uninterrupted(() => libc.accept4(listening, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (fd < 0) {
         const errno = lastErrno();
         // Out of descriptors: what waits stays in the queue until some of ours are closed.

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readFileSync, statfsSync } from "node:fs";
 import { Denied } from "../../../kernel/failure.ts";
-import { errnos, lastErrno, loadLibc, nameErrno } from "./libc.ts";
+import { errnos, lastErrno, loadLibc, nameErrno, uninterrupted } from "./libc.ts";
 
 /** Who connected, as the kernel noted it at connect time. `pidfd` belongs to the receiver of this object. */
 export interface Peer {
@@ -50,7 +50,7 @@ export function isAlive(pidfd: number): boolean {
   const entry = Buffer.alloc(8);
   entry.writeInt32LE(pidfd, 0);
   entry.writeInt16LE(POLLIN, 4);
-  return loadLibc().poll(entry, 1, 0) === 0;
+  return uninterrupted(() => loadLibc().poll(entry, 1, 0)) === 0;
 }
 
 export function inodeOf(pidfd: number): string | null {

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import koffi from "koffi";
 import { Fault } from "../../../kernel/failure.ts";
-import { lastErrno, loadLibc, nameErrno } from "./libc.ts";
+import { lastErrno, loadLibc, nameErrno, uninterrupted } from "./libc.ts";
 
 /**
  * Readiness of descriptors that Node cannot poll (pidfds, perf events, sockets read with recvmsg). All of them stand in
@@ -108,7 +108,7 @@ export function createReactor(): Reactor {
   function drain(): void {
     scheduled = false;
     if (closed) return;
-    const count = libc.epollWait(epoll, events, BATCH, 0);
+    const count = uninterrupted(() => libc.epollWait(epoll, events, BATCH, 0));
     // Copied first: a listener may watch or stop others, and a stopped one must not be called from this batch.
     const batch: [number, number][] = [];
     for (let index = 0; index < count; index++) {
