@@ -49,6 +49,20 @@ export function showBounded(text: string, maxCharacters: number): string {
   return `${showIdentifier(points.slice(0, maxCharacters).join(""))} [and ${left} more characters]`;
 }
 
+/**
+ * The last look before a screen, for lines that are ours already: whatever slipped through, nothing that acts or hides is
+ * written. Unlike showText it leaves backslashes and blanks, so that a line which passed before stays as it is.
+ */
+export function printable(text: string): string {
+  if (/^[ -~]*$/.test(text)) return text;
+  let safe = "";
+  for (const point of text) {
+    const shown = point === " " || (READABLE.test(point) && !HIDDEN.test(point));
+    safe += shown ? point : escapePoint(point);
+  }
+  return safe;
+}
+
 const MAX_SPACES = 2;
 const MAX_MARKS = 2;
 const MARK = /^\p{M}$/u;

@@ -1,6 +1,6 @@
 import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
-import { entry, quote } from "../approval/render-line.ts";
-import type { OperationDetail, OperationSummary } from "./summary.ts";
+import { entry, list, quote } from "../approval/render-line.ts";
+import type { OperationDetail, OperationSummary, ResumeSummary } from "./summary.ts";
 import type { TransitionRecord } from "./transition.ts";
 import { adviseOn, sayCause, sayLeft, sayProgress, sayState, sayTimes } from "./words.ts";
 
@@ -40,6 +40,7 @@ export function renderOperation(operation: OperationDetail): readonly string[] {
     entry("read by", operation.observed_by === "gateway" ? "the gateway itself: its session is over" : "its session"),
     entry("reads so far", `${operation.checks} said how it stands, ${operation.faults} said nothing usable`),
     ...cancelLines(operation),
+    ...list("resume asked", operation.resumes.map(sayResume)),
     entry("request digest", showIdentifier(operation.request_fingerprint)),
     entry("token digest", showIdentifier(operation.idempotency_token)),
     ...maybe("result digest", operation.result_digest === null ? null : showIdentifier(operation.result_digest)),
@@ -69,6 +70,16 @@ function progressOf({ progress, settled }: OperationDetail): string | null {
 function cancelLines({ cancel }: OperationDetail): readonly string[] {
   if (cancel === null) return [];
   return [entry("cancel asked", `by ${showIdentifier(cancel.actor)}: ${quote(cancel.reason)}`)];
+}
+
+function sayResume({ actor, reason, at, outcome }: ResumeSummary): string {
+  const came = {
+    pending: "no answer yet",
+    accepted: "the provider took it up again",
+    refused: "the provider refused",
+    unknown: "NOT KNOWN whether it was taken up; it is looked at again",
+  }[outcome];
+  return `by ${showIdentifier(actor)} at ${showText(at)}: ${quote(reason)}; ${came}`;
 }
 
 function historyLine({ at, from, to, cause, actor, remote_job_id }: TransitionRecord): string {

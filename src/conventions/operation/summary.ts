@@ -36,8 +36,17 @@ export type OperationDetail = OperationRecord &
     readonly faults: number;
     readonly observed_by: string;
     readonly result_digest: string | null;
+    /** Each request to go on after a failure. */
+    readonly resumes: readonly ResumeSummary[];
     readonly history: readonly TransitionRecord[];
   };
+
+export type ResumeSummary = {
+  readonly actor: string;
+  readonly reason: string;
+  readonly at: string;
+  readonly outcome: "pending" | "accepted" | "refused" | "unknown";
+};
 
 /** The most urgent operations, how many there are beyond them, and what ended last. Bounded whatever there is. */
 export type OperationBoard = {

@@ -2,6 +2,7 @@ import type { CardPlan } from "../../conventions/approval/card.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { decideExecution } from "../../conventions/plan/lifecycle.ts";
 import type { Preview } from "../../conventions/plan/record.ts";
+import { sayChanged } from "../../conventions/plan/words.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -101,8 +102,10 @@ export function requireExecutable(
 }
 
 export function planStale(changed: readonly string[]): Denied {
-  const names = changed.length === 0 ? "what it was made from" : changed.join(", ");
-  return new Denied("plan_stale", `No longer as previewed: ${names}. Create a new preview.`, { extra: { changed } });
+  const why = sayChanged(changed).join("; ");
+  return new Denied("plan_stale", `The plan no longer stands: ${why}. Nothing was done; make a new preview.`, {
+    extra: { changed },
+  });
 }
 
 export function planRow(plan: Plan): StateRow {

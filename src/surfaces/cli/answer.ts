@@ -1,3 +1,4 @@
+import { printable } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Unreachable } from "../client/connection.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
@@ -12,8 +13,11 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
       return exits.unreachable;
     }
     if (!(error instanceof Denied)) throw error;
-    io.err(`${error.code}: ${error.message}`);
-    for (const { path, message } of error.errors) io.err(`  ${path === "" ? "/" : path}: ${message}`);
+    const [first = "", ...rest] = error.message.split("\n");
+    io.err(printable(`${error.code}: ${first}`));
+    // Messages may quote what a provider or an agent wrote, and this is a person's terminal.
+    for (const line of rest) io.err(`  ${printable(line)}`);
+    for (const { path, message } of error.errors) io.err(printable(`  ${path === "" ? "/" : path}: ${message}`));
     return exitOf(error);
   }
 }

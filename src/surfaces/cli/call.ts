@@ -137,15 +137,19 @@ function resultLines({
   guidance,
   call_id,
   discovery,
+  operation_id,
+  reconcile,
 }: CallResult): readonly string[] {
   const seen = transport_observation;
+  const accepted = outcome === "unknown" && reconcile?.method === "GET";
+  const means = sayOutcome(outcome, confirmed, accepted);
   const status =
     response === null ? `${seen.kind}${seen.reason === null ? "" : `: ${seen.reason}`}` : `status ${response.status}`;
-  const lines = [
-    `${outcome}${outcome === "success" && !confirmed ? " (not confirmed by a later read)" : ""}, ${status}, call ${call_id}`,
-  ];
+  const lines = [`${outcome}${means}, ${status}, call ${call_id}`];
   if (seen.detail !== null) lines.push(`  ${showText(seen.detail)}`);
   if (guidance !== null) lines.push(`  ${guidance}`);
+  if (operation_id !== null)
+    lines.push(`  operation ${operation_id}; a person follows it with: gw operation show ${operation_id}`);
   if (discovery !== undefined) lines.push(...reportLines(discovery).map((line) => `  ${line}`));
   if (response?.body_kind === "json")
     lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
@@ -154,6 +158,18 @@ function resultLines({
   else if (response?.body_kind === "withheld")
     lines.push("  The response held the credential and was withheld (credential_echoed).");
   return lines;
+}
+
+/** What the one word means here; an unknown outcome is told apart from work that has only begun. */
+function sayOutcome(outcome: CallResult["outcome"], confirmed: boolean, accepted: boolean): string {
+  switch (outcome) {
+    case "success":
+      return confirmed ? " (confirmed by a later read)" : " (not confirmed by a later read)";
+    case "error":
+      return "";
+    case "unknown":
+      return accepted ? " (accepted, not finished)" : " (it may have happened)";
+  }
 }
 
 function showIdentifierLine(line: string): string {

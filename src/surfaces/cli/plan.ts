@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { CardPlan } from "../../conventions/approval/card.ts";
 import { planLines } from "../../conventions/approval/render-plan.ts";
+import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
@@ -60,13 +61,25 @@ async function planAndReport(
   if (options.json && options.execute !== true) io.out(JSON.stringify(plan, null, 2));
   else if (!options.json) for (const line of planLines(plan)) io.out(line);
   if (options.execute !== true) {
-    if (!options.json)
-      io.out(`Carry it out from the same run: gw execute ${plan.plan_id} --expect ${plan.expected_revision}`);
+    if (!options.json) io.out(whatNext(plan, options));
     return plan.executable ? exits.done : exits.denied;
   }
-  if (!plan.executable) throw new Denied("plan_not_executable", "The preview says that this would not execute.");
-  if (!options.json) io.err("Waiting for a person to approve this plan.");
+  if (!plan.executable) throw new Denied("plan_not_executable", NOT_EXECUTABLE);
+  if (!options.json)
+    io.err("Nothing was changed yet. Waiting for a person to approve this plan: gw watch, or gw approvals.");
   return report(await client.execute(plan.plan_id, plan.expected_revision, options.wait), options, io);
+}
+
+const NOT_EXECUTABLE =
+  "Nothing was changed, and this plan cannot be carried out: see BLOCKED BY above for what stands in the way.";
+
+/** A plan belongs to whoever made it: another process can carry it out only under one gw run. */
+function whatNext(plan: PlanView, { wrapped }: PlanOptions): string {
+  if (!plan.executable) return NOT_EXECUTABLE;
+  const execute = `gw execute ${showIdentifier(plan.plan_id)} --expect ${showIdentifier(plan.expected_revision)}`;
+  return wrapped === undefined
+    ? "Nothing was changed. This plan ends with this process: plan again with --execute to carry it out."
+    : `Nothing was changed. To carry it out, from this run: ${execute}`;
 }
 
 /** The plan record of the agent plane. */

@@ -117,9 +117,12 @@ function deniedOf(body: JsonValue): Denied {
   return new Denied(code, message, {
     retryAllowed: problem["retry_allowed"] === true,
     errors: errors as never,
-    extra: { correlation_id: problem["correlation_id"] ?? null },
+    extra: Object.fromEntries(Object.entries(problem).filter(([name]) => !ENVELOPE.has(name))),
   });
 }
+
+/** What every problem has; what stands beside it belongs to this refusal, such as what made a plan stale. */
+const ENVELOPE = new Set(["type", "title", "status", "detail", "code", "message", "errors", "retry_allowed"]);
 
 function describe(error: unknown, socketPath: string): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

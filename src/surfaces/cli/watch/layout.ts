@@ -1,8 +1,8 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { ADDED, REMOVED } from "../../../conventions/approval/render-plan.ts";
-import { showIdentifier } from "../../../kernel/display.ts";
-import { clipText, findMixedWord, printable, runsRightToLeft, wrapText } from "./measure.ts";
+import { printable, showIdentifier } from "../../../kernel/display.ts";
+import { clipText, findMixedWord, runsRightToLeft, wrapText } from "./measure.ts";
 
 /** One row of the screen. Each starts with a mark of ours, so that no text of a card ever stands at the left edge. */
 export interface CardRow {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { clipText, findMixedWord, printable, runsRightToLeft, widthOf, wrapText } from "./measure.ts";
+import { printable } from "../../../kernel/display.ts";
+import { clipText, findMixedWord, runsRightToLeft, widthOf, wrapText } from "./measure.ts";
 
 test("everything but ASCII counts as two columns, so that no row is longer than the screen", () => {
   assert.equal(widthOf("abc"), 3);

@@ -67,17 +67,6 @@ export function clipText(text: string, columns: number): string {
   return columns < 2 ? "" : `${kept}..`;
 }
 
-/** The last look before the screen: whatever slipped through, nothing that acts or hides is written. */
-export function printable(text: string): string {
-  if (/^[ -~]*$/.test(text)) return text;
-  let safe = "";
-  for (const point of text) {
-    const shown = point === " " || (SHOWN.test(point) && !HIDDEN.test(point));
-    safe += shown ? point : `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`;
-  }
-  return safe;
-}
-
 /** Letters that a terminal may lay out from the right, moving their neighbours. */
 export function runsRightToLeft(text: string): boolean {
   return RIGHT_TO_LEFT.test(text);
@@ -94,6 +83,4 @@ const LATIN = /\p{Script=Latin}/u;
 // Letters of scripts that nobody takes for Latin may stand beside it, as they do in Japanese.
 const LOOKS_ALIKE =
   /(?!\p{Script=Latin}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Common})\p{L}/u;
-const SHOWN = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
-const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;

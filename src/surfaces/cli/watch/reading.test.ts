@@ -20,7 +20,18 @@ const size = { columns: 80, rows: 24 };
 function itemOf(characters = 3_000): Item {
   const view = viewOf("apr_1", {}, { call: { ...call, arguments: { name: "x".repeat(characters) } } });
   const rows = rowsFor(view, size);
-  return { view, digest: "", expiresMs: 0, firstSeenMs: 0, rows, top: 0, seen: 0, pagedMs: -1_000, planExpiresMs: null, narrow: null };
+  return {
+    view,
+    digest: "",
+    expiresMs: 0,
+    firstSeenMs: 0,
+    rows,
+    top: 0,
+    seen: 0,
+    pagedMs: -1_000,
+    planExpiresMs: null,
+    narrow: null,
+  };
 }
 
 test("rows that were skipped are not seen, however the end came on screen", () => {

@@ -1,7 +1,8 @@
 import { sayLeft } from "../../../conventions/operation/words.ts";
+import { printable } from "../../../kernel/display.ts";
 import { wants } from "./arrive.ts";
 import { type Line, line, type Style } from "./line.ts";
-import { clipText, printable, widthOf, wrapText } from "./measure.ts";
+import { clipText, widthOf, wrapText } from "./measure.ts";
 import { sayNarrowing } from "./narrow.ts";
 import { operationLines, operationsLines, restingLines, stripLines } from "./operation-lines.ts";
 import { sayErrand } from "./operations.ts";

@@ -50,6 +50,7 @@ export function detailOf(change: Partial<OperationSummary> = {}): OperationDetai
     faults: 1,
     observed_by: "session",
     result_digest: null,
+    resumes: [],
     history: [
       {
         at: "2026-01-01T00:00:01.000Z",
