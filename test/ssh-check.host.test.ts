@@ -63,7 +63,8 @@ real("the printed key line makes a host that refuses everything but the receiver
   // A key line for files of the tester's own: the manifest here cannot belong to root.
   const node = writeProgram({ folder: scripts }, "node", `exec ${process.execPath} "$@" --trust-own-files`);
   const { io, lines } = terminal();
-  const options = { host: "app-1", label: "acme-ssh", publicKey: publicLine(signer), node, receiver: stand.receiver };
+  const keys = { publicKey: publicLine(signer), hostKey: stand.hostKey, gatewayKey: publicLine(keySigner(ed25519())) };
+  const options = { host: "app-1", label: "acme-ssh", ...keys, node, receiver: stand.receiver };
   const from = ["127.0.0.0/8"];
   assert.equal(printKeyline({ ...options, manifest: stand.manifest, from, expires: "20991231" }, io), 0);
   appendFileSync(join(stand.folder, "authorized_keys"), `${lines[0]}\n`);
@@ -117,10 +118,15 @@ real("a host that does not know the key is unclear, never good", async () => {
 });
 
 test("a key line is not printed for values that could leave their place", () => {
-  const { io } = terminal();
-  const good = { host: "app-1", label: "acme-ssh", publicKey: publicLine(keySigner(ed25519())) };
+  const { io, lines } = terminal();
+  const [publicKey, hostKey, gatewayKey] = Array.from({ length: 3 }, () => publicLine(keySigner(ed25519())));
+  assert.ok(publicKey !== undefined && hostKey !== undefined && gatewayKey !== undefined);
+  const good = { host: "app-1", label: "acme-ssh", publicKey, hostKey, gatewayKey };
   assert.equal(printKeyline(good, io), 0);
+  assert.ok(lines.includes(`"gateway_key": "${gatewayKey}",`) && lines.includes(`"host_key": "${hostKey}",`));
   assert.equal(printKeyline({ ...good, json: true }, io), 0);
+  const told = JSON.parse(lines.at(-1) ?? "") as Record<string, unknown>;
+  assert.deepEqual([told["gateway_key"], told["host_key"]], [gatewayKey, hostKey]);
   assert.equal(printKeyline({ ...good, publicKey: "ssh-ed25519 AAAA" }, io), 2);
   assert.equal(printKeyline({ ...good, from: ['"'] }, io), 2);
   assert.equal(printKeyline({ ...good, node: "/usr/bin/node; id" }, io), 2);

@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
+import {
+  allowKeyFile,
+  callApproved,
+  callFinished,
+  makeKeyFile,
+  makeSshHome,
+  observed,
+  publicHalf,
+  sshMember,
+} from "./ssh-home.ts";
 import { missingForSsh, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
-import { call, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
+import { call, codeOf, type Gateway, type Home, type Members, openPlane, until } from "./support/home.ts";
 
 /** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
 standInAccount(import.meta.filename);
@@ -39,16 +48,11 @@ before(async () => {
       },
     },
   });
-  const keyFile = makeKey("id");
-  otherKey = publicHalf(makeKey("other_host"));
-  const line = `restrict,command="${stand.receiverCommand.replaceAll('"', '\\"')}" ${publicHalf(keyFile)}\n`;
-  appendFileSync(join(stand.folder, "authorized_keys"), line);
-  home = await new Home(makeFolder()).init();
+  const keyFile = makeKeyFile(scripts, "id");
+  otherKey = publicHalf(makeKeyFile(scripts, "other_host"));
+  allowKeyFile(stand, keyFile);
   // Bound to both host keys: what keeps the request back below is the host, not the vault.
-  const bound = ["--host-key", stand.hostKey, "--host-key", otherKey];
-  await home.must(["credential", "add", "ops-key", "--kind", "ssh", ...bound], {
-    input: readFileSync(keyFile, "utf8"),
-  });
+  home = await makeSshHome(keyFile, [stand.hostKey, otherKey]);
   await home.trustPack("ops", pack());
   gateway = await home.up();
 });
@@ -60,18 +64,8 @@ after(async () => {
   rmSync(scripts, { recursive: true, force: true });
 });
 
-function makeKey(name: string): string {
-  spawnSync("ssh-keygen", ["-q", "-N", "", "-C", "", "-t", "ed25519", "-f", at(name)]);
-  return at(name);
-}
-
-function publicHalf(keyFile: string): string {
-  return readFileSync(`${keyFile}.pub`, "utf8").trim().split(" ").slice(0, 2).join(" ");
-}
-
 function pack(): string {
-  const ssh = (action: string, hostKey = stand.hostKey, more = "") =>
-    `{ host: 127.0.0.1, port: ${stand.port}, user: ${stand.user}, host_key: "${hostKey}", credential: ops-key, action: ${action}${more} }`;
+  const ssh = (action: string, hostKey?: string, more?: string) => sshMember(stand, action, hostKey, more);
   return `format: gw.pack/v1
 pack: ops
 actions:
@@ -102,26 +96,8 @@ actions:
 `;
 }
 
-/** `gw call`, and a person who looks at the card and approves. */
-async function callApproved(args: readonly string[], look: (card: Members) => void | Promise<void> = () => undefined) {
-  const calling = home.start(["call", ...args, "--json"]);
-  const [approval] = await home.approvals();
-  const card = (approval?.["card"] ?? {}) as Members;
-  await look(card);
-  await home.approve(String(approval?.["approval_id"]));
-  return { calling, run: String((card["run"] as Members)["run_id"]) };
-}
-
-async function finished(args: readonly string[], look?: (card: Members) => void | Promise<void>) {
-  const { calling, run } = await callApproved(args, look);
-  const done = await calling.exited;
-  return { code: done.code, result: JSON.parse(done.out) as Members, err: done.err, run };
-}
-
-function observed(result: Members): readonly unknown[] {
-  const { kind, reason } = result["transport_observation"] as Members;
-  return [result["outcome"], kind, reason];
-}
+const finished = (args: readonly string[], look?: (card: Members) => void | Promise<void>) =>
+  callFinished(home, args, look);
 
 real("a person approves, the receiver runs the operation, the agent gets what it wrote: exit 0", async () => {
   const { code, result, err, run } = await finished(["ops.release.status"], (card) => {
@@ -202,7 +178,7 @@ real("another host key than the pinned one: never sent, although the vault would
 });
 
 real("a connection killed after the operation started is unknown: exit 5, and the log says so", async () => {
-  const { calling, run } = await callApproved(["ops.worker.hold"]);
+  const { calling, run } = await callApproved(home, ["ops.worker.hold"]);
   await until("the operation runs", () => existsSync(at("held")));
   killConnectionsOf(stand.sshdPid);
   const done = await calling.exited;
@@ -312,7 +288,7 @@ real("gw ssh check has the gateway try the host with the vault's key, and the lo
     other.out,
   );
   // A key that the credential is not bound to is not even tried.
-  const foreign = await home.operator([...pinned, publicHalf(makeKey("foreign_host"))]);
+  const foreign = await home.operator([...pinned, publicHalf(makeKeyFile(scripts, "foreign_host"))]);
   assert.deepEqual([foreign.code, codeOf(foreign)], [1, "credential_not_bound"]);
   const unsaid = await home.operator([...where, "--port", String(stand.port)]);
   assert.deepEqual([unsaid.code, codeOf(unsaid)], [1, "credential_not_bound"]);

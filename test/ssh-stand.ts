@@ -106,6 +106,8 @@ export interface Stand {
   readonly state: string;
   /** `restrict,command="…" KEY` for a new key, or the options given. */
   allow(key: KeyObject, command: string, options?: string): SshSigner;
+  /** From now on the host takes the requests of this gateway only. */
+  pin(gatewayKey: string): void;
   /** The command that the key line has for the real receiver. */
   readonly receiverCommand: string;
   target(more?: Partial<OutboundSsh>): OutboundSsh;
@@ -141,7 +143,6 @@ export function nextRequestId(): string {
 export interface StandSettings {
   readonly hostKeyType?: "ed25519" | "ecdsa" | "rsa";
   readonly operations: object;
-  readonly gatewayKey?: string;
   readonly environment?: object;
   readonly sshdLines?: readonly string[];
   readonly node?: string;
@@ -157,18 +158,12 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
   const state = at("state");
   mkdirSync(state, { mode: 0o700 });
   const manifest = at("manifest.json");
-  const { gatewayKey, environment, operations } = settings;
-  writeFileSync(
-    manifest,
-    JSON.stringify({
-      format: "gw.receiver-manifest/v1",
-      state,
-      ...(gatewayKey === undefined ? {} : { gateway_key: gatewayKey }),
-      ...(environment === undefined ? {} : { environment }),
-      operations,
-    }),
-    { mode: 0o600 },
-  );
+  const { environment, operations } = settings;
+  const writeManifest = (pin: object): void => {
+    const fixed = { format: "gw.receiver-manifest/v1", state, ...(environment === undefined ? {} : { environment }) };
+    writeFileSync(manifest, JSON.stringify({ ...fixed, ...pin, operations }), { mode: 0o600 });
+  };
+  writeManifest({});
   writeFileSync(at("authorized_keys"), "", { mode: 0o600 });
   const port = await freePort();
   const lines = [
@@ -204,7 +199,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     clock: { bootMs: () => performance.now() },
     sleep: realSleep,
     connectTimeoutMs: 30_000,
-    requestSigner: null,
+    signRequest: null,
     recorder: null,
     recordingBytes: 65_536,
     ...more,
@@ -236,6 +231,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
       appendFileSync(at("authorized_keys"), `${keyOptions},command="${quoted}" ${publicLine(signer)}\n`);
       return signer;
     },
+    pin: (gatewayKey) => writeManifest({ gateway_key: gatewayKey, host_key: hostKey }),
     target,
     options,
     send(signer, request = {}, more = {}) {

@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { SshRecording } from "../src/conventions/ssh/recording.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { signSsh } from "../src/kernel/ssh-key.ts";
 import { DEADLINE, deadlineWhen, expectAnswered, expectNeverSent, expectRefused, expectSilent } from "./ssh-expect.ts";
 import {
   ed25519,
@@ -25,7 +27,7 @@ const real = (name: string, run: () => Promise<void>) => test(name, { skip: miss
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
 const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
-const gatewayKey = keySigner(ed25519());
+const gatewayKey = ed25519();
 let stand: Stand;
 
 before(async () => {
@@ -232,18 +234,23 @@ real("of twelve equal requests one runs", async () => {
 });
 
 real("a host that pins the gateway's key takes signed requests only", async () => {
-  const pinned = await startStand({
-    operations: { release_status: { executable: "/bin/true" } },
-    gatewayKey: publicLine(gatewayKey),
-  });
+  const pinned = await startStand({ operations: { release_status: { executable: "/bin/true" } } });
+  pinned.pin(publicLine(keySigner(gatewayKey)));
   try {
     const signer = pinned.allow(ed25519(), pinned.receiverCommand);
     expectRefused(await pinned.send(signer), "signature_missing");
-    const other = keySigner(ed25519());
-    expectRefused(await pinned.send(signer, {}, { options: { requestSigner: other } }), "signature_invalid");
-    expectAnswered(await pinned.send(signer, {}, { options: { requestSigner: gatewayKey } }), 0);
-    const failing = { ...gatewayKey, sign: () => Promise.reject(new Error("locked")) };
-    expectNeverSent(await pinned.send(signer, {}, { options: { requestSigner: failing } }), "helper_failed");
+    const sendSigned = (signRequest: (data: Buffer) => Buffer) => pinned.send(signer, {}, { options: { signRequest } });
+    const by = (key: KeyObject) => (data: Buffer) => signSsh(key, data, 0) ?? assert.fail("not signed");
+    expectRefused(await sendSigned(by(ed25519())), "signature_invalid");
+    expectAnswered(await sendSigned(by(gatewayKey)), 0);
+    // A host that hands on the nonce of this one has its own key in what the gateway signs.
+    const forAnother = (data: Buffer) =>
+      by(gatewayKey)(Buffer.from(data.toString("utf8").replace(pinned.hostKey, stand.hostKey)));
+    expectRefused(await sendSigned(forAnother), "signature_invalid");
+    const locked = () => {
+      throw new Denied("gateway_locked", "locked");
+    };
+    expectNeverSent(await sendSigned(locked), "helper_failed");
   } finally {
     await pinned.stop();
   }

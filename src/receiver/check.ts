@@ -36,7 +36,7 @@ export function check(manifestPath: string, trust: Trust, say: (line: string) =>
     if (operation.elevated !== null) elevated.add(operation.elevated);
   }
   for (const path of elevated) say(`sudoers: ${userInfo().username} ALL=(root) NOPASSWD: ${path}`);
-  if (manifest.gatewayKey === null) say("note: no gateway_key, so whoever holds the SSH key can send requests.");
+  if (manifest.pin === null) say("note: no gateway_key, so whoever holds the SSH key can send requests.");
   if (faults === 0) say(`${manifestPath}: ${manifest.operations.size} operations, ready`);
   return faults === 0 ? 0 : 1;
 }

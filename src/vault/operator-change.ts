@@ -26,6 +26,7 @@ import {
 } from "./operator.ts";
 import { makePin } from "./passphrase/pin.ts";
 import { checkPassphrase } from "./passphrase/strength.ts";
+import { drawRequestKey, resealRequestKey } from "./request-key.ts";
 import { SERVICE_KEY_BYTES } from "./service-key.ts";
 import { openStateRoot, sealStateRoot } from "./state-root.ts";
 import type { OperatorSlot, Vault } from "./vault.ts";
@@ -83,9 +84,17 @@ export async function removeOperator(
   const slots = await Promise.all(staying.map((keys) => rewrapped(vault, keys, serviceKey)));
   using root = openStateRoot(by.serviceKey, vault);
   const stateRoot = root.use((bytes) => sealStateRoot(serviceKey, vault.vaultId, bytes, random));
+  const requestKey = resealRequestKey(vault, by.serviceKey, serviceKey, random);
   const credentials = resealCredentials(vault, by.serviceKey, serviceKey, random);
-  const draft = { vaultId: vault.vaultId, lineage, slots, stateRoot, credentials };
+  const draft = { vaultId: vault.vaultId, lineage, slots, stateRoot, requestKey, credentials };
   return { vault: signVault(draft, vault, operator, vault.notes, clock), operator };
+}
+
+/** Another key for the requests to hosts: each refuses until its manifest pins the new one. */
+export function replaceRequestKey(vault: Vault, by: OpenOperator, { clock, random }: VaultPorts): Vault {
+  requireOperator(vault, by);
+  const requestKey = drawRequestKey(by.serviceKey, vault.vaultId, random);
+  return signVault({ ...vault, requestKey }, vault, by, vault.notes, clock);
 }
 
 /** The keys stay; the slot is sealed under the new passphrase. Copies of the old file still open with the old one. */

@@ -10,6 +10,7 @@ import { type KeyId, keyIdOf, privateKeyOf, rawPublicOf } from "./keys.ts";
 import { type AdmitRecord, checkOperatorName, lineageBytes, type OperatorKeys, vaultIdOf } from "./lineage.ts";
 import type { PinVerifier } from "./passphrase/pin.ts";
 import { checkPassphrase } from "./passphrase/strength.ts";
+import { drawRequestKey } from "./request-key.ts";
 import { SERVICE_KEY_BYTES } from "./service-key.ts";
 import { sealStateRoot } from "./state-root.ts";
 import type { OperatorSlot, Vault } from "./vault.ts";
@@ -62,7 +63,8 @@ export async function createVault(
   const stateRoot = random.bytes(32);
   const sealedRoot = sealStateRoot(serviceKey, vaultId, stateRoot, random);
   stateRoot.fill(0);
-  const draft = { vaultId, lineage, slots: [slot], stateRoot: sealedRoot, credentials: [] };
+  const requestKey = drawRequestKey(serviceKey, vaultId, random);
+  const draft = { vaultId, lineage, slots: [slot], stateRoot: sealedRoot, requestKey, credentials: [] };
   return { vault: signVault(draft, null, operator, { serial: 0, suspended: [] }, clock), operator };
 }
 

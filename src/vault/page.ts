@@ -10,6 +10,7 @@ import {
   CREDENTIAL_KINDS,
   type CredentialEntry,
   type OperatorSlot,
+  type RequestKey,
   type RuntimeNotes,
   type Suspension,
   type VaultContent,
@@ -26,6 +27,7 @@ export interface VaultPage {
 
 const FORMAT = "gw.vault/v1";
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const REQUEST_KEY = /^ssh-ed25519 [A-Za-z0-9+/]{68}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const shape = shapeOf("vault_malformed", "vault.json");
 
@@ -40,6 +42,7 @@ export function writeVaultPage({ content, signature, notes, serviceMac }: VaultP
     lineage: content.lineage.map((record) => ({ ...lineagePage(record), signature: base64(record.signature) })),
     slots: content.slots.map(slotPage),
     state_root: base64(content.stateRoot),
+    request_key: requestKeyPage(content.requestKey),
     credentials: content.credentials.map(credentialPage),
     signature: base64(signature),
     notes: notesPage(notes),
@@ -58,6 +61,7 @@ export function readVaultPage(page: string): VaultPage {
     "lineage",
     "slots",
     "state_root",
+    "request_key",
     "credentials",
     "signature",
     "notes",
@@ -79,6 +83,7 @@ export function readVaultPage(page: string): VaultPage {
       lineage: shape.list(vault.lineage, "/lineage", defaults.vaultLineage, readLineage),
       slots: shape.list(vault.slots, "/slots", defaults.vaultOperators, readSlot),
       stateRoot: shape.bytes(vault.state_root, "/state_root", BOX_OVERHEAD_BYTES + 32, BOX_OVERHEAD_BYTES + 32),
+      requestKey: readRequestKey(vault.request_key, "/request_key"),
       credentials,
     },
     signature: shape.bytes(vault.signature, "/signature", 64, 64),
@@ -101,6 +106,10 @@ export function slotPage(slot: OperatorSlot): JsonObject {
     compartment: base64(slot.compartment),
     service_key: base64(slot.serviceKey),
   };
+}
+
+export function requestKeyPage({ publicKey, sealed }: RequestKey): JsonObject {
+  return { public_key: publicKey, sealed: base64(sealed) };
 }
 
 export function credentialPage(entry: CredentialEntry): JsonObject {
@@ -177,6 +186,14 @@ function readSlot(value: JsonValue, where: string): OperatorSlot {
     },
     compartment: shape.bytes(slot.compartment, `${where}/compartment`, BOX_OVERHEAD_BYTES, 1_024),
     serviceKey: shape.bytes(slot.service_key, `${where}/service_key`, WRAPPED_BYTES, WRAPPED_BYTES),
+  };
+}
+
+function readRequestKey(value: JsonValue, where: string): RequestKey {
+  const key = shape.members(value, where, ["public_key", "sealed"]);
+  return {
+    publicKey: shape.text(key.public_key, `${where}/public_key`, 128, REQUEST_KEY),
+    sealed: shape.bytes(key.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, BOX_OVERHEAD_BYTES + 64),
   };
 }
 

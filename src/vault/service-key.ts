@@ -4,7 +4,7 @@ import type { Secret } from "../kernel/secret.ts";
 export const SERVICE_KEY_BYTES = 32;
 
 /** One key a purpose, so that no two uses of the service key can be played against each other. */
-export type ServicePurpose = "credentials" | "manifest" | "state root";
+export type ServicePurpose = "credentials" | "manifest" | "state root" | "request key";
 
 export function serviceSubkey(serviceKey: Secret, vaultId: string, purpose: ServicePurpose): KeyObject {
   return serviceKey.use((bytes) => expand(bytes, vaultId, `gw service v1 ${purpose}`));

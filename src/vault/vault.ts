@@ -19,7 +19,15 @@ export interface VaultContent {
   readonly slots: readonly OperatorSlot[];
   /** Root of the keys that guard the state store; it outlives a change of the service key. */
   readonly stateRoot: Buffer;
+  readonly requestKey: RequestKey;
   readonly credentials: readonly CredentialEntry[];
+}
+
+/** The gateway's own Ed25519 key, by which hosts know its requests. Not a credential: no pack can name it. */
+export interface RequestKey {
+  /** `ssh-ed25519 base64`, what a host pins. */
+  readonly publicKey: string;
+  readonly sealed: Buffer;
 }
 
 /** What the gateway alone may write: it can take power away, never give it. */

@@ -5,7 +5,15 @@ import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { type KeyId, publicKeyOf } from "./keys.ts";
 import { foldLineage, lineageHead } from "./lineage.ts";
-import { credentialPage, notesPage, readVaultPage, slotPage, type VaultPage, writeVaultPage } from "./page.ts";
+import {
+  credentialPage,
+  notesPage,
+  readVaultPage,
+  requestKeyPage,
+  slotPage,
+  type VaultPage,
+  writeVaultPage,
+} from "./page.ts";
 import { macOver, serviceSubkey } from "./service-key.ts";
 import type { RuntimeNotes, Vault, VaultContent } from "./vault.ts";
 
@@ -101,6 +109,7 @@ function manifestText(content: VaultContent): string {
     lineage_length: content.lineage.length,
     slots: content.slots.map((slot) => ({ name: slot.name, digest: digestJson(slotPage(slot)) })),
     state_root: content.stateRoot.toString("base64url"),
+    request_key: requestKeyPage(content.requestKey),
     credentials: content.credentials.map((entry) => ({
       label: entry.label,
       digest: digestJson(credentialPage(entry)),

@@ -2,7 +2,7 @@ import { verifySsh } from "../../kernel/ssh-key.ts";
 import { admitField } from "./field-grammar.ts";
 import { type Manifest, type Operation, STATUS_ACTION } from "./manifest.ts";
 import type { RefusalCode } from "./refusal.ts";
-import { isRequestId, type ReceiverRequest } from "./request.ts";
+import { isRequestId, type ReceiverRequest, signedBytes } from "./request.ts";
 
 /** What a request comes to on a host: a fixed program with an argument array, a look at the record, or a refusal. */
 export type Admission =
@@ -30,11 +30,12 @@ export function admitRequest(manifest: Manifest, request: ReceiverRequest, nonce
 }
 
 function judgeSignature(manifest: Manifest, request: ReceiverRequest): RefusalCode | null {
-  if (manifest.gatewayKey === null) return null;
+  if (manifest.pin === null) return null;
   // Without the nonce a signed request could be played again to a host that lost its record.
   if (request.signature === null || request.nonce === null) return "signature_missing";
   const signature = Buffer.from(request.signature, "base64");
-  return verifySsh(manifest.gatewayKey, request.signedBytes, signature) ? null : "signature_invalid";
+  const { gatewayKey, hostKey } = manifest.pin;
+  return verifySsh(gatewayKey, signedBytes(hostKey, request.signed), signature) ? null : "signature_invalid";
 }
 
 function admitStatus(request: ReceiverRequest): Admission {

@@ -37,9 +37,11 @@ test("a choice that could leave its place in the line is found", () => {
 });
 
 test("the settings cover what restrict does not", () => {
-  const text = listHostSettings("gw")
+  const pin = { gateway_key: "ssh-ed25519 AAAA", host_key: "ssh-ed25519 BBBB" };
+  const text = listHostSettings("gw", keylineDefaults.manifest, pin)
     .map((setting) => setting.text)
     .join("\n");
+  assert.ok(text.includes('"gateway_key": "ssh-ed25519 AAAA",\n"host_key": "ssh-ed25519 BBBB",'));
   for (const word of ["PermitTunnel no", "AcceptEnv", "--shell /bin/sh", "DisableForwarding yes", "PermitTTY no"]) {
     assert.ok(text.includes(word), word);
   }

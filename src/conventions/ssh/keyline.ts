@@ -59,8 +59,14 @@ export interface HostSetting {
   readonly why: string;
 }
 
+/** Members of the manifest that make a host believe one gateway, and that gateway's requests to this host only. */
+export interface ManifestPin {
+  readonly gateway_key: string;
+  readonly host_key: string;
+}
+
 /** In the order in which a person does them. */
-export function listHostSettings(user: string): HostSetting[] {
+export function listHostSettings(user: string, manifest: string, pin: ManifestPin): HostSetting[] {
   const keys = `/etc/ssh/authorized_keys.d/${user}`;
   return [
     {
@@ -72,6 +78,13 @@ export function listHostSettings(user: string): HostSetting[] {
       where: "as root",
       text: `install -d -m 0700 -o ${user} -g ${user} /var/lib/gw-receiver`,
       why: "The receiver writes what it starts and ends there, and nobody else.",
+    },
+    {
+      where: manifest,
+      text: Object.entries(pin)
+        .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)},`)
+        .join("\n"),
+      why: "With these two a request must be signed by this gateway, for this host: a stolen SSH key alone can do nothing.",
     },
     {
       where: keys,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../../kernel/ssh-key.ts";
@@ -11,9 +11,10 @@ import { readRequest, writeRequest } from "./request.ts";
 const ID = "call_0123456789";
 const NONCE = "AAAAAAAAAAAAAAAAAAAAAA";
 const gateway = generateKeyPairSync("ed25519").privateKey;
-const gatewayLine = writeSshPublicLine(
-  decodeSshPublicKey(encodeSshPublicKey(gateway) ?? Buffer.alloc(0)) ?? assert.fail(),
-);
+const lineOf = (key: KeyObject) =>
+  writeSshPublicLine(decodeSshPublicKey(encodeSshPublicKey(key) ?? Buffer.alloc(0)) ?? assert.fail());
+const gatewayLine = lineOf(gateway);
+const hostLine = lineOf(generateKeyPairSync("ed25519").privateKey);
 
 const restart = {
   executable: "/usr/bin/sudo",
@@ -92,26 +93,26 @@ test("what is not in the manifest is refused by name", () => {
   assert.equal(code(admit("request_status", { of: "call_9999999999", x: 1 })), "field_unknown");
 });
 
-test("a pinned gateway key wants a signature over this connection's nonce", async () => {
-  const pinned = { gateway_key: gatewayLine };
-  const code = async (sign: boolean, nonce: string, bend = (text: string) => text) => {
+test("a pinned gateway key wants a signature for this host and over this connection's nonce", () => {
+  const pinned = { gateway_key: gatewayLine, host_key: `${hostLine} comment` };
+  const code = (sign: boolean, nonce: string, bend = (text: string) => text, hostKey = hostLine) => {
     const draft = { action: "set_phase", fields: { phase: "blue" }, requestId: ID };
-    const bytes = await writeRequest(
-      draft,
-      nonce,
-      sign ? (data) => signSsh(gateway, data, 0) ?? Buffer.alloc(0) : null,
-    );
+    const signing = (data: Buffer) => signSsh(gateway, data, 0) ?? Buffer.alloc(0);
+    const bytes = writeRequest(draft, { hostKey, nonce }, sign ? signing : null);
     const reading = readRequest(Buffer.from(bend(bytes.toString())));
     if (reading.kind === "refused") return reading.code;
     const admission = admitRequest(manifest(pinned), reading.request, NONCE);
     return admission.kind === "refused" ? admission.code : admission.kind;
   };
-  assert.equal(await code(true, NONCE), "operate");
-  assert.equal(await code(false, NONCE), "signature_missing");
-  assert.equal(await code(true, "BBBBBBBBBBBBBBBBBBBBBB"), "nonce_mismatch");
-  assert.equal(await code(true, NONCE, (text) => text.replace("blue", "green")), "signature_invalid");
+  assert.equal(code(true, NONCE), "operate");
+  assert.equal(code(false, NONCE), "signature_missing");
+  assert.equal(code(true, "BBBBBBBBBBBBBBBBBBBBBB"), "nonce_mismatch");
   assert.equal(
-    await code(true, NONCE, (text) => text.replace('"nonce":"AAAAAAAAAAAAAAAAAAAAAA",', "")),
+    code(true, NONCE, (text) => text.replace("blue", "green")),
+    "signature_invalid",
+  );
+  assert.equal(
+    code(true, NONCE, (text) => text.replace('"nonce":"AAAAAAAAAAAAAAAAAAAAAA",', "")),
     "signature_missing",
   );
   const bend = (text: string) => {
@@ -120,7 +121,12 @@ test("a pinned gateway key wants a signature over this connection's nonce", asyn
     signature[signature.length - 9] = (signature[signature.length - 9] ?? 0) ^ 1;
     return JSON.stringify({ ...members, signature: signature.toString("base64") });
   };
-  assert.equal(await code(true, NONCE, bend), "signature_invalid");
+  assert.equal(code(true, NONCE, bend), "signature_invalid");
+  assert.equal(
+    code(true, NONCE, (text) => text, gatewayLine),
+    "signature_invalid",
+    "signed for another host",
+  );
 });
 
 test("a text field takes its characters, and never a leading dash or two dots", () => {
@@ -188,7 +194,10 @@ test("the manifest itself is strict", () => {
   assert.equal(read({ extra: 1 }), "extra");
   assert.equal(read({ state: "relative" }), "state");
   assert.equal(read({ state: "/var/../etc" }), "state");
-  assert.equal(read({ gateway_key: "ssh-ed25519 AAAA" }), "gateway_key");
+  assert.equal(read({ gateway_key: "ssh-ed25519 AAAA", host_key: hostLine }), "gateway_key");
+  assert.equal(read({ gateway_key: gatewayLine }), "host_key");
+  assert.equal(read({ gateway_key: gatewayLine, host_key: "app-1" }), "host_key");
+  assert.equal(read({ host_key: hostLine }), "gateway_key");
   assert.equal(read({ environment: { "a b": "x" } }), "environment");
   assert.equal(read({ environment: { PATH: "a\nb" } }), "environment");
   assert.equal(read({ operations: { Bad: {} } }), "operations/Bad");

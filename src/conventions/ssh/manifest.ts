@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { readSshPublicLine, type SshPublicKey } from "../../kernel/ssh-key.ts";
+import { readSshPublicLine, type SshPublicKey, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { type FieldGrammar, isWhole, readFieldGrammar } from "./field-grammar.ts";
 import { isActionName, isFieldName } from "./request.ts";
 import { decodeStrictUtf8, parseStrictJson } from "./strict-json.ts";
@@ -8,10 +8,16 @@ import { decodeStrictUtf8, parseStrictJson } from "./strict-json.ts";
 export interface Manifest {
   /** Folder of the durable events. */
   readonly state: string;
-  /** When set, a request must carry this gateway's signature. */
-  readonly gatewayKey: SshPublicKey | null;
+  /** When set, a request must carry this gateway's signature for this host. */
+  readonly pin: GatewayPin | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly operations: ReadonlyMap<string, Operation>;
+}
+
+export interface GatewayPin {
+  readonly gatewayKey: SshPublicKey;
+  /** `TYPE BASE64`: the key by which the gateway knows this host. */
+  readonly hostKey: string;
 }
 
 export interface Operation {
@@ -64,13 +70,13 @@ export function readManifest(bytes: Uint8Array): ManifestReading {
   const text = bytes.length > MANIFEST_BYTES_MAX ? undefined : decodeStrictUtf8(bytes);
   const value = text === undefined ? undefined : parseStrictJson(text);
   if (!isJsonObject(value)) return invalid("the file is not one strict JSON object");
-  const unknown = findUnknown(value, ["format", "state", "gateway_key", "environment", "operations"]);
+  const unknown = findUnknown(value, ["format", "state", "gateway_key", "host_key", "environment", "operations"]);
   if (unknown !== undefined) return invalid(unknown);
   if (value["format"] !== MANIFEST_FORMAT) return invalid("format");
   const { state, operations: entries } = value;
   if (!isAbsolute(state)) return invalid("state");
-  const gatewayKey = readGatewayKey(value["gateway_key"]);
-  if (gatewayKey === undefined) return invalid("gateway_key");
+  const pin = readPin(value["gateway_key"], value["host_key"]);
+  if (typeof pin === "string") return invalid(pin);
   const environment = readEnvironment(value["environment"]);
   if (environment === undefined) return invalid("environment");
   if (!isJsonObject(entries)) return invalid("operations");
@@ -81,7 +87,7 @@ export function readManifest(bytes: Uint8Array): ManifestReading {
     if (typeof operation === "string") return invalid(`operations/${name}/${operation}`);
     operations.set(name, operation);
   }
-  return { kind: "manifest", manifest: { state, gatewayKey, environment, operations } };
+  return { kind: "manifest", manifest: { state, pin, environment, operations } };
 }
 
 function invalid(at: string): ManifestReading {
@@ -154,9 +160,13 @@ function elevatedOf(executable: string, args: readonly Argument[]): string | nul
   return target;
 }
 
-function readGatewayKey(value: JsonValue | undefined): SshPublicKey | null | undefined {
-  if (value === undefined) return null;
-  return typeof value === "string" ? readSshPublicLine(value) : undefined;
+/** Both keys or neither: without the host's own key a signature for another host would do. A text names what is wrong. */
+function readPin(gateway: JsonValue | undefined, host: JsonValue | undefined): GatewayPin | null | string {
+  if (gateway === undefined && host === undefined) return null;
+  const gatewayKey = typeof gateway === "string" ? readSshPublicLine(gateway) : undefined;
+  if (gatewayKey === undefined) return "gateway_key";
+  const hostKey = typeof host === "string" ? readSshPublicLine(host) : undefined;
+  return hostKey === undefined ? "host_key" : { gatewayKey, hostKey: writeSshPublicLine(hostKey) };
 }
 
 function readEnvironment(value: JsonValue | undefined): Readonly<Record<string, string>> | undefined {

@@ -1,12 +1,23 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
-import { canonicalFlat, findUnsendable, type PlainValue, readRequest, writeRequest } from "./request.ts";
+import { signSsh } from "../../kernel/ssh-key.ts";
+import {
+  canonicalFlat,
+  findUnsendable,
+  type PlainValue,
+  REQUEST_BYTES_MAX,
+  readRequest,
+  signedBytes,
+  writeRequest,
+} from "./request.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
 const ID = "call_0123456789";
 const NONCE = "AAAAAAAAAAAAAAAAAAAAAA";
+const PLACE = { hostKey: "ssh-ed25519 AAAA", nonce: NONCE };
 const draft = { action: "restart_worker", fields: { worker: "web-1" }, requestId: ID };
 
 function reading(text: string) {
@@ -14,8 +25,8 @@ function reading(text: string) {
   return found.kind === "refused" ? found.code : found.request;
 }
 
-test("a request is one flat object with action, fields and request_id", async () => {
-  const bytes = await writeRequest(draft, NONCE, null);
+test("a request is one flat object with action, fields and request_id", () => {
+  const bytes = writeRequest(draft, PLACE, null);
   assert.equal(
     bytes.toString(),
     `{"action":"restart_worker","nonce":"${NONCE}","request_id":"${ID}","worker":"web-1"}\n`,
@@ -34,17 +45,18 @@ test("white space and the order of members make no difference to a person who ty
   assert.ok(typeof request === "object" && request.nonce === null);
 });
 
-test("a signature covers every member but itself", async () => {
+test("a signature covers every member but itself, and the host that the request is for", () => {
   let covered = Buffer.alloc(0);
-  const bytes = await writeRequest(draft, NONCE, (data) => {
+  const bytes = writeRequest(draft, PLACE, (data) => {
     covered = Buffer.from(data);
     return Buffer.from("sig");
   });
   const request = reading(bytes.toString());
   assert.ok(typeof request === "object");
   assert.equal(request.signature, Buffer.from("sig").toString("base64"));
-  assert.deepEqual(request.signedBytes, covered);
-  assert.ok(covered.toString().startsWith("gw-ssh-request-v1\n{"));
+  assert.deepEqual(signedBytes(PLACE.hostKey, request.signed), covered);
+  assert.notDeepEqual(signedBytes("ssh-ed25519 BBBB", request.signed), covered);
+  assert.ok(covered.toString().startsWith("gw-ssh-request-v1\nssh-ed25519 AAAA\n{"));
 });
 
 const malformed = [
@@ -114,16 +126,25 @@ test("the flat form equals RFC 8785", () => {
   );
 });
 
-test("what can be sent reads back as what was meant", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.dictionary(names, plain, { maxKeys: 6 }), async (fields) => {
+test("what can be sent reads back as what was meant", () => {
+  fc.assert(
+    fc.property(fc.dictionary(names, plain, { maxKeys: 6 }), (fields) => {
       const meant = { ...draft, fields: { ...fields } };
       if (findUnsendable(meant) !== undefined) return;
-      const request = reading((await writeRequest(meant, NONCE, null)).toString());
+      const request = reading(writeRequest(meant, PLACE, null).toString());
       assert.ok(typeof request === "object");
       assert.deepEqual(Object.fromEntries(request.fields), meant.fields);
     }),
   );
+});
+
+test("the largest request that may be sent still fits with its signature", () => {
+  const key = generateKeyPairSync("ed25519").privateKey;
+  const sized = (length: number) => ({ ...draft, fields: { worker: "x".repeat(length) } });
+  let length = REQUEST_BYTES_MAX;
+  while (findUnsendable(sized(length)) !== undefined) length--;
+  const bytes = writeRequest(sized(length), PLACE, (data) => signSsh(key, data, 0) ?? assert.fail());
+  assert.ok(bytes.length <= REQUEST_BYTES_MAX && bytes.length > REQUEST_BYTES_MAX - 512, String(bytes.length));
 });
 
 test("strict JSON refuses a member twice at any depth and takes what JSON.parse takes otherwise", () => {

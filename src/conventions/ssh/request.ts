@@ -12,13 +12,15 @@ export interface ReceiverRequest {
   readonly fields: ReadonlyMap<string, PlainValue>;
   readonly nonce: string | null;
   readonly signature: string | null;
-  /** What a signature covers: everything but itself, in one form. */
-  readonly signedBytes: Buffer;
+  /** Everything but the signature, in one form: what a signature covers, with the host it is for. */
+  readonly signed: string;
 }
 
 export type PlainValue = string | number | boolean;
 
 export const REQUEST_BYTES_MAX = 16_384;
+/** Room for the nonce and the signature. */
+const ENVELOPE_BYTES = 512;
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const REQUEST_ID = /^[A-Za-z0-9_-]{8,64}$/;
 const RESERVED = ["action", "request_id", "nonce", "signature"];
@@ -49,20 +51,27 @@ export function findUnsendable(draft: RequestDraft): string | undefined {
     if (!isFieldName(name)) return `the field ${JSON.stringify(name)} is reserved or has no form on the wire`;
     if (!isPlain(value)) return `the field ${JSON.stringify(name)} is not a string, a whole number or a boolean`;
   }
-  // Room for the nonce and an RSA signature.
-  if (signedBytesOf(membersOf(draft)).length + 3_072 > REQUEST_BYTES_MAX) return "the fields are too large together";
+  const bytes = Buffer.byteLength(canonicalFlat(membersOf(draft)), "utf8");
+  if (bytes + ENVELOPE_BYTES > REQUEST_BYTES_MAX) return "the fields are too large together";
   return undefined;
 }
 
+/** The connection that a request is written for: the host by its key, and what the receiver drew for it. */
+export interface RequestPlace {
+  readonly hostKey: string;
+  readonly nonce: string;
+}
+
 /** The bytes to send, and with a signer the signature in them. */
-export async function writeRequest(
+export function writeRequest(
   draft: RequestDraft,
-  nonce: string,
-  sign: ((data: Buffer) => Promise<Buffer> | Buffer) | null,
-): Promise<Buffer> {
+  { hostKey, nonce }: RequestPlace,
+  sign: ((data: Buffer) => Buffer) | null,
+): Buffer {
   const members = { ...membersOf(draft), nonce };
-  if (sign === null) return Buffer.from(`${canonicalFlat(members)}\n`, "utf8");
-  const signature = (await sign(signedBytesOf(members))).toString("base64");
+  const signed = canonicalFlat(members);
+  if (sign === null) return Buffer.from(`${signed}\n`, "utf8");
+  const signature = sign(signedBytes(hostKey, signed)).toString("base64");
   return Buffer.from(`${canonicalFlat({ ...members, signature })}\n`, "utf8");
 }
 
@@ -89,16 +98,19 @@ export function readRequest(bytes: Uint8Array): RequestReading {
   const signed: Record<string, PlainValue> = { ...members };
   delete signed["signature"];
   const request = { action, requestId, nonce, signature, fields: new Map(Object.entries(fields)) };
-  return { kind: "request", request: { ...request, signedBytes: signedBytesOf(signed) } };
+  return { kind: "request", request: { ...request, signed: canonicalFlat(signed) } };
 }
 
 function membersOf(draft: RequestDraft): Record<string, PlainValue> {
   return { ...(draft.fields as Record<string, PlainValue>), action: draft.action, request_id: draft.requestId };
 }
 
-// A label of our own, so that a signature over a request can stand for nothing else.
-function signedBytesOf(members: Readonly<Record<string, PlainValue>>): Buffer {
-  return Buffer.from(`gw-ssh-request-v1\n${canonicalFlat(members)}`, "utf8");
+/**
+ * A label of our own, so that a signature over a request can stand for nothing else, and the host's key, so that a host
+ * which hands on another one's nonce gets nothing that the other would take.
+ */
+export function signedBytes(hostKey: string, signed: string): Buffer {
+  return Buffer.from(`gw-ssh-request-v1\n${hostKey}\n${signed}`, "utf8");
 }
 
 /** RFC 8785 for flat objects with ASCII names; a property proves it equal to the kernel's, which needs a newer Node. */

@@ -15,6 +15,9 @@ export interface KeylineOptions {
   /** The credential's label and public half, as the gateway tells them. */
   readonly label: string;
   readonly publicKey: string;
+  /** Which host the credential is bound to, and whom the host shall believe. */
+  readonly hostKey: string;
+  readonly gatewayKey: string;
   readonly user?: string;
   readonly node?: string;
   readonly receiver?: string;
@@ -42,9 +45,11 @@ export function printKeyline(options: KeylineOptions, io: CliIo): Exit {
     return exits.usage;
   }
   const line = writeKeyline(choice);
-  const settings = listHostSettings(choice.user);
+  const pin = { gateway_key: options.gatewayKey, host_key: options.hostKey };
+  const settings = listHostSettings(choice.user, choice.manifest, pin);
   if (options.json === true) {
-    io.out(JSON.stringify({ host: options.host, fingerprint: sshFingerprint(key.blob), keyline: line, settings }));
+    const fingerprint = sshFingerprint(key.blob);
+    io.out(JSON.stringify({ host: options.host, fingerprint, keyline: line, ...pin, settings }));
     return exits.done;
   }
   io.out(line);

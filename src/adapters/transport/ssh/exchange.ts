@@ -20,7 +20,6 @@ const DIAGNOSTICS_BYTES_MAX = 4_096;
 /** All that a manifest may let through, as frames, and what is dropped here; beyond this a host only wants to fill us. */
 const FLOOD_FACTOR = 4;
 const FLOOD_FLOOR_BYTES = 8_388_608;
-const SHA2_512 = 4;
 
 /** Waits for `ready`, releases the request, reads frames to the end. Returns what was seen; never throws. */
 export async function exchange(
@@ -49,9 +48,14 @@ export async function exchange(
     const endAfter = (ms: number, ending: SshEnding) =>
       void options.sleep.sleep(ms, stop.signal).then(() => end(ending));
     const abort = () => end({ kind: "aborted" });
-    const release = async (nonce: string): Promise<void> => {
-      const bytes = await writeRequest(request, nonce, requestSign(options));
-      if (over) return;
+    const release = (nonce: string): void => {
+      let bytes: Buffer;
+      try {
+        bytes = writeRequest(request, { hostKey: session.hostKey, nonce }, options.signRequest);
+      } catch {
+        end({ kind: "helper_failed", detail: "the request could not be signed: the vault is locked" });
+        return;
+      }
       payloadLeft = true;
       helper.input.end(bytes);
     };
@@ -60,8 +64,7 @@ export async function exchange(
         case "ready":
           // Whoever bent the client's files or accepted it without a key is not the session that was approved.
           if (!isOpenedByUs(agent.state)) end({ kind: "cut" });
-          else
-            release(frame.nonce).catch(() => end({ kind: "helper_failed", detail: "the request could not be signed" }));
+          else release(frame.nonce);
           break;
         case "started":
           // Nobody can have started what has not left: this host does not speak the truth.
@@ -117,14 +120,6 @@ export async function exchange(
 /** The pinned host proved its key to our agent, and our agent signed for this session, and for nothing else. */
 function isOpenedByUs(state: AgentState): boolean {
   return state.sessionId !== null && state.signed && state.offence === null;
-}
-
-function requestSign(options: SshTransportOptions): ((data: Buffer) => Promise<Buffer> | Buffer) | null {
-  const signer = options.requestSigner;
-  if (signer === null) return null;
-  // The flag is one that RSA needs and the others do not know.
-  const isRsa = signer.publicKeyBlob.subarray(4, 11).toString("latin1") === "ssh-rsa";
-  return (data) => signer.sign(data, isRsa ? SHA2_512 : 0);
 }
 
 function endingOf(report: HelperReport): SshEnding {

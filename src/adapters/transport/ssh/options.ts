@@ -1,4 +1,3 @@
-import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
 import type { SshRecording } from "../../../conventions/ssh/recording.ts";
 import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import type { HelperProgram } from "./start-helper.ts";
@@ -13,8 +12,8 @@ export interface SshTransportOptions {
   readonly clock: Pick<Clock, "bootMs">;
   readonly sleep: Sleep;
   readonly connectTimeoutMs: number;
-  /** Signs requests for hosts that pin the gateway's key. */
-  readonly requestSigner: SshSigner | null;
+  /** Signs with the gateway's own key, which hosts may pin. Throws while the vault is locked: nothing is then sent. */
+  readonly signRequest: ((data: Buffer) => Buffer) | null;
   /** Takes what an operation wrote, to be sealed. Called before `send` returns, for requests that ask for it. */
   readonly recorder: SshRecorder | null;
   readonly recordingBytes: number;

@@ -1,6 +1,11 @@
 import { type ClientMode, type ClientPlan, findUnsoundPlan } from "../../../conventions/ssh/client-options.ts";
 import type { OutboundSsh, SshSigner } from "../../../conventions/ssh/outbound.ts";
-import { decodeSshPublicKey, readSshPublicLine, type SshPublicKey } from "../../../kernel/ssh-key.ts";
+import {
+  decodeSshPublicKey,
+  readSshPublicLine,
+  type SshPublicKey,
+  writeSshPublicLine,
+} from "../../../kernel/ssh-key.ts";
 import { type AgentServer, serveAgent } from "./agent-server.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { pinProgram } from "./peer.ts";
@@ -22,6 +27,8 @@ export interface SessionPlan {
 export interface Session {
   readonly helper: RunningHelper;
   readonly agent: AgentServer;
+  /** The pinned key, in its one form. */
+  readonly hostKey: string;
   close(): void;
 }
 
@@ -74,6 +81,7 @@ export async function openSession(
     return {
       helper,
       agent,
+      hostKey: writeSshPublicLine(plan.hostKey),
       close() {
         serving.close();
         helper.kill();

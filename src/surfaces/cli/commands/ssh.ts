@@ -7,6 +7,7 @@ import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.
 
 interface KeylineChoices extends BaseOptions {
   readonly credential: string;
+  readonly hostKey?: string;
   readonly user?: string;
   readonly node?: string;
   readonly receiver?: string;
@@ -33,6 +34,7 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
     "gw ssh keyline app-1.acme.example --credential acme-ssh",
   )
     .requiredOption("--credential <LABEL>", "the SSH credential whose public half goes there")
+    .option("--host-key <LINE>", "the pinned host key; needed when the credential is bound to several")
     .option("--user <NAME>", "the account on the host")
     .option("--node <PATH>", "Node on the host")
     .option("--receiver <PATH>", "gw-receiver on the host")
@@ -43,8 +45,9 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
       const { credential: label, ...options } = optionsOf<KeylineChoices>(command);
       finish(
         await answering(io, async () => {
-          const { publicKey } = await findSshCredential(label, options.home, deps);
-          return (await import("../ssh.ts")).printKeyline({ ...options, host, label, publicKey }, io);
+          const { publicKey, gatewayKey, ...found } = await findSshCredential(label, options.home, deps);
+          const keys = { publicKey, gatewayKey, hostKey: chooseHostKey(found, options.hostKey) };
+          return (await import("../ssh.ts")).printKeyline({ ...options, host, label, ...keys }, io);
         }),
       );
     });
@@ -62,14 +65,21 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
       const options = optionsOf<CheckChoices>(command);
       finish(await answering(io, () => check(host, options, deps)));
     });
+  addOperatorCommand(
+    ssh,
+    "new-key",
+    "replace the gateway's own key, which signs requests to hosts that pin it",
+    "gw ssh new-key",
+  ).action(async (_options, command: Command) => {
+    const { runNewRequestKey } = await import("../vault/request-key.ts");
+    finish(await runNewRequestKey(optionsOf<OperatorOptions>(command), io, deps.vault));
+  });
 }
 
 async function check(host: string, options: CheckChoices, deps: CliDeps) {
   const { credential, port } = options;
   const found = await findSshCredential(credential, options.home, deps);
-  const hostKey = options.hostKey ?? (found.boundTo.length === 1 ? found.boundTo[0] : undefined);
-  if (hostKey === undefined)
-    throw new Denied("credential_not_bound", `${credential} is bound to several host keys: say which with --host-key.`);
+  const hostKey = chooseHostKey(found, options.hostKey);
   const [{ checkHost }, { withGateway }, { keylineDefaults }] = await Promise.all([
     import("../ssh.ts"),
     import("../operator/session.ts"),
@@ -81,17 +91,30 @@ async function check(host: string, options: CheckChoices, deps: CliDeps) {
   );
 }
 
+/** The line of the binding itself, so that what is printed and tried is what the vault will lend for. */
+function chooseHostKey({ label, boundTo }: Pick<CredentialSummary, "label" | "boundTo">, asked?: string): string {
+  const [type, base64] = (asked ?? "").trim().split(" ");
+  const wanted = boundTo.filter((line) => asked === undefined || line === `${type} ${base64}`);
+  const [hostKey] = wanted;
+  if (hostKey === undefined)
+    throw new Denied("credential_not_bound", `${label} is not bound to that host key: gw credential list.`);
+  if (wanted.length > 1)
+    throw new Denied("credential_not_bound", `${label} is bound to several host keys: say which with --host-key.`);
+  return hostKey;
+}
+
 async function findSshCredential(
   label: string,
   home: string,
   { vault }: CliDeps,
-): Promise<CredentialSummary & { readonly publicKey: string }> {
+): Promise<CredentialSummary & { readonly publicKey: string; readonly gatewayKey: string }> {
   const [{ openHome }, { summariesOf }] = await Promise.all([
     import("../../../vault/files/home.ts"),
     import("../../../vault/lend.ts"),
   ]);
-  const found = summariesOf(openHome(home, vault.random).readVault()).find((one) => one.label === label);
+  const opened = openHome(home, vault.random).readVault();
+  const found = summariesOf(opened).find((one) => one.label === label);
   if (found?.publicKey == null)
     throw new Denied("credential_unknown", `${label} is no SSH credential of this vault: gw credential list.`);
-  return { ...found, publicKey: found.publicKey };
+  return { ...found, publicKey: found.publicKey, gatewayKey: opened.requestKey.publicKey };
 }

@@ -83,7 +83,7 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
         `${name} is no operator any more.`,
       );
       io.err(
-        `${name} knew the secrets of this vault: rotate the credentials at their providers, and write key files again.`,
+        `${name} knew the secrets of this vault: rotate the credentials at their providers, replace the key that signs requests to hosts (gw ssh new-key), and write key files again. A running gateway has locked itself: gw unlock.`,
       );
       return exits.done;
     }),

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { allowKeyFile, callApproved, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
+import { missingForSsh, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Gateway, type Home, type Members, until } from "./support/home.ts";
+
+/** A gateway that is killed in the middle of an SSH action, a host that goes on, and what the next start makes of it. */
+standInAccount(import.meta.filename);
+const missing = missingForSsh();
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+
+const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-recover-"));
+const at = (name: string) => join(scripts, name);
+let stand: Stand;
+let home: Home;
+let gateway: Gateway;
+
+before(async () => {
+  if (missing !== null) return;
+  const hold = `touch ${at("held")}-$1; while [ ! -e ${at("let-go")}-$1 ]; do sleep 0.1; done; [ "$1" != bad ]`;
+  stand = await startStand({
+    operations: {
+      hold_worker: {
+        executable: writeProgram({ folder: scripts }, "hold-worker", hold),
+        arguments: [{ field: "worker" }],
+        fields: { worker: { characters: "a-z", max: 8 } },
+        timeout_s: 120,
+      },
+    },
+  });
+  const keyFile = makeKeyFile(scripts, "id");
+  allowKeyFile(stand, keyFile);
+  home = await makeSshHome(keyFile, [stand.hostKey]);
+  await home.trustPack(
+    "ops",
+    `format: gw.pack/v1
+pack: ops
+actions:
+  worker.hold:
+    effect: write
+    ssh: ${sshMember(stand, "hold_worker")}
+    input: { worker: { type: string, enum: [good, bad, never] } }
+`,
+  );
+  gateway = await home.up();
+});
+
+after(async () => {
+  for (const worker of ["good", "bad", "never"]) writeFileSync(`${at("let-go")}-${worker}`, "");
+  await gateway?.end();
+  if (missing === null) await stand.stop();
+  rmSync(scripts, { recursive: true, force: true });
+});
+
+const records = () => join(stand.state, "requests");
+/** The host's records of this operation for this worker: one a run of it. */
+const runsOf = (worker: string) =>
+  readdirSync(records())
+    .map((id) => readFileSync(join(records(), id), "utf8"))
+    .filter((text) => text.includes('"operation":"hold_worker"') && text.includes(`"worker":"${worker}"`));
+
+/** Kills the gateway without a word when `when` holds, starts it again, and returns the attempt that was on its way. */
+async function killedDuring(worker: string, when: () => boolean | Promise<boolean>): Promise<string> {
+  const { calling, run } = await callApproved(home, ["ops.worker.hold", `worker=${worker}`]);
+  await until(`the time has come to kill during ${worker}`, when);
+  process.kill(gateway.pid, "SIGKILL");
+  await gateway.end();
+  assert.notEqual((await calling.exited).code, 0, "nobody told the agent that it was done");
+  gateway = await home.up();
+  const [entry] = await home.activity(run);
+  return String(entry?.["attempt_id"]);
+}
+
+/** What the log says of an attempt, once its end was found out. */
+async function foundOut(attempt: string): Promise<Members> {
+  return until(
+    "the gateway finds out",
+    async () => {
+      const events = await home.events("reconciled_success", "reconciled_failure");
+      return events.find((event) => event["attempt_id"] === attempt);
+    },
+    120_000,
+  );
+}
+
+async function outcomesOf(attempt: string): Promise<readonly unknown[]> {
+  const events = await home.events("outcome_unobserved", "action_finished");
+  return events
+    .filter((event) => event["attempt_id"] === attempt)
+    .map((event) => event["outcome"] ?? event["event_type"]);
+}
+
+real("a write whose payload had left is unknown after kill -9, and the host's record says how it ended", async () => {
+  const attempt = await killedDuring("good", () => existsSync(`${at("held")}-good`));
+  assert.ok((await outcomesOf(attempt)).includes("unknown"), "never a clean failure");
+  assert.match(runsOf("good").join(), /action_started/);
+  // It runs on without us; the receiver writes its end down, and asking finds it.
+  writeFileSync(`${at("let-go")}-good`, "");
+  const found = await foundOut(attempt);
+  assert.deepEqual(
+    [found["event_type"], found["source"], found["evidence"]],
+    ["reconciled_success", "ops.request_status", "reconciliation_read"],
+  );
+  assert.equal(runsOf("good").length, 1, "asked about, and not run again");
+});
+
+real("an operation that failed while nobody listened is found out to have failed", async () => {
+  const attempt = await killedDuring("bad", () => existsSync(`${at("held")}-bad`));
+  writeFileSync(`${at("let-go")}-bad`, "");
+  const found = await foundOut(attempt);
+  assert.deepEqual([found["event_type"], found["source"]], ["reconciled_failure", "ops.request_status"]);
+  assert.equal(runsOf("bad").length, 1);
+});
+
+real("a write that had not left is proven absent, and its identifier can never run any more", async () => {
+  // A server that does not go on takes no request; the intent is on our disk all the same.
+  process.kill(stand.sshdPid, "SIGSTOP");
+  let attempt = "";
+  try {
+    attempt = await killedDuring("never", connecting);
+  } finally {
+    process.kill(stand.sshdPid, "SIGCONT");
+  }
+  assert.ok((await outcomesOf(attempt)).includes("unknown"));
+  const found = await foundOut(attempt);
+  assert.equal(found["event_type"], "reconciled_failure");
+  assert.deepEqual(runsOf("never"), []);
+  assert.match(readFileSync(join(records(), attempt), "utf8"), /request_fenced/);
+  assert.equal(existsSync(`${at("held")}-never`), false);
+});
+
+/** A client of ours stands before the server: its private folder is there. */
+function connecting(): boolean {
+  return readdirSync(join(home.folder, "ssh")).length > 0;
+}
