@@ -24,6 +24,7 @@ import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
+import { signRequest } from "./daemon/sign-request.ts";
 import { createSteward, type StewardState } from "./daemon/steward.ts";
 import {
   auditRecipientsOf,
@@ -84,7 +85,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     sleep,
     connectTimeoutMs: defaults.sshConnectTimeoutMs,
     spareHelperMs: defaults.sshSpareHelperMs,
-    requestSigner: null,
+    signRequest: (data) => signRequest(state.compartment, data),
     recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random),
     recordingBytes: defaults.sshRecordingBytes,
   };
