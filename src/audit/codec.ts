@@ -1,20 +1,26 @@
 import { Fault } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { conforms, fits, hasType, isObject } from "./event/check.ts";
 import type { FieldClass, Shape } from "./event/field.ts";
-import { type AuditEvent, envelopeShape, kindOf, type NewEvent } from "./event.ts";
+import { type AuditEvent, type EventKind, envelopeShape, kindOf, type NewEvent } from "./event.ts";
 
 /** The one codec of a record: JSON text with the specification's field names, checked against the field tables. */
 export const WITHHELD = "[secret]";
 export const NO_PERSON = "[person]";
 
-/**
- * The text of a record but its sequence, which the log puts first. A field that is not declared is written as `[secret]`, so that a slip elsewhere cannot carry
- * a credential into the log; a declared field of the wrong type is our own mistake.
- */
-export function encodeEvent(event: NewEvent): string {
+/** The kind of an event that is to be written. Only our own mistake can name one that there is not. */
+export function knownKind(event: NewEvent): EventKind {
   const kind = kindOf(event.event_type);
   if (kind === undefined) throw new Fault(`no event is called ${event.event_type}`);
-  return JSON.stringify(fits(kind.shape, event) ? event : withholdUndeclared(kind.shape, event, event.event_type));
+  return kind;
+}
+
+/**
+ * The text of a record but its sequence, which the log puts first. A field that is not declared is written as `[secret]`,
+ * so that a slip elsewhere cannot carry a credential into the log; a declared field of the wrong type is our own mistake.
+ */
+export function encodeEvent(event: NewEvent, kind: EventKind = knownKind(event)): string {
+  return JSON.stringify(fits(kind.check, event) ? event : withholdUndeclared(kind.shape, event, event.event_type));
 }
 
 /** A record as it was read. `malformed` when the text is not a record that this version can trust the types of. */
@@ -37,7 +43,7 @@ export function decodeRecord(text: string): Decoded {
     const wrong = firstMisfit(envelopeShape, value);
     return wrong === undefined ? { kind: "newer", event: value } : { kind: "malformed", detail: wrong };
   }
-  if (conforms(kind.shape, value)) return { kind: "event", event: value as unknown as AuditEvent };
+  if (conforms(kind.check, value)) return { kind: "event", event: value as unknown as AuditEvent };
   return { kind: "malformed", detail: firstMisfit(kind.shape, value) ?? "not as declared" };
 }
 
@@ -67,94 +73,6 @@ function redactGroup(shape: Shape, member: JsonValue, reveal: ReadonlySet<FieldC
   return isJsonObject(member) ? redactFields(shape, member, reveal) : WITHHELD;
 }
 
-/** The quick look of the writer: true when every member is declared and has its type. */
-function fits(shape: Shape, value: object): boolean {
-  const { names, fields } = latelyIn(seenByWriter, shape);
-  let index = 0;
-  for (const name in value) {
-    const member = (value as Readonly<Record<string, unknown>>)[name];
-    if (member === undefined) continue;
-    let field = names[index] === name ? fields[index] : undefined;
-    if (field === undefined) {
-      field = shape[name];
-      if (field === undefined) return false;
-      names[index] = name;
-      fields[index] = field;
-    }
-    if (!hasType(field, member, fits)) return false;
-    index++;
-  }
-  return true;
-}
-
-/** The quick look of the reader: every required field is there, every declared one has its type; others may be. */
-function conforms(shape: Shape, value: object): boolean {
-  const lately = latelyIn(seenByReader, shape);
-  const { names, fields } = lately;
-  let index = 0;
-  let required = 0;
-  for (const name in value) {
-    let field = names[index] === name ? fields[index] : undefined;
-    if (field === undefined) {
-      field = shape[name];
-      if (field === undefined) continue;
-      names[index] = name;
-      fields[index] = field;
-    }
-    if (!hasType(field, (value as Readonly<Record<string, unknown>>)[name], conforms)) return false;
-    if (!field.optional) required++;
-    index++;
-  }
-  return required === lately.required;
-}
-
-interface Lately {
-  readonly names: string[];
-  readonly fields: Shape[string][];
-  readonly required: number;
-}
-
-/** Events of one kind come with the same members in the same order: remembering it saves most look-ups. */
-const seenByWriter = new Map<Shape, Lately>();
-const seenByReader = new Map<Shape, Lately>();
-
-function latelyIn(seen: Map<Shape, Lately>, shape: Shape): Lately {
-  let lately = seen.get(shape);
-  if (lately === undefined) {
-    const required = Object.values(shape).filter((field) => !field.optional).length;
-    lately = { names: [], fields: [], required };
-    seen.set(shape, lately);
-  }
-  return lately;
-}
-
-function hasType(field: Shape[string], member: unknown, inner: (shape: Shape, value: object) => boolean): boolean {
-  if (member === null) return field.nullable;
-  switch (field.kind) {
-    case "text":
-      return typeof member === "string";
-    case "integer":
-      return Number.isSafeInteger(member);
-    case "flag":
-      return typeof member === "boolean";
-    case "texts":
-      return Array.isArray(member) && member.every((item) => typeof item === "string");
-    case "group":
-      return (
-        typeof member === "object" && !Array.isArray(member) && field.fields !== null && inner(field.fields, member)
-      );
-    case "groups":
-      return (
-        Array.isArray(member) &&
-        member.every((item) => isObject(item) && field.fields !== null && inner(field.fields, item))
-      );
-  }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Names the first declared field whose value has another type, or that is missing; undeclared ones are let through. */
 function firstMisfit(shape: Shape, value: JsonObject): string | undefined {
   for (const name in shape) {
@@ -166,7 +84,7 @@ function firstMisfit(shape: Shape, value: JsonObject): string | undefined {
     } else if (member !== null && field.fields !== null) {
       const inner = misfitOfGroup(field.fields, member, field.kind === "groups");
       if (inner !== undefined) return `${name}: ${inner}`;
-    } else if (!hasType(field, member, conforms)) return `${name} has another type`;
+    } else if (!hasType(field, member)) return `${name} has another type`;
   }
   return undefined;
 }
@@ -194,7 +112,7 @@ function withholdUndeclared(shape: Shape, value: object, path: string): Record<s
       kept[name] = member.map((item: unknown) =>
         isObject(item) ? withholdUndeclared(inner, item, `${path}.${name}`) : WITHHELD,
       );
-    } else if (hasType(field, member, fits)) kept[name] = member;
+    } else if (hasType(field, member)) kept[name] = member;
     else throw new Fault(`${path}.${name} has another type than the event table says`);
   }
   return kept;

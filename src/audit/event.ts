@@ -1,4 +1,5 @@
 import { callEvents, previewEvents } from "./event/calls.ts";
+import { type Check, checkOf } from "./event/check.ts";
 import { open, type RecordOf, type Shape, shapeOf } from "./event/field.ts";
 import { gatewayEvents } from "./event/gateway.ts";
 import { sessionEvents } from "./event/sessions.ts";
@@ -39,14 +40,15 @@ export type EventOf<Type extends EventType> = Extract<AuditEvent, { readonly eve
 export interface EventKind {
   readonly journal: Journal;
   readonly shape: Shape;
+  readonly check: Check;
 }
 
 const kinds: ReadonlyMap<string, EventKind> = new Map(
   (Object.keys(tables) as Journal[]).flatMap((journal) =>
-    Object.entries(tables[journal]).map(([type, shape]): [string, EventKind] => [
-      type,
-      { journal, shape: shapeOf({ ...envelope, ...shape }) },
-    ]),
+    Object.entries(tables[journal]).map(([type, fields]): [string, EventKind] => {
+      const shape = shapeOf({ ...envelope, ...fields });
+      return [type, { journal, shape, check: checkOf(shape) }];
+    }),
   ),
 );
 

@@ -1,5 +1,6 @@
 import { createSecretKey, hash, type KeyObject } from "node:crypto";
 import type { Random } from "../../kernel/clock.ts";
+import { Fault } from "../../kernel/failure.ts";
 import type { WrappedSeed } from "../frame/bodies.ts";
 import { writeUint64 } from "../frame/layout.ts";
 import { openSealed, sealFor } from "./hpke.ts";
@@ -53,6 +54,7 @@ function wrapInfo({ logId, segment }: SegmentName): Buffer {
 /** Gives each DATA frame its key and forgets how to make the ones before. */
 export interface FrameKeys {
   next(): KeyObject;
+  /** After this there are no more keys. */
   wipe(): void;
 }
 
@@ -61,16 +63,20 @@ export function startFrameKeys(seed: Buffer): FrameKeys {
   const input = Buffer.concat([CHAIN_LABEL, seed]);
   seed.fill(0);
   const chain = input.subarray(CHAIN_LABEL.length);
+  let wiped = false;
   return {
     next() {
+      // A chain of zeros would go on giving keys, and anyone could make them too.
+      if (wiped) throw new Fault("the keys of this segment have been wiped");
       const output = hash("sha512", input, "buffer");
       output.copy(chain, 0, 0, SEED_BYTES);
-      // A KeyObject, because a cipher made from a plain buffer costs three times as much.
+      // A KeyObject, because a cipher made from a plain buffer costs ten times as much.
       const key = createSecretKey(output.subarray(SEED_BYTES));
       output.fill(0);
       return key;
     },
     wipe() {
+      wiped = true;
       input.fill(0);
     },
   };

@@ -1,24 +1,21 @@
-import { createCipheriv, type KeyObject } from "node:crypto";
+import { type CipherGCM, createCipheriv, type KeyObject } from "node:crypto";
 import type { Random } from "../../kernel/clock.ts";
 import type { LogFile, LogFiles } from "../files.ts";
-import { encodeOpen, encodeSeal, HASH_BYTES, KEY_BYTES, type OpenReason } from "../frame/bodies.ts";
+import { encodeOpen, encodeSeal, KEY_BYTES, type OpenReason, SIGNATURE_BYTES } from "../frame/bodies.ts";
 import {
-  FRAME_OVERHEAD_BYTES,
   FRAME_TYPES,
-  type FrameType,
   HEADER_BYTES,
-  LINK_BYTES,
-  linkOf,
   MAGIC,
   SEAL_FLAG_CLEAN,
   SEAL_FLAG_ROTATE,
   SEGMENT_HEADER_BYTES,
   segmentName,
-  writeHeader,
 } from "../frame/layout.ts";
 import { paddedLength } from "../frame/padding.ts";
 import { makeSealKey, type SealKey, sealMessage, signSeal } from "../keys/seal-key.ts";
 import { commitTo, type FrameKeys, makeSeed, startFrameKeys, wrapSeed } from "../keys/seed.ts";
+import type { Head } from "../receipt.ts";
+import { type FrameBuilder, startBuilder } from "./frame-builder.ts";
 
 export interface SegmentStart {
   readonly logId: Buffer;
@@ -46,17 +43,20 @@ const ZERO_NONCE = Buffer.alloc(12);
 export interface Segment {
   readonly number: number;
   readonly openFrame: number;
-  readonly openLink: Buffer;
+  /** Hex, like every link that leaves the segment. */
+  readonly openLink: string;
   readonly file: LogFile;
-  /** Frame number and link of the last frame. */
-  head(): { readonly frame: number; readonly link: Buffer };
+  /** Of the last frame. */
+  head(): Head;
   position(): number;
   /** Frames since the last seal. */
   unsealed(): number;
-  /** Seals `plaintext`, padded with the zeros that must follow it in `bytes`, into a DATA frame. */
-  writeData(bytes: Buffer, length: number): number;
-  writeSeal(end: "none" | "clean" | "rotate", timeSeconds: number): number;
-  writeAttest(flags: number, body: Buffer): number;
+  /** Derives the next frame's key now, while there is time. The chain that it comes from is in memory either way. */
+  prepare(): void;
+  /** Seals the first `length` bytes, padded with the zeros that must follow them in `bytes`, into a DATA frame. */
+  writeData(bytes: Buffer, length: number): void;
+  writeSeal(end: "none" | "clean" | "rotate", timeSeconds: number): void;
+  writeAttest(flags: number, body: Buffer): void;
   /** The key for the first seal of the segment after a rotation. */
   takeSealKey(): SealKey;
   /** Forgets all keys. What is on the disk stays as it is. */
@@ -109,6 +109,7 @@ function startSegment(
   let allocated = length;
   let unsealed = 1;
   let sealKey: SealKey | null = start.sealKey;
+  let cipher: CipherGCM | null = null;
 
   /**
    * Zeros written ahead: a flush that does not also have to grow the file is a quarter faster. A large frame gains
@@ -126,7 +127,14 @@ function startSegment(
 
   const abandon = (): void => {
     frameKeys.wipe();
+    cipher = null;
     sealKey = null;
+  };
+
+  const takeCipher = (): CipherGCM => {
+    const taken = cipher ?? createCipheriv("aes-256-gcm", frameKeys.next(), ZERO_NONCE);
+    cipher = null;
+    return taken;
   };
 
   return {
@@ -134,41 +142,40 @@ function startSegment(
     openFrame: start.frame,
     openLink,
     file,
-    head: () => ({ frame: builder.frame() - 1, link: builder.link() }),
+    head: () => ({ segment: start.segment, frame: builder.frame() - 1, link: builder.link() }),
     position: () => position,
     unsealed: () => unsealed,
+    prepare() {
+      cipher ??= takeCipher();
+    },
     writeData(bytes, length) {
       const plaintext = bytes.subarray(0, paddedLength(length));
-      const { additional } = builder.begin(FRAME_TYPES.data, 0, plaintext.length + TAG_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", frameKeys.next(), ZERO_NONCE);
-      cipher.setAAD(additional);
-      builder.add(cipher.update(plaintext));
-      cipher.final();
-      builder.add(cipher.getAuthTag());
-      const frame = builder.frame();
+      builder.begin(FRAME_TYPES.data, 0, plaintext.length + TAG_BYTES);
+      const taken = takeCipher();
+      taken.setAAD(builder.additional);
+      builder.add(taken.update(plaintext));
+      taken.final();
+      builder.add(taken.getAuthTag());
       put(builder.end());
       unsealed++;
-      return frame;
     },
     writeSeal(end, timeSeconds) {
       if (sealKey === null) throw new Error("the seal chain of this segment has ended");
       const flags = end === "clean" ? SEAL_FLAG_CLEAN : end === "rotate" ? SEAL_FLAG_ROTATE : 0;
       const next = end === "clean" ? null : makeSealKey(random);
       const fields = encodeSeal({ count: unsealed, timeSeconds, nextKey: next?.rawPublic ?? Buffer.alloc(KEY_BYTES) });
-      const { header, linkPrevious } = builder.begin(FRAME_TYPES.seal, flags, fields.length + 2 * HASH_BYTES);
+      builder.begin(FRAME_TYPES.seal, flags, fields.length + SIGNATURE_BYTES);
+      const header = builder.additional.subarray(0, HEADER_BYTES);
+      const linkPrevious = builder.additional.subarray(HEADER_BYTES);
       builder.add(fields);
       builder.add(signSeal(sealKey, sealMessage(start.logId, linkPrevious, header, fields)));
       sealKey = next;
-      const frame = builder.frame();
       put(builder.end());
       unsealed = 0;
-      return frame;
     },
     writeAttest(flags, body) {
-      const frame = builder.frame();
       put(builder.build(FRAME_TYPES.attest, flags, body));
       unsealed++;
-      return frame;
     },
     takeSealKey() {
       if (sealKey === null) throw new Error("the seal chain of this segment has ended");
@@ -182,57 +189,4 @@ function startSegment(
       if (allocated > position) file.truncate(position);
     },
   };
-}
-
-/** Lays frames out as `link_prev ‖ header ‖ body ‖ link` in one buffer, so that the link hashes one range. */
-interface FrameBuilder {
-  frame(): number;
-  link(): Buffer;
-  begin(
-    type: FrameType,
-    flags: number,
-    bodyLength: number,
-  ): { header: Buffer; linkPrevious: Buffer; additional: Buffer };
-  add(bytes: Buffer): void;
-  /** The frame's bytes, lent until the next `begin`. */
-  end(): Buffer;
-  build(type: FrameType, flags: number, body: Buffer): Buffer;
-}
-
-const ROOM_BYTES = 65_536;
-
-function startBuilder(link: Buffer, firstFrame: number): FrameBuilder {
-  let room = Buffer.alloc(ROOM_BYTES);
-  const current = Buffer.from(link);
-  let frame = firstFrame;
-  let at = 0;
-  const self: FrameBuilder = {
-    frame: () => frame,
-    link: () => Buffer.from(current),
-    begin(type, flags, bodyLength) {
-      const needed = FRAME_OVERHEAD_BYTES + LINK_BYTES + bodyLength;
-      if (needed > room.length) room = Buffer.alloc(needed + ROOM_BYTES);
-      current.copy(room, 0);
-      writeHeader(room, LINK_BYTES, { bodyLength, type, flags, frame });
-      at = LINK_BYTES + HEADER_BYTES;
-      const header = room.subarray(LINK_BYTES, at);
-      return { header, linkPrevious: current, additional: Buffer.concat([header, current]) };
-    },
-    add(bytes) {
-      at += bytes.copy(room, at);
-    },
-    end() {
-      const link = linkOf(room.subarray(0, at));
-      link.copy(current);
-      link.copy(room, at);
-      frame++;
-      return room.subarray(LINK_BYTES, at + LINK_BYTES);
-    },
-    build(type, flags, body) {
-      self.begin(type, flags, body.length);
-      self.add(body);
-      return self.end();
-    },
-  };
-  return self;
 }

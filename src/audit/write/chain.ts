@@ -1,0 +1,135 @@
+import type { Random } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { type AttestationOffer, readAttestation } from "../attestation.ts";
+import type { LogLimits, SegmentSettings } from "../audit-log.ts";
+import type { LogFiles } from "../files.ts";
+import { HASH_BYTES } from "../frame/bodies.ts";
+import { ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS } from "../frame/layout.ts";
+import type { Head } from "../receipt.ts";
+import { createSegment, type Segment, type SegmentStart } from "./segment.ts";
+import { checkSettings } from "./settings.ts";
+
+/**
+ * What one process writes: its segments one after the other, with the seals and attestations that tie them together.
+ * Each of these is durable when its function returns; records are flushed by whoever writes them.
+ */
+export interface Chain {
+  segment(): Segment;
+  /** Of the last frame written. */
+  head(): Head;
+  seal(): void;
+  /** Ends this segment and begins the next, with other settings when some are given. */
+  turn(change?: Partial<SegmentSettings>): void;
+  /** Whether the segment has grown as large as one may be. */
+  isFull(): boolean;
+  offer(head: Head): AttestationOffer;
+  attest(statement: Buffer): void;
+  /** The clean stop: no frame follows. */
+  finish(): void;
+}
+
+export interface ChainOptions extends SegmentSettings {
+  readonly random: Random;
+  readonly files: LogFiles;
+  readonly limits: Pick<LogLimits, "segmentBytes" | "spaceBytes">;
+  readonly seconds: () => number;
+  readonly onSeal: () => void;
+}
+
+export function startChain(options: ChainOptions, start: SegmentStart, first: Segment): Chain {
+  const { files, limits, random, seconds } = options;
+  const attestable = new Map([[first.openFrame, first.openLink]]);
+  let settings: SegmentSettings = options;
+  let segment = first;
+
+  function seal(end: "none" | "clean" | "rotate"): void {
+    segment.writeSeal(end, seconds());
+    segment.file.syncInline();
+    const { frame, link } = segment.head();
+    attestable.set(frame, link);
+    if (attestable.size > ATTESTABLE_HEADS) for (const [oldest] of attestable) if (attestable.delete(oldest)) break;
+    options.onSeal();
+  }
+
+  function turn(change: Partial<SegmentSettings> = {}): void {
+    const next = { ...settings, ...change };
+    checkSettings(next);
+    settings = next;
+    seal("rotate");
+    const previous = segment;
+    const { frame, link } = previous.head();
+    const sealKey = previous.takeSealKey();
+    const previousLength = previous.position();
+    previous.finish();
+    const { recipients, vaultGeneration, vaultHash } = settings;
+    segment = createSegment(
+      files,
+      {
+        logId: start.logId,
+        segment: previous.number + 1,
+        reason: "rotate",
+        frame: frame + 1,
+        link: Buffer.from(link, "hex"),
+        previousLength,
+        tornLength: 0,
+        tornHash: Buffer.alloc(HASH_BYTES),
+        recipients,
+        vaultGeneration,
+        vaultHash,
+        sealKey,
+        timeSeconds: seconds(),
+      },
+      random,
+      limits.spaceBytes,
+    );
+    previous.file.close();
+    attestable.set(segment.openFrame, segment.openLink);
+    // The first thing in every segment: no record may stand before a seal vouches for the OPEN.
+    seal("none");
+  }
+
+  function isOurs(flags: number, body: Buffer): boolean {
+    const attest = readAttestation(start.logId, flags, body);
+    return (
+      attest !== undefined &&
+      attest.openFrame === first.openFrame &&
+      attest.openLink.toString("hex") === first.openLink &&
+      attest.beforeLink.equals(start.link) &&
+      attestable.get(attest.headFrame) === attest.headLink.toString("hex") &&
+      flags === (start.reason === "crash" ? ATTEST_FLAG_UNCLEAN : 0)
+    );
+  }
+
+  return {
+    segment: () => segment,
+    head: () => segment.head(),
+    seal: () => seal("none"),
+    turn,
+    isFull: () => segment.position() > limits.segmentBytes,
+    offer: (head) => ({
+      logId: Buffer.from(start.logId),
+      openFrame: first.openFrame,
+      openLink: Buffer.from(first.openLink, "hex"),
+      headFrame: head.frame,
+      headLink: Buffer.from(head.link, "hex"),
+      beforeFrame: Math.max(0, start.frame - 1),
+      beforeLink: Buffer.from(start.link),
+      unclean: start.reason === "crash",
+    }),
+    attest(statement) {
+      const flags = statement[0] ?? 0;
+      const body = statement.subarray(1);
+      if (!isOurs(flags, body)) {
+        throw new Denied("log_attestation_refused", "The statement is not about what this process wrote.");
+      }
+      segment.writeAttest(flags, body);
+      segment.file.syncInline();
+      seal("none");
+    },
+    finish() {
+      seal("clean");
+      segment.finish();
+      segment.file.syncInline();
+    },
+  };
+}
