@@ -6,6 +6,7 @@ import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
 import type { CallbackRule } from "../callback/callback.ts";
 import type { RetryClass } from "../outcome/retry.ts";
+import type { SuccessMember } from "../outcome/success-member.ts";
 import type { JsonSchema, SchemaCheck } from "../request/schema.ts";
 import type { UrlAllowance } from "../url/admit.ts";
 import type { PercentRule } from "../url/encode.ts";
@@ -39,6 +40,8 @@ export interface Provider {
   readonly network: "public" | "private";
   readonly ca: string | null;
   readonly limits: Limits;
+  /** Null where the status alone says whether a request was taken. */
+  readonly success: SuccessMember | null;
   /** Null where the provider's callbacks are not taken. */
   readonly callbacks: CallbackRule | null;
 }

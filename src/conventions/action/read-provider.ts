@@ -36,6 +36,7 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     network: readNetwork(wire, origin, findings),
     ca: readAuthority(wire, findings),
     limits: readLimits(wire.limits, { timeoutMs: null, responseBytes: defaults.responseBytes }),
+    success: wire.success ?? null,
     callbacks,
   };
 }

@@ -1,6 +1,4 @@
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
-import type { Answered } from "../../conventions/outcome/observation.ts";
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
@@ -10,6 +8,7 @@ import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import type { Followed } from "./follow.ts";
+import { readJson } from "./read-json.ts";
 import type { Sending } from "./sending.ts";
 
 /**
@@ -89,15 +88,4 @@ export function splitIntent(
     set: Object.fromEntries(entries.filter(([name]) => !names.has(name))),
     keys: Object.fromEntries(entries.filter(([name]) => names.has(name))),
   };
-}
-
-/** The body as strict JSON; null for anything else. */
-export function readJson({ body, withheld }: Answered): JsonValue {
-  if (withheld !== null || body.byteLength === 0) return null;
-  try {
-    return parseJsonValue(body);
-  } catch (error) {
-    if (error instanceof Denied) return null;
-    throw error;
-  }
 }

@@ -100,6 +100,17 @@ export const providerSchema = {
         window_s: { type: "integer", minimum: 1, maximum: 31_536_000 },
       },
     },
+    success: {
+      type: "object",
+      additionalProperties: false,
+      required: ["member", "is"],
+      description:
+        "For a provider that answers 200 to everything: the member of the JSON answer that says whether it was taken.",
+      properties: {
+        member: { type: "string", minLength: 1, maxLength: 64 },
+        is: { type: ["string", "boolean", "integer"], maxLength: 64, description: "Its value when it was." },
+      },
+    },
     correlation_header: { ...headerSchema, description: "The field that carries our correlation identifier." },
     redirects: {
       type: "object",
