@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCallerPlatform } from "../adapters/platform/callers.ts";
+import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
 import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
@@ -14,12 +14,16 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
+import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
 import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
 import { createLogins } from "../surfaces/operator/logins.ts";
+import { createOperationNews } from "../surfaces/operator/operation-news.ts";
+import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { openHome } from "../vault/files/home.ts";
 import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
+import { createCallbackDoor } from "./daemon/callback-door.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { createRecorder } from "./daemon/recorder.ts";
@@ -34,7 +38,6 @@ import {
   ticketIssuersOf,
   vaultHashOf,
 } from "./daemon/trust.ts";
-import { harden } from "./harden.ts";
 import { version } from "./version.ts";
 
 /**
@@ -48,7 +51,7 @@ if (homeFolder === undefined || (option !== undefined && (option !== "--key-file
 }
 
 try {
-  harden({ inspectable: false, startsPrivileged: false });
+  await harden({ inspectable: false, startsPrivileged: false });
   await start(homeFolder, keyFile);
 } catch (error) {
   console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
@@ -110,12 +113,15 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     },
   );
   const logins = createLogins(clock, random, operators);
-  const steward = createSteward({
-    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state },
-    probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
-  });
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => console.error(`gw: fault ${id}:`, error);
+  const callbacks = createCallbackDoor(settings.callbackAddress, {
+    ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault },
+  });
+  const steward = createSteward({
+    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks },
+    probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
+  });
   const startEvents = [
     {
       ...envelope("gateway_started"),
@@ -124,11 +130,13 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
       locked: true,
       boot_id: clock.bootId(),
       platform: process.platform,
+      policy_digest: state.trust.policy?.digest ?? null,
+      vault_generation: state.trust.vault.generation,
     },
   ] as const;
-  await gateway.ledger.record(startEvents);
+  await gateway.ledger.note(startEvents);
   if (trust.trouble !== null) {
-    await gateway.ledger.record([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
+    await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
     console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
   }
   const operatorDoor = await listenForOperators({
@@ -136,11 +144,16 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
+    operations: createOperationNews(
+      { watch: gateway.operations.watch, board: createOperationRecords(gateway, clock).board },
+      clock,
+      sleep,
+    ),
     clock,
     correlationId,
     onFault,
   });
-  const agentDoor = listenForAgents({
+  const agentDoor = await listenForAgents({
     path: settings.agentSocket,
     mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
     callers,
@@ -150,10 +163,11 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     onFault,
     onRefused(denied) {
       void gateway.ledger
-        .record([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
+        .note([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
         .catch(() => undefined);
     },
   });
+  await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
   if (keyFilePath !== undefined) {
     using serviceKey = readKeyFile(keyFilePath, trust.vault.vaultId);
     await steward.unlockHeadless(serviceKey, "key_file");
@@ -162,6 +176,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    callbacks.close();
     agentDoor.close();
     await steward.shutDown(signal);
     operatorDoor.close();

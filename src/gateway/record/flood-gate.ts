@@ -1,3 +1,4 @@
+import { type AllowanceLimits, createAllowances } from "../../conventions/budget/allowance.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import type { Ports } from "../ports.ts";
 
@@ -15,26 +16,15 @@ export interface FloodGate<What> {
   pass(who: string, key: string, what: What): boolean;
 }
 
-export interface FloodLimits {
-  readonly burst: number;
-  readonly perSecond: number;
-}
+const REMEMBERED = 1_024;
 
 export function createFloodGate<What>(
   { clock, sleep }: Pick<Ports, "clock" | "sleep">,
-  limits: FloodLimits,
+  limits: Pick<AllowanceLimits, "burst" | "perSecond">,
   tell: (counted: readonly Counted<What>[]) => Promise<void>,
 ): FloodGate<What> {
-  const buckets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
+  const allowances = createAllowances({ ...limits, remembered: REMEMBERED });
   let counted = new Map<string, { what: What; firstAt: string; lastAt: string; count: number }>();
-
-  function take(who: string): boolean {
-    const nowMs = clock.bootMs();
-    const bucket = buckets.get(who) ?? { tokens: limits.burst, atMs: nowMs };
-    const tokens = Math.min(limits.burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * limits.perSecond);
-    buckets.set(who, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: nowMs });
-    return tokens >= 1;
-  }
 
   async function tellLater(): Promise<void> {
     await sleep.sleep(1_000);
@@ -46,7 +36,7 @@ export function createFloodGate<What>(
 
   return {
     pass(who, key, what) {
-      if (take(who)) return true;
+      if (allowances.take(who, clock.bootMs())) return true;
       const at = isoTime(clock.wallMs());
       const entry = counted.get(key);
       if (entry !== undefined) {

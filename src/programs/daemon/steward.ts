@@ -13,6 +13,7 @@ import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
 import { checkPolicyVersion } from "../../vault/policy/verify.ts";
+import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
@@ -33,6 +34,7 @@ export interface StewardParts {
   readonly logins: Logins;
   readonly state: StewardState;
   readonly probe: ProbeHost;
+  readonly callbacks: CallbackDoor;
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
@@ -140,6 +142,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const events = changesBetween(state.trust, next, envelope);
       state.trust = next;
       state.packs = loadPacks(parts.settings.packsFolder, next.policy);
+      await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
       await state.compartment?.remember(next);
       if (events.length > 0) {
         await log.rotate({
@@ -205,7 +208,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   };
 }
 
-function statusOf({ version, state, gateway, log, settings, logins: _ }: StewardParts): JsonObject {
+function statusOf({ version, state, gateway, log, settings, callbacks, logins: _ }: StewardParts): JsonObject {
   const { trust, packs } = state;
   const head = log.head();
   return {
@@ -223,6 +226,7 @@ function statusOf({ version, state, gateway, log, settings, logins: _ }: Steward
     policy_version: trust.policy?.version ?? null,
     packs: [...new Set(packs.book.all().map(({ pack }) => pack.name))],
     pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
+    callbacks: callbacks.status(),
     approvals_pending: gateway.desk.list().length,
     sessions_live: gateway.sessions().filter(({ endReason }) => endReason === null).length,
     log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },

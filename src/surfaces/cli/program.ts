@@ -13,6 +13,7 @@ import { addMcpCommands } from "./commands/mcp.ts";
 import { addOperationCommands } from "./commands/operation.ts";
 import { addPackCommands } from "./commands/pack.ts";
 import { addPlanCommands } from "./commands/plan.ts";
+import { addPolicyCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
 import { addRunCommand } from "./commands/run.ts";
 import { addSshCommands } from "./commands/ssh.ts";
@@ -34,6 +35,7 @@ export function createProgram(deps: CliDeps): Command {
     // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
     .exitOverride();
   addVaultCommands(program, deps);
+  addPolicyCommands(program, deps);
   addGatewayCommands(program, deps);
   addPackCommands(program, deps);
   addCallerCommands(program, deps);

@@ -23,7 +23,7 @@ export function settingsPage(settings: PolicySettings): JsonObject {
     watch_pin: settings.watchPin,
     headless_unlock: settings.headlessUnlock,
     loopback_agents: settings.loopbackAgents,
-    callbacks: settings.callbacks,
+    callbacks: callbacksPage(settings.callbacks),
     webhooks: settings.webhooks,
   };
 }
@@ -44,9 +44,19 @@ export function readSettings(value: JsonValue, where: string): PolicySettings {
     watchPin: shape.flag(settings.watch_pin, `${where}/watch_pin`),
     headlessUnlock: shape.flag(settings.headless_unlock, `${where}/headless_unlock`),
     loopbackAgents: shape.flag(settings.loopback_agents, `${where}/loopback_agents`),
-    callbacks: shape.flag(settings.callbacks, `${where}/callbacks`),
+    callbacks: readCallbacks(settings.callbacks, `${where}/callbacks`),
     webhooks: shape.flag(settings.webhooks, `${where}/webhooks`),
   };
+}
+
+/** Once it was only on or off, and on was loopback: those policies stay what they are. */
+function callbacksPage(callbacks: PolicySettings["callbacks"]): JsonValue {
+  return callbacks === "network" ? callbacks : callbacks === "loopback";
+}
+
+function readCallbacks(value: JsonValue | undefined, where: string): PolicySettings["callbacks"] {
+  if (value === "network") return value;
+  return shape.flag(value, where) ? "loopback" : "off";
 }
 
 export function readPack(value: JsonValue, where: string): PackTrust {

@@ -90,7 +90,7 @@ test("every setting that lowers protection is named when it does", () => {
     watchPin: false,
     headlessUnlock: true,
     loopbackAgents: true,
-    callbacks: true,
+    callbacks: "network",
     webhooks: true,
   } as const;
   assert.deepEqual(loweredSettings(all), [
@@ -258,7 +258,7 @@ test("the safe settings are the strict ones", () => {
     watchPin: true,
     headlessUnlock: false,
     loopbackAgents: false,
-    callbacks: false,
+    callbacks: "off",
     webhooks: false,
   });
 });

@@ -79,8 +79,8 @@ export interface PolicySettings {
   readonly headlessUnlock: boolean;
   /** On: agents may connect over loopback TCP, where no process stands behind a connection. */
   readonly loopbackAgents: boolean;
-  /** On: the callback listener accepts what providers send. */
-  readonly callbacks: boolean;
+  /** Where the callback listener may be opened: nowhere, on a loopback address, or on any address of this machine. */
+  readonly callbacks: "off" | "loopback" | "network";
   /** On: signed webhooks carry events to outside subscribers. */
   readonly webhooks: boolean;
 }
@@ -91,7 +91,7 @@ export const SAFE_SETTINGS: PolicySettings = {
   watchPin: true,
   headlessUnlock: false,
   loopbackAgents: false,
-  callbacks: false,
+  callbacks: "off",
   webhooks: false,
 };
 

@@ -92,6 +92,7 @@ export function statusLines(status: JsonObject): readonly string[] {
     `  mode      ${mode}`,
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
+    `  callbacks ${callbacksLine(status["callbacks"])}`,
     ...(list("lowered").length === 0 ? [] : [`  LOWERED   ${list("lowered").join(", ")} (signed policy)`]),
     ...(status["stopped"] === null
       ? []
@@ -100,4 +101,11 @@ export function statusLines(status: JsonObject): readonly string[] {
       ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
       : []),
   ];
+}
+
+function callbacksLine(callbacks: JsonObject[string] | undefined): string {
+  if (!isJsonObject(callbacks)) return "off";
+  const { listening, configured, why } = callbacks;
+  if (typeof listening === "string") return `listening on ${showIdentifier(listening)}, POST /callbacks/PACK`;
+  return configured === null ? "off" : `OFF: ${showIdentifier(String(why ?? ""))}`;
 }

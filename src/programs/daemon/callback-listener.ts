@@ -1,0 +1,110 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { createAllowances } from "../../conventions/budget/allowance.ts";
+import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
+import { createRequestListener } from "../../conventions/request/node-http.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
+import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import type { CallbackAddress } from "./callback-address.ts";
+
+export interface CallbackListenerOptions {
+  readonly address: CallbackAddress;
+  readonly routes: readonly PlaneRoute<CallbackContext>[];
+  readonly clock: Pick<Clock, "bootMs">;
+  /** Shorter ones are for tests alone. */
+  readonly limits?: { readonly headMs: number; readonly requestMs: number; readonly lookMs: number };
+  correlationId(): string;
+  onFault(error: unknown, correlationId: string): void;
+}
+
+export interface CallbackListener {
+  /** With the port that was taken. */
+  readonly address: CallbackAddress;
+  close(): void;
+}
+
+/** Listens for providers. Everything a stranger can use up is bounded: connections, time, bytes, requests a second. */
+export async function listenForCallbacks(options: CallbackListenerOptions): Promise<CallbackListener> {
+  const { headMs, requestMs, lookMs } = options.limits ?? standardLimits;
+  const server = createServer(
+    {
+      maxHeaderSize: defaults.callbackHeaderBytes,
+      headersTimeout: headMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: lookMs,
+      keepAliveTimeout: defaults.callbackIdleMs,
+    },
+    createRequestListener<IncomingMessage, CallbackContext>({
+      routes: options.routes.map(({ bound }) => bound),
+      principalOf: createTurnstile(options.clock),
+      correlationId: options.correlationId,
+      // What is taken and what is refused is recorded by the gateway, with what it knows of it.
+      onRecord: () => undefined,
+      onFault: options.onFault,
+    }),
+  );
+  server.maxConnections = defaults.callbackConnections;
+  boundConnections(server);
+  const clientError = createClientErrorHandler(options.correlationId);
+  server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
+  const { host } = options.address;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port: options.address.port, exclusive: true }, () => resolve());
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: { host, port },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const standardLimits = {
+  headMs: defaults.callbackHeadMs,
+  requestMs: defaults.callbackRequestMs,
+  lookMs: defaults.callbackLookMs,
+};
+
+/** So many requests a second from one peer, and from all together. Refused before a byte of the body is read. */
+function createTurnstile({ bootMs }: Pick<Clock, "bootMs">): (request: IncomingMessage) => CallbackContext {
+  const peers = createAllowances({
+    burst: defaults.callbacksBurstPerPeer,
+    perSecond: defaults.callbacksPerSecondPerPeer,
+    remembered: defaults.callbackPeersRemembered,
+  });
+  const everybody = createAllowances({
+    burst: defaults.callbacksBurst,
+    perSecond: defaults.callbacksPerSecond,
+    remembered: 1,
+  });
+  return ({ socket, rawHeaders }) => {
+    const peer = socket.remoteAddress ?? "gone";
+    const nowMs = bootMs();
+    if (!peers.take(peer, nowMs) || !everybody.take("everybody", nowMs)) {
+      throw new Denied("too_many_requests", "Too many requests in a short time.");
+    }
+    return { name: peer, peer, rawHeaders };
+  };
+}
+
+function boundConnections(server: Server): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const peer = socket.remoteAddress ?? "gone";
+    const count = (open.get(peer) ?? 0) + 1;
+    open.set(peer, count);
+    socket.once("close", () => {
+      const left = (open.get(peer) ?? 1) - 1;
+      if (left === 0) open.delete(peer);
+      else open.set(peer, left);
+    });
+    if (count > defaults.callbackConnectionsPerPeer) socket.destroy();
+  });
+}

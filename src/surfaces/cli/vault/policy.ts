@@ -1,0 +1,76 @@
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+
+/** The settings that this version of the gateway acts on, each with the words it takes; the first is the safe one. */
+const settings = {
+  session_approval: { name: "sessionApproval", words: { on: true, off: false } },
+  watch_pin: { name: "watchPin", words: { on: true, off: false } },
+  headless_unlock: { name: "headlessUnlock", words: { off: false, on: true } },
+  callbacks: { name: "callbacks", words: { off: "off", loopback: "loopback", network: "network" } },
+} as const satisfies Readonly<
+  Record<string, { readonly name: keyof PolicySettings; readonly words: Readonly<Record<string, boolean | string>> }>
+>;
+
+type SettingName = keyof typeof settings;
+
+export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const home = openHome(options.home, ports.random);
+    const current = home.readPolicy(home.readVault()).settings;
+    const rows = (Object.keys(settings) as SettingName[]).map((setting) => rowOf(setting, current));
+    if (options.json) io.out(JSON.stringify(rows));
+    else
+      for (const { setting, value, safe } of rows) io.out(`${setting}  ${value}${value === safe ? "" : "  LOWERED"}`);
+    return exits.done;
+  });
+}
+
+/** `gw policy set SETTING VALUE`: an operator signs the next version of the policy with it. */
+export function runPolicySet(
+  setting: string,
+  word: string,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    const { name, value } = readChoice(setting, word);
+    return withOperator(options, io, ports, async (session) => {
+      await applyPolicyChange(session, ports, { what: "policy_set", subject: `${setting} ${word}` }, (policy) => ({
+        ...policy,
+        settings: { ...policy.settings, [name]: value },
+      }));
+      const lowered = value !== SAFE_SETTINGS[name];
+      say(io, options.json, { setting, value: word, lowered }, `${setting} is ${word}.`);
+      if (lowered) io.err(`This lowers a protection: gw status and every verifier of the policy show ${setting}.`);
+      return exits.done;
+    });
+  });
+}
+
+function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
+  const known = Object.hasOwn(settings, setting) ? settings[setting as SettingName] : undefined;
+  if (known === undefined) {
+    throw new Denied(
+      "value_not_allowed",
+      `There is no setting ${setting}; there are ${Object.keys(settings).join(", ")}.`,
+    );
+  }
+  const words: Readonly<Record<string, boolean | string>> = known.words;
+  const value = Object.hasOwn(words, word) ? words[word] : undefined;
+  if (value === undefined) {
+    throw new Denied("value_not_allowed", `${setting} is one of ${Object.keys(words).join(", ")}.`);
+  }
+  return { name: known.name, value };
+}
+
+function rowOf(setting: SettingName, current: PolicySettings): JsonObject {
+  const { name, words } = settings[setting];
+  const wordOf = (value: unknown): string => Object.entries(words).find(([, one]) => one === value)?.[0] ?? "";
+  return { setting, value: wordOf(current[name]), safe: wordOf(SAFE_SETTINGS[name]), values: Object.keys(words) };
+}
