@@ -16,6 +16,7 @@ const jobs = {
   test: {
     packages: [
       { command: "/usr/sbin/sshd", debian: "openssh-server", for: "the SSH tests" },
+      { command: "/usr/bin/sudo", debian: "sudo", for: "the test of a sudo rule" },
       { command: "/usr/bin/chromium", debian: "chromium", for: "the browser tests" },
     ],
     run: ["scripts/test.ts"],

@@ -30,6 +30,7 @@ export const SSH = "/usr/bin/ssh";
 const root = dirname(import.meta.dirname);
 const SHELLS = ["/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"];
 const UNPRIVILEGED = 64123;
+export const ACCOUNT = "gwtest";
 
 /** Why the SSH tests cannot run here; null when they can. */
 export function missingForSsh(): string | null {
@@ -40,28 +41,38 @@ export function missingForSsh(): string | null {
 /**
  * sshd and ssh need the uid to be in the password file, and root would prove nothing. As root this runs the file again as
  * an unprivileged uid, in a mount namespace where a private password file names it and the clone is readable, and ends
- * with its status. Everybody else stays who they are.
+ * with its status. Everybody else stays who they are. `prepare` may write, as root and into the folder given to it, what
+ * that namespace shows in other places; the machine's own files are not touched.
  */
-export function standInAccount(file: string): void {
+export function standInAccount(file: string, prepare: (folder: string) => readonly Shown[] = () => []): void {
   if (process.getuid?.() !== 0 || !existsSync(SSHD)) return;
   const home = mkdtempSync(join(tmpdir(), "gw-ssh-home-"));
   const passwd = join(home, "passwd");
   const clone = join(home, "clone");
   mkdirSync(clone);
-  const account = `gwtest:x:${UNPRIVILEGED}:${UNPRIVILEGED}::${home}:/bin/sh`;
+  const account = `${ACCOUNT}:x:${UNPRIVILEGED}:${UNPRIVILEGED}::${home}:/bin/sh`;
   writeFileSync(passwd, `${account}\n${readFileSync("/etc/passwd", "utf8")}`, { mode: 0o644 });
   spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
-  const script = 'mount --bind "$1" /etc/passwd && mount --bind "$2" "$3" && cd "$3" && shift 3 && exec "$@"';
+  const shown = [...prepare(home), { from: passwd, at: "/etc/passwd" }, { from: root, at: clone }];
+  const mounts = shown.map((_, index) => `mount --bind "\${${2 * index + 1}}" "\${${2 * index + 2}}"`);
+  const script = `${mounts.join(" && ")} && cd "\${${2 * shown.length}}" && shift ${2 * shown.length} && exec "$@"`;
+  const places = shown.flatMap(({ from, at }) => [from, at]);
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups"];
   const inClone = (path: string) => (path.startsWith(`${root}/`) ? join(clone, relative(root, path)) : path);
   const program = [inClone(process.execPath), ...process.execArgv, inClone(file)];
-  const place = ["--mount", "--propagation=private", "sh", "-c", script, "sh", passwd, root, clone];
-  const env = { ...process.env, HOME: home, USER: "gwtest", LOGNAME: "gwtest" };
+  const place = ["--mount", "--propagation=private", "sh", "-c", script, "sh", ...places];
+  const env = { ...process.env, HOME: home, USER: ACCOUNT, LOGNAME: ACCOUNT };
   const done = spawnSync("unshare", [...place, ...drop, ...program], { stdio: "inherit", env });
   // The clone was mounted in the other namespace only; if it were here, this would refuse instead of emptying it.
   rmdirSync(clone);
   rmSync(home, { recursive: true, force: true });
   process.exit(done.status ?? 1);
+}
+
+/** A file or folder, and where the namespace of the test shows it. */
+export interface Shown {
+  readonly from: string;
+  readonly at: string;
 }
 
 function hasAccount(): boolean {

@@ -9,6 +9,8 @@ export interface Work {
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly outputBytes: number;
+  /** sudo runs it: SIGTERM is handed on, but SIGKILL would end sudo and leave what it raised running. */
+  readonly elevated: boolean;
 }
 
 export type WorkEnd =
@@ -19,7 +21,7 @@ export type WorkEnd =
       readonly timedOut: boolean;
       readonly truncated: boolean;
     }
-  /** Its time is over and it cannot be ended, such as a program that sudo raised above us. */
+  /** Its time is over and it cannot be ended, or sudo was killed: whether what it raised still runs cannot be known. */
   | { readonly kind: "abandoned" };
 
 const KILL_GRACE_MS = 2_000;
@@ -72,6 +74,7 @@ export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Pro
       timedOut = true;
       signalGroup("SIGTERM");
       later(KILL_GRACE_MS, () => {
+        if (work.elevated) return settle({ kind: "abandoned" });
         signalGroup("SIGKILL");
         later(KILL_GRACE_MS, () => settle({ kind: "abandoned" }));
       });
@@ -81,7 +84,9 @@ export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Pro
       settle({ kind: "ended", exitStatus: 127, signal: null, timedOut: false, truncated: false }),
     );
     child.on("exit", (exitStatus, signal) => {
-      const end = () => settle({ kind: "ended", exitStatus, signal, timedOut, truncated });
+      const lost = work.elevated && signal === "SIGKILL";
+      const end = () =>
+        settle(lost ? { kind: "abandoned" } : { kind: "ended", exitStatus, signal, timedOut, truncated });
       child.on("close", end);
       later(OUTPUT_GRACE_MS, end);
     });

@@ -87,7 +87,8 @@ function perform(
   }
   const { operation, argv } = admission;
   const bounds = { timeoutMs: operation.timeoutS * 1000, outputBytes: operation.outputBytes };
-  const work = { executable, argv, cwd: operation.cwd, environment: manifest.environment, ...bounds };
+  const elevated = operation.elevated !== null;
+  const work = { executable, argv, cwd: operation.cwd, environment: manifest.environment, ...bounds, elevated };
   return operate(work, (frame) => speaker.say(frame));
 }
 

@@ -29,7 +29,16 @@ const asRoot = process.getuid?.() === 0;
 const own = { ownFiles: true };
 
 function work(executable: string, argv: readonly string[], more: Partial<Work> = {}): Work {
-  return { executable, argv, cwd: "/", environment: { A: "1" }, timeoutMs: 20_000, outputBytes: 1_000, ...more };
+  return {
+    executable,
+    argv,
+    cwd: "/",
+    environment: { A: "1" },
+    timeoutMs: 20_000,
+    outputBytes: 1_000,
+    elevated: false,
+    ...more,
+  };
 }
 
 async function run(job: Work) {
@@ -74,6 +83,20 @@ test("a program that does not listen to the first signal gets the second", async
   writeFileSync(script, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n", { mode: 0o700 });
   const { end } = await run(work(script, [], { timeoutMs: 500 }));
   assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGKILL");
+});
+
+test("what sudo raised is not believed to have ended when only sudo can have been killed", async () => {
+  const raised = { elevated: true, timeoutMs: 500 };
+  const pid = join(folder, "raised-pid");
+  const stubborn = join(folder, "raised-stubborn");
+  writeFileSync(stubborn, `#!/bin/sh\ntrap '' TERM\necho $$ > ${pid}\nwhile :; do sleep 0.1; done\n`, { mode: 0o700 });
+  assert.deepEqual((await run(work(stubborn, [], raised))).end, { kind: "abandoned" });
+  process.kill(-Number(readFileSync(pid, "utf8")), "SIGKILL");
+  const killed = join(folder, "raised-killed");
+  writeFileSync(killed, "#!/bin/sh\nkill -9 $$\n", { mode: 0o700 });
+  assert.deepEqual((await run(work(killed, [], raised))).end, { kind: "abandoned" });
+  const polite = await run(work("/bin/sleep", ["300"], raised));
+  assert.ok(polite.end.kind === "ended" && polite.end.timedOut && polite.end.signal === "SIGTERM");
 });
 
 test("a program that leaves another behind is not waited for", async () => {
