@@ -35,8 +35,17 @@ export function check(manifestPath: string, trust: Trust, say: (line: string) =>
     }
     if (operation.elevated !== null) elevated.add(operation.elevated);
   }
-  for (const path of elevated) say(`sudoers: ${userInfo().username} ALL=(root) NOPASSWD: ${path}`);
+  for (const path of elevated) say(`sudoers: ${nameAccount()} ALL=(root) NOPASSWD: ${path}`);
   if (manifest.pin === null) say("note: no gateway_key, so whoever holds the SSH key can send requests.");
   if (faults === 0) say(`${manifestPath}: ${manifest.operations.size} operations, ready`);
   return faults === 0 ? 0 : 1;
+}
+
+/** As sudoers names a user; an account that is not in the password file goes by its number. */
+function nameAccount(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `#${process.geteuid?.()}`;
+  }
 }
