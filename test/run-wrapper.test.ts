@@ -78,6 +78,24 @@ test("what the wrapper starts acts without a card of its own, and a double fork 
   assert.equal(Number((await home.status())["approvals_pending"]), 0);
 });
 
+test(
+  "an MCP bridge below the wrapper acts in its run, offers what was granted there, and asks for no card",
+  skip,
+  async () => {
+    const client = join(import.meta.dirname, "fixtures", "mcp-client.mjs");
+    const run = wrap(`${process.execPath} ${client} ${GW} demo__thing-get '{"id":"1"}'; ${callThing} >/dev/null`);
+    await approveNext();
+    const { code, out, err } = await summaryOf(run);
+    assert.equal(code, 0, err);
+    const { tools, result } = JSON.parse(out) as { tools: readonly string[]; result: { outcome?: string } };
+    assert.equal(result.outcome, "success");
+    assert.ok(tools.includes("demo__thing-get"));
+    assert.ok(!tools.includes("demo__thing-make"), "what the wrapper was not granted is not offered");
+    assert.match(err, /2 calls: 2 success/);
+    assert.equal(Number((await home.status())["approvals_pending"]), 0);
+  },
+);
+
 test("a process that is not below the wrapper gets nothing from its run id", skip, async () => {
   const marker = join(folder, "run-id");
   const done = join(folder, "run-id-done");

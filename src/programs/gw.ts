@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { harden } from "../adapters/platform/callers.ts";
 import { examineMachine } from "../adapters/platform/examine.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -10,7 +11,6 @@ import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
-import { harden } from "./harden.ts";
 import { startGateway } from "./start-gateway.ts";
 import { version } from "./version.ts";
 
@@ -22,7 +22,7 @@ const io = openTerminal();
 const umask = process.umask(0o077);
 try {
   const command = commandOf(process.argv.slice(2));
-  harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
+  await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
   const program = createProgram(createDeps());
   await program.parseAsync();
 } catch (error) {

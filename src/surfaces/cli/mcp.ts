@@ -16,6 +16,8 @@ export interface McpOptions extends BaseOptions {
   readonly sideEffects?: number;
   readonly duration?: number;
   readonly spendCents?: number;
+  /** What `gw run` says to the programs below it. */
+  readonly wrapped?: { readonly run: string; readonly home: string };
 }
 
 export interface Pipes {
@@ -49,7 +51,7 @@ export async function runMcp(options: McpOptions, io: Pick<CliIo, "err">, pipes:
 
 /** Only what was asked for: the gateway has the defaults. */
 export function bridgeRecord(options: McpOptions): BridgeRecord {
-  const { actions, wait, attempts, sideEffects, duration, spendCents } = options;
+  const { actions, wait, attempts, sideEffects, duration, spendCents, wrapped } = options;
   const budget: Partial<LimitsRecord> = {
     ...(attempts === undefined ? {} : { attempts }),
     ...(sideEffects === undefined ? {} : { side_effects: sideEffects }),
@@ -60,6 +62,7 @@ export function bridgeRecord(options: McpOptions): BridgeRecord {
     ...(actions === undefined ? {} : { actions }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
     ...(wait === undefined ? {} : { wait_seconds: wait }),
+    ...(wrapped?.home === options.home ? { wrapped_by: wrapped.run } : {}),
   };
 }
 

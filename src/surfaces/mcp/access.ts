@@ -3,6 +3,7 @@ import { compileSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import type { AccessAnswer, AccessRequest } from "../../gateway/run/access.ts";
+import { pendingSession } from "../../gateway/run/run.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -34,8 +35,9 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
     const request = readRequest(input);
     const run = await door.enter(asked.purpose);
     const { admission } = run;
+    const pending = pendingSession(run, caller.key);
     // A person decides about the session first; whoever asked waits for both no longer than for one.
-    const opened = Promise.resolve(admission?.session).then(() => gateway.requestAccess(caller, run.id, request));
+    const opened = Promise.resolve(pending).then(() => gateway.requestAccess(caller, run.id, request));
     const made: Request = {
       id: admission === null || admission.approvalId === "" ? null : admission.approvalId,
       answer: opened.then(({ answer }) => answer),

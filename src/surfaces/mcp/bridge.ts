@@ -4,6 +4,7 @@ import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { type RunId, readId } from "../../kernel/ids.ts";
 
 /** The word that turns an agent connection into one that carries lines of JSON-RPC. */
 export const MCP_UPGRADE = "gw-mcp";
@@ -17,6 +18,8 @@ export interface BridgeOptions {
   readonly limits: RunLimits;
   /** How long a tool call waits for a person before it answers that it is pending. */
   readonly waitMs: number;
+  /** The run of a `gw run` above the bridge. Whether the bridge belongs to it is for the gateway to find out. */
+  readonly wrapped: RunId | null;
 }
 
 const schema = {
@@ -33,6 +36,7 @@ const schema = {
       },
     },
     wait_seconds: { type: "integer", minimum: 1, maximum: defaults.mcpWaitMs / 1000 },
+    wrapped_by: { type: "string", maxLength: 64 },
   },
 } as const satisfies JsonSchema;
 
@@ -42,6 +46,7 @@ export interface BridgeRecord {
   readonly actions?: readonly string[];
   readonly budget?: Partial<LimitsRecord>;
   readonly wait_seconds?: number;
+  readonly wrapped_by?: string;
 }
 
 const standardLimits: RunLimits = {
@@ -55,10 +60,11 @@ export function readBridgeOptions(header: string | undefined): BridgeOptions {
   const { value, spelling } = parseJson(Buffer.from(header ?? "{}", "latin1"));
   const errors = check(value, spelling);
   if (errors.length > 0) throw new Denied("schema_violation", `${MCP_OPTIONS_HEADER} does not fit.`, { errors });
-  const { actions = null, budget = {}, wait_seconds } = value as BridgeRecord;
+  const { actions = null, budget = {}, wait_seconds, wrapped_by } = value as BridgeRecord;
   return {
     actions,
     limits: readLimits(budget, standardLimits),
     waitMs: wait_seconds === undefined ? defaults.mcpWaitMs : wait_seconds * 1000,
+    wrapped: wrapped_by === undefined ? null : (readId("run", wrapped_by) ?? null),
   };
 }

@@ -4,11 +4,13 @@ import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import type { Run, Session } from "../../gateway/run/run.ts";
 import { showBounded } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
 import type { BridgeOptions } from "./bridge.ts";
 
 /**
  * The one run of a bridge. It is opened by the first call and never by connecting, because clients start siblings that
- * only look around; when it is over, the next call opens another, with a new card.
+ * only look around; when it is over, the next call opens another, with a new card. Below a `gw run` the bridge is one of
+ * the programs that a person already approved, and acts in that run for as long as it stands.
  */
 export interface RunDoor {
   /** The run that stands, or a new one that a person is asked about now. */
@@ -50,7 +52,35 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     return found === undefined || found.endReason !== null ? null : found;
   }
 
+  /** The wrapper's run, where the kernel says that the wrapper started this bridge. */
+  async function findWrapper(): Promise<Run | null> {
+    if (options.wrapped === null) return null;
+    try {
+      const found = gateway.run(caller, options.wrapped);
+      return found.state === "open" ? await gateway.joinRun(caller, found.id) : null;
+    } catch (error) {
+      if (error instanceof Denied && error.code === "not_found") return null;
+      throw error;
+    }
+  }
+
+  /** What a person granted to the wrapper is what the bridge has to offer. */
+  function wrapperSession(): Session | null {
+    if (options.wrapped === null) return null;
+    try {
+      const found = gateway.run(caller, options.wrapped);
+      return found.state === "open" ? (found.sessions.get(found.ownerKey) ?? null) : null;
+    } catch {
+      return null;
+    }
+  }
+
   async function open(purpose: string): Promise<Run> {
+    const wrapper = await findWrapper();
+    if (wrapper !== null) {
+      run = wrapper;
+      return wrapper;
+    }
     const actions = asked().map(({ action }) => action.qualifiedName);
     const next = await gateway.openRun(caller, { purpose, actions, limits: options.limits, notes });
     run = next;
@@ -72,7 +102,7 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     },
     session,
     definitions() {
-      const standing = session();
+      const standing = session() ?? wrapperSession();
       if (standing === null) return asked();
       const granted = new Set(standing.scope.actions.map(({ action }) => action));
       return gateway.actions().filter(({ action }) => granted.has(action.qualifiedName));
@@ -85,7 +115,8 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     },
     async leave(reason) {
       left = true;
-      if (run !== null && run.state !== "ended") await gateway.leaveRun(caller, run.id, reason);
+      if (run === null || run.state === "ended") return;
+      if (run.ownerKey === caller.key || session() !== null) await gateway.leaveRun(caller, run.id, reason);
     },
   };
 }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { ConnectOptions } from "../connect/connect.ts";
 import type { McpOptions } from "../mcp.ts";
+import { wrappedBy } from "./call.ts";
 import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addMcpCommands(program: Command, { io, random, finish }: CliDeps): void {
@@ -23,7 +24,8 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     .option("--spend-cents <N>", "money that each run asks for", whole(0, defaults.runMaximumSpendCents))
     .action(async (_options, command: Command) => {
       const { runMcp } = await import("../mcp.ts");
-      finish(await runMcp(optionsOf<McpOptions>(command), io, { input: process.stdin, output: process.stdout }));
+      const options = { ...optionsOf<McpOptions>(command), ...wrappedBy(process.env) };
+      finish(await runMcp(options, io, { input: process.stdin, output: process.stdout }));
     });
   addCommand(
     program,
