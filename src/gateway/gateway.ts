@@ -16,6 +16,7 @@ import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import { type Core, type Posture, requireUnlocked } from "./core.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createObserver } from "./operation/observe.ts";
+import { recallOperation } from "./operation/operation-row.ts";
 import { createOperationBook, type Operation } from "./operation/operations.ts";
 import { type OperatorOperations, operatorOperations, reconcileNow } from "./operation/operator-operations.ts";
 import { requireLiveCaller } from "./outbound/admit.ts";
@@ -125,7 +126,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ledger,
     envelope,
     plans: createShelf(),
-    operations: createOperationBook(),
+    operations: createOperationBook((id) => recallOperation(core, id)),
     deployments: createDeploymentBook(),
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),

@@ -1,5 +1,6 @@
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
 import type { OperationState } from "../../conventions/operation/state.ts";
+import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { type Core, now } from "../core.ts";
 import type { StateRow } from "../ports.ts";
@@ -37,6 +38,9 @@ export function readOperation(core: Core, row: StateRow): Operation {
     id: row.id as Operation["id"],
     state: row.state as OperationState,
     result: null as JsonValue,
+    firstSent: rest.firstSent ?? { at: rest.createdAt, bootMs: Number.MAX_SAFE_INTEGER },
+    repeats: rest.repeats ?? 0,
+    held: rest.held ?? 0,
     // Rows from before there was such a thing have none.
     resumes: rest.resumes ?? [],
     hinted: { ...(rest.hinted ?? { allowed: 0, reads: 0 }), underWay: false },
@@ -46,6 +50,16 @@ export function readOperation(core: Core, row: StateRow): Operation {
     nextPoll: rest.nextPoll === null ? null : again(rest.nextPoll, job?.pollCapMs ?? MOST_MS),
     purse: { id: runId, budget: { ...openBudget(runId, purse.limits, moment), attemptsUsed, sideEffectAttempts } },
   };
+}
+
+/** One that ended before this process began, from its row; null where there is none. */
+export function recallOperation(core: Core, id: string): Operation | null {
+  const row = core.ledger.find("operations", id);
+  if (row === null) return null;
+  if ("tampered" in row) {
+    throw new Denied("state_tampered", "The row of this operation was changed behind the gateway's back.");
+  }
+  return readOperation(core, row);
 }
 
 const MOST_MS = 60_000;

@@ -33,6 +33,12 @@ export interface Operation {
   readonly input: JsonObject;
   readonly fingerprint: string;
   readonly token: string | null;
+  /** When the request, with its token, was first sent. */
+  readonly firstSent: Moment;
+  /** How often it was sent again under that token. */
+  repeats: number;
+  /** What the run still reserves for the outcome that nobody knows. */
+  held: number;
   /** The attempt that was left without an answer; reconciliations refer to it. */
   attemptId: string | null;
   readonly authorization: Authorization;
@@ -94,26 +100,30 @@ export interface OperationBook {
   watch(listener: () => void): () => void;
 }
 
-export function createOperationBook(): OperationBook {
+/** `recall` finds one that ended before this process began: it is not in memory, and its row still is. */
+export function createOperationBook(recall: (id: OperationId) => Operation | null): OperationBook {
   const operations = new Map<OperationId, Operation>();
   const watchers = new Set<() => void>();
   const tell = (): void => {
     for (const listener of [...watchers]) listener();
   };
   const get = (id: OperationId | undefined): Operation => {
-    const found = id === undefined ? undefined : operations.get(id);
-    if (found === undefined) throw new Denied("not_found", "There is no such operation.");
+    const known = id === undefined ? undefined : operations.get(id);
+    const found = known ?? (id === undefined ? null : recall(id));
+    if (found === null) throw new Denied("not_found", "There is no such operation.");
+    if (known === undefined) keep(found);
     return found;
   };
+  const keep = (operation: Operation): void => {
+    operations.set(operation.id, operation);
+    for (const [id, { state }] of operations) {
+      if (operations.size <= defaults.operationsRemembered) break;
+      if (isSettled(state) && id !== operation.id) operations.delete(id);
+    }
+    tell();
+  };
   return {
-    put(operation) {
-      operations.set(operation.id, operation);
-      for (const [id, { state }] of operations) {
-        if (operations.size <= defaults.operationsRemembered) break;
-        if (isSettled(state)) operations.delete(id);
-      }
-      tell();
-    },
+    put: keep,
     drop({ id }) {
       operations.delete(id);
       tell();

@@ -7,7 +7,6 @@ import { type Core, requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
-import { readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { resumeAsOperator } from "./resume.ts";
 
@@ -43,7 +42,7 @@ export function operatorOperations(core: Core, observer: Observer): OperatorOper
     },
     async resume(id, operator, reason) {
       requireUnlocked(core);
-      const operation = recall(core, id);
+      const operation = core.operations.get(id);
       await resumeAsOperator(core, operation, operator, reason);
       return operation;
     },
@@ -88,17 +87,4 @@ function grantOneRead(core: Core, operation: Operation): void {
   const attempts = Math.max(budget.limits.attempts, budget.attemptsUsed + 1);
   purse.budget = { ...budget, limits: { ...budget.limits, attempts }, stopReason: null };
   operation.nextPoll = momentIn(core, 0);
-}
-
-/** One that ended before this process began is not in memory, and its row still is. */
-function recall(core: Core, id: OperationId | undefined): Operation {
-  const known = core.operations.all().some((one) => one.id === id);
-  const row = known || id === undefined ? null : core.ledger.find("operations", id);
-  if (row === null) return core.operations.get(id);
-  if ("tampered" in row) {
-    throw new Denied("state_tampered", "The row of this operation was changed behind the gateway's back.");
-  }
-  const operation = readOperation(core, row);
-  core.operations.put(operation);
-  return operation;
 }

@@ -1,0 +1,134 @@
+import { fork } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemRandom } from "../../src/adapters/platform/system.ts";
+import type { Step } from "../../src/gateway/steps.ts";
+import { allScopes, type Reference, startReference } from "../../src/reference/start.ts";
+import { dumpFile } from "../reference/stand.ts";
+import { type CrashPoint, hurriedTime, type Life, type Told } from "./life.ts";
+import { scenes } from "./scenes.ts";
+
+/** Steps that write to one place alone: there is nothing between. */
+export const unsplit: ReadonlySet<Step> = new Set<Step>([
+  "session.widened",
+  "session.revoked",
+  "session.ended",
+  "approval.requested",
+  "approval.finished",
+  "approval.refused",
+  "ticket.attached",
+  "ticket.refused",
+  "call.denied",
+  "denials.counted",
+  "write.confirmed",
+  "plan.executed",
+  "lease.taken",
+  "operation.stopped",
+  "probe.opened",
+  "probe.closed",
+  "gateway.locked",
+]);
+
+/**
+ * The moments around the steps. Right before one, the disk is as it was right after the one before it, so that `after` and
+ * the middle of every step are all that can differ; `everything` has them all.
+ */
+export function pointsOf(kills: readonly Step[], everything = false): readonly CrashPoint[] {
+  return kills.flatMap((step): readonly CrashPoint[] => [
+    ...(everything ? [{ step, moment: "before" } as const] : []),
+    ...(unsplit.has(step) || step.endsWith(".sent") ? [] : [{ step, moment: "half" } as const]),
+    { step, moment: "after" },
+  ]);
+}
+
+/** What is left after a chain of lives, for whoever judges it. */
+export interface Remains {
+  readonly scene: string;
+  readonly folder: string;
+  readonly privateKey: string;
+  readonly stateKey: Buffer;
+  readonly told: readonly Told[];
+  /** Rows of the provider, by table. */
+  readonly provider: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
+  /** By the tag of the life, where it was to die. */
+  readonly lives: ReadonlyMap<string, CrashPoint>;
+}
+
+/** Plays the scene once for every point, in one home, each life recovering what the one before it left. */
+export async function runChain(
+  scene: string,
+  points: readonly CrashPoint[],
+  judge: (remains: Remains) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "gw-crash-"));
+  const epochMs = Date.now();
+  const file = join(folder, "reference.db");
+  const { clock, sleep } = hurriedTime(epochMs);
+  const reference: Reference = await startReference({
+    ...{ port: 0, file, clock, sleep, random: systemRandom, faults: true },
+    onFault: () => undefined,
+  });
+  try {
+    const who = { actor: "robot", tenant: "acme", expiresInMs: 86_400_000 };
+    const keys = generateKeyPairSync("x25519", {
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const stateKey = randomBytes(32);
+    const base = {
+      folder,
+      origin: reference.origin,
+      token: await reference.issueToken({ ...who, scopes: allScopes }),
+      control: await reference.issueToken({ ...who, scopes: ["control"] }),
+      stateKey: stateKey.toString("hex"),
+      reading: keys,
+      epochMs,
+      scene,
+    };
+    const lives = new Map<string, CrashPoint>();
+    for (const [number, point] of points.entries()) {
+      const tag = `${scene}-${number}`;
+      lives.set(tag, point);
+      await live({ ...base, tag, number, point });
+    }
+    await live({ ...base, tag: `${scene}-end`, number: points.length, point: null });
+    const told = readFileSync(join(folder, "told"), "utf8").trimEnd().split("\n");
+    await judge({
+      scene,
+      folder,
+      privateKey: keys.privateKey,
+      stateKey,
+      told: told.map((line) => JSON.parse(line) as Told),
+      provider: Object.fromEntries(Object.entries(dumpFile(file)).map(([table, rows]) => [table, JSON.parse(rows)])),
+      lives,
+    });
+  } finally {
+    await reference.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function live(life: Life): Promise<void> {
+  const child = fork(join(import.meta.dirname, "gateway.ts"), [JSON.stringify(life)], {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  const late = setTimeout(() => child.kill("SIGTERM"), 30_000);
+  const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+  clearTimeout(late);
+  const at = life.point === null ? "its end" : `${life.point.moment} ${life.point.step}`;
+  if (life.point === null ? code === 0 : signal === "SIGKILL") return;
+  const why = code === 3 ? "it writes to one place alone" : code === 4 ? "the scene does not pass it" : said;
+  throw new Error(`${life.tag} did not die at ${at} (${code ?? signal}): ${why}`);
+}
+
+export function everyScene(): readonly (readonly [string, readonly Step[]])[] {
+  return [...scenes].map(([name, { kills }]) => [name, kills] as const);
+}

@@ -1,0 +1,155 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isSettled } from "../../src/conventions/operation/state.ts";
+import type { AuditSink, StateStore } from "../../src/gateway/ports.ts";
+import type { Step, StepPort } from "../../src/gateway/steps.ts";
+import { Denied } from "../../src/kernel/failure.ts";
+import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
+import { scriptedCaller } from "../support/caller.ts";
+import { startBench } from "../support/gateway.ts";
+import { hurriedTime, type Life, type Told } from "./life.ts";
+import { packFor, scenes } from "./scenes.ts";
+
+/**
+ * The gateway of the crash tests: the product's own parts, put together with a step port that ends this very process.
+ * No program that ships knows of such a port.
+ */
+const life = JSON.parse(process.argv[2] ?? "{}") as Life;
+const toldFile = join(life.folder, "told");
+const tell = (told: Told): void => appendFileSync(toldFile, `${JSON.stringify(told)}\n`);
+const die = (): void => void process.kill(process.pid, "SIGKILL");
+
+/** Which step the writes of this chain of calls belong to: many go on side by side. */
+const current = new AsyncLocalStorage<{ readonly step: Step; log: boolean; store: boolean }>();
+
+/** The second of the two writes of the step begins: the first is on disk. */
+function between(sink: "log" | "store"): void {
+  const passing = current.getStore();
+  if (passing === undefined) return;
+  const { step } = passing;
+  const second = passing.log || passing.store;
+  if (second && life.point?.step === step && life.point.moment === "half") die();
+  passing[sink] = true;
+}
+
+const steps: StepPort = {
+  before(step) {
+    current.enterWith({ step, log: false, store: false });
+    if (life.point?.step === step && life.point.moment === "before") die();
+  },
+  after(step) {
+    if (life.point?.step === step && life.point.moment === "after") die();
+    const passed = current.getStore();
+    if (passed?.step !== step) return;
+    tell({ kind: "passed", ...passed });
+    // It has no half: somebody who lists it as having one is told.
+    if (life.point?.step === step && life.point.moment === "half") process.exit(3);
+  },
+};
+
+const wrapAudit = (sink: AuditSink): AuditSink => ({
+  head: () => sink.head(),
+  append(events) {
+    between("log");
+    return sink.append(events);
+  },
+});
+const wrapStore = (store: StateStore): StateStore => ({
+  ...store,
+  commit(rows, durability) {
+    between("store");
+    return store.commit(rows, durability);
+  },
+  change(table, id, change) {
+    between("store");
+    return store.change(table, id, change);
+  },
+});
+
+const bench = await startBench(packFor(life.origin), {
+  folder: life.folder,
+  time: hurriedTime(life.epochMs),
+  stateKey: createSecretKey(Buffer.from(life.stateKey, "hex")),
+  reading: {
+    publicKey: createPublicKey(life.reading.publicKey),
+    privateKey: createPrivateKey(life.reading.privateKey),
+  },
+  token: life.token,
+  credentials: [["reference", { eachUse: false, disabled: false, origin: life.origin }]],
+  steps,
+  wrapAudit,
+  wrapStore,
+});
+
+// A person who agrees to everything at once.
+const decided = new Set<string>();
+bench.gateway.desk.watch((approval) => {
+  if (approval.card === null || approval.state !== "pending" || decided.has(approval.approvalId)) return;
+  decided.add(approval.approvalId);
+  setImmediate(() => void bench.gateway.desk.decide(bench.decision(approval)).catch(() => undefined));
+});
+
+const caller = scriptedCaller();
+await settleAll();
+lookBack();
+if (life.point !== null) {
+  const play = scenes.get(life.scene)?.play;
+  if (play === undefined) throw new Error(`there is no scene ${life.scene}`);
+  await play({ bench, caller, life, tell, settleAll });
+  // The scene went by without passing the point.
+  process.exit(4);
+}
+await bench.close();
+process.exit(0);
+
+/** Until every operation has ended or waits for a person. */
+async function settleAll(): Promise<void> {
+  const giveUpAt = Date.now() + 15_000;
+  for (;;) {
+    const open = bench.gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
+    if (open.length === 0) return;
+    if (Date.now() > giveUpAt) {
+      throw new Error(`still open: ${open.map(({ id, state }) => `${id} ${state}`).join(", ")}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** What the agent of an earlier life asks now: its operations are there to read, its plans are spent. */
+function lookBack(): void {
+  const told = readTold();
+  const born = told.findLastIndex(({ kind }) => kind === "born");
+  tell({ kind: "born", tag: life.tag });
+  for (const one of told.slice(born + 1)) {
+    if (one.kind === "operation") {
+      let state: string;
+      try {
+        state = bench.gateway.operation(caller, one.operationId as OperationId).state;
+      } catch (error) {
+        state = error instanceof Denied ? error.code : String(error);
+      }
+      tell({ kind: "found", operationId: one.operationId, state });
+    }
+    if (one.kind === "plan") {
+      try {
+        bench.gateway.startExecution(caller, one.planId as PlanId, one.revision);
+        tell({ kind: "reused", planId: one.planId, code: "accepted" });
+      } catch (error) {
+        tell({ kind: "reused", planId: one.planId, code: error instanceof Denied ? error.code : String(error) });
+      }
+    }
+  }
+}
+
+function readTold(): readonly Told[] {
+  try {
+    return readFileSync(toldFile, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Told);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,347 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { CallResult } from "../../src/conventions/outcome/result.ts";
+import { signContext } from "../../src/conventions/ticket/sign.ts";
+import type { Run } from "../../src/gateway/run/run.ts";
+import type { Errand, Step } from "../../src/gateway/steps.ts";
+import { digestText } from "../../src/kernel/canonical-json.ts";
+import { isoTime } from "../../src/kernel/clock.ts";
+import { Denied } from "../../src/kernel/failure.ts";
+import type { CallId, OperationId, PlanId } from "../../src/kernel/ids.ts";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import { Secret } from "../../src/kernel/secret.ts";
+import type { ScriptedCaller } from "../support/caller.ts";
+import { type Bench, operatorKeys } from "../support/gateway.ts";
+import type { Life, Told } from "./life.ts";
+
+export interface Stage {
+  readonly bench: Bench;
+  readonly caller: ScriptedCaller;
+  readonly life: Life;
+  tell(told: Told): void;
+  settleAll(): Promise<void>;
+}
+
+/** What an agent and a person do in one life, and the steps around which this scene is interrupted. */
+export interface Scene {
+  readonly kills: readonly Step[];
+  play(stage: Stage): Promise<unknown>;
+}
+
+/** Recognised in the log: no other budget has this many attempts. */
+export const RUN_ATTEMPTS = 37;
+
+/** The shipped pack, and beside it what needs a ticket. */
+export function packFor(origin: string): string {
+  const file = join(dirname(dirname(import.meta.dirname)), "packs", "reference.yaml");
+  return `${readFileSync(file, "utf8").replace("http://127.0.0.1:7411", origin)}
+  release.ticketed:
+    effect: create
+    retry: idempotent_write
+    max_cost_cents: 0
+    needs: { ticket: true }
+    request: { method: POST, path: /v1/releases, body: application/json }
+    input:
+      operation_id: { in: body, type: string, maxLength: 128 }
+      service: { in: body, type: string, minLength: 1, maxLength: 128 }
+      artifact: { in: body, type: string, maxLength: 71 }
+      environment: { in: body, enum: [staging, production] }
+    unknown: { retry_allowed: true, reconcile: operation.by_client_id }
+`;
+}
+
+const all = (...names: readonly Errand[]): readonly Step[] =>
+  names.flatMap((name) => [`${name}.intent`, `${name}.sent`, `${name}.settled`] as const);
+
+export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
+  [
+    "read",
+    {
+      kills: [
+        "run.started",
+        "approval.requested",
+        "approval.finished",
+        "session.started",
+        ...all("page"),
+        "session.ended",
+        "run.ended",
+      ],
+      async play(stage) {
+        const run = await openRun(stage, ["project.list"]);
+        await call(stage, run, "project.list", {});
+        await stage.bench.gateway.leaveRun(stage.caller, run.id, "process_exited");
+      },
+    },
+  ],
+  [
+    "write",
+    {
+      kills: [...all("call"), "recovery.finished"],
+      async play(stage) {
+        const run = await openRun(stage, ["release.record"]);
+        await call(stage, run, "release.record", releaseOf(stage));
+      },
+    },
+  ],
+  [
+    "unknown",
+    {
+      kills: ["write.untracked", "lease.taken", ...all("reconcile")],
+      async play(stage) {
+        const run = await openRun(stage, ["release.record"]);
+        await arm(stage, "drop_after_commit", "POST /v1/releases");
+        await call(stage, run, "release.record", releaseOf(stage));
+        await stage.settleAll();
+      },
+    },
+  ],
+  [
+    "plan",
+    {
+      kills: [...all("preview", "execute", "confirm"), "plan.executed", "write.confirmed"],
+      async play(stage) {
+        const run = await openRun(stage, ["membership.plan", "membership.apply"]);
+        await executePlan(stage, run, "ada");
+      },
+    },
+  ],
+  [
+    "stale",
+    {
+      kills: ["plan.rejected"],
+      async play(stage) {
+        const run = await openRun(stage, ["membership.plan", "membership.apply"]);
+        const { planId, revision } = await preview(stage, run, "grace");
+        await executePlan(stage, run, "linus");
+        await answered(stage, stage.bench.gateway.startExecution(stage.caller, planId, revision));
+      },
+    },
+  ],
+  [
+    "job",
+    {
+      kills: [...all("create_job", "poll", "collect_result"), "job.created", "observation.started"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create"]);
+        await createReport(stage, run);
+        await stage.settleAll();
+      },
+    },
+  ],
+  [
+    "unclear",
+    {
+      kills: ["job.unclear", "budget.denied"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create"], { attempts: 1 });
+        await arm(stage, "unavailable_after_commit", "POST /v1/reports");
+        await createReport(stage, run);
+      },
+    },
+  ],
+  [
+    "cancel",
+    {
+      kills: [...all("cancel")],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create", "report.cancel"]);
+        const { operation_id } = (await createReport(stage, run)) ?? {};
+        const id = operation_id as OperationId;
+        await answered(stage, stage.bench.gateway.startCancel(stage.caller, id, "not needed"));
+        await stage.settleAll();
+      },
+    },
+  ],
+  [
+    "resume",
+    {
+      kills: [...all("resume")],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create", "report.resume"]);
+        await arm(stage, "job_fails", "POST /v1/reports");
+        const { operation_id } = (await createReport(stage, run)) ?? {};
+        await stage.settleAll();
+        const id = operation_id as OperationId;
+        await answered(stage, stage.bench.gateway.startResume(stage.caller, id, "once more"));
+        await stage.settleAll();
+      },
+    },
+  ],
+  [
+    "stopped",
+    {
+      kills: ["operation.stopped"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create"]);
+        await createReport(stage, run);
+        stage.bench.credentials.set("reference", { eachUse: true, disabled: false, origin: stage.life.origin });
+        await stage.bench.gateway.leaveRun(stage.caller, run.id, "process_exited");
+        await stage.settleAll();
+      },
+    },
+  ],
+  [
+    "deploy",
+    {
+      kills: [...all("promote", "rollback")],
+      async play(stage) {
+        const run = await openRun(stage, ["deployment.promote", "deployment.rollback"]);
+        const environment = "staging";
+        const release = digestText(`reference release ${(stage.life.number % 2) + 1}`);
+        const made = await call(stage, run, "deployment.promote", { environment, release });
+        const body = made?.response?.body as { readonly deployment_id?: string } | null;
+        const origin_deployment_id = String(body?.deployment_id);
+        await call(stage, run, "deployment.rollback", { origin_deployment_id, reason: stage.life.tag });
+      },
+    },
+  ],
+  [
+    "ticket",
+    {
+      kills: ["ticket.refused", "ticket.attached"],
+      async play(stage) {
+        const run = await openRun(stage, ["release.ticketed"]);
+        await stage.bench.gateway.attachTicket(run.id, await ticketFor(stage, "run_another")).catch(() => undefined);
+        await stage.bench.gateway.attachTicket(run.id, await ticketFor(stage, run.id));
+        await call(stage, run, "release.ticketed", releaseOf(stage));
+      },
+    },
+  ],
+  [
+    "refusals",
+    {
+      kills: ["session.widened", "approval.refused", "call.denied", "denials.counted", "session.revoked"],
+      async play(stage) {
+        const { bench, caller, life } = stage;
+        const run = await openRun(stage, ["project.get"]);
+        const request = { actions: ["reference.project.search"], credentials: [], reason: life.tag };
+        await bench.gateway.requestAccess(caller, run.id, request).then(({ answer }) => answer);
+        const [session] = run.sessions.values();
+        const old = bench.gateway.desk.find(session?.approvalId ?? "");
+        if (old !== undefined) await bench.gateway.desk.decide(bench.decision(old)).catch(() => undefined);
+        await Promise.all(Array.from({ length: 120 }, () => call(stage, run, "release.record", {})));
+        await bench.time.sleep.sleep(2_000);
+        await bench.gateway.revoke(bench.revocation(session?.id ?? ""));
+      },
+    },
+  ],
+  [
+    "lock",
+    {
+      kills: ["gateway.locked"],
+      async play(stage) {
+        await openRun(stage, ["project.get"]);
+        await stage.bench.gateway.lock("at night", "ada");
+      },
+    },
+  ],
+  [
+    "probe",
+    {
+      kills: ["probe.opened", ...all("probe"), "probe.closed"],
+      async play({ bench, life }) {
+        const { probes } = bench.gateway;
+        const credential = { label: "main", present: "bearer", name: null } as const;
+        const id = await probes.open({
+          api: "Reference",
+          versions: [{ base: life.origin, header: null }],
+          credentials: [{ ...credential, token: Secret.fromText(life.token) }],
+          requests: 10,
+          sideEffects: 0,
+          operator: "ada",
+          operatorKeyId: "k1",
+        });
+        await probes.send(id, {
+          caseId: "projects",
+          method: "GET",
+          url: `${life.origin}/v1/projects/atlas`,
+          headers: {},
+          body: undefined,
+          credential: "main",
+          sideEffect: false,
+        });
+        await probes.close(id);
+      },
+    },
+  ],
+]);
+
+async function openRun({ bench, caller }: Stage, actions: readonly string[], limits = {}): Promise<Run> {
+  const names = actions.map((name) => `reference.${name}`);
+  const run = await bench.openRun(caller, names, { attempts: RUN_ATTEMPTS, durationMs: 3_600_000, ...limits });
+  await run.admission?.session;
+  return run;
+}
+
+/** Whatever comes of it is what the agent was told. */
+async function answered(stage: Stage, call: { readonly id: CallId; readonly done: Promise<CallResult> }) {
+  const { tag } = stage.life;
+  try {
+    const result = await call.done;
+    stage.tell({ kind: "result", tag, callId: call.id, outcome: result.outcome });
+    if (result.operation_id !== null) stage.tell({ kind: "operation", tag, operationId: result.operation_id });
+    return result;
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    stage.tell({ kind: "result", tag, callId: call.id, outcome: error.code });
+    return null;
+  }
+}
+
+function call(stage: Stage, run: Run, action: string, input: JsonObject): Promise<CallResult | null> {
+  const request = { action: `reference.${action}`, input };
+  return answered(stage, stage.bench.gateway.startCall(stage.caller, run.id, request));
+}
+
+function createReport(stage: Stage, run: Run): Promise<CallResult | null> {
+  const range = { start: "2026-01-01", end: "2026-01-31" };
+  return call(stage, run, "report.create", { account: stage.life.tag, range, format: "csv" });
+}
+
+function releaseOf({ life: { tag } }: Stage): JsonObject {
+  return { operation_id: tag, service: tag, artifact: digestText(tag), environment: "staging" };
+}
+
+async function preview(
+  stage: Stage,
+  run: Run,
+  subject: string,
+): Promise<{ readonly planId: PlanId; readonly revision: string }> {
+  const project_id = `project-${String(stage.life.number + 1).padStart(3, "0")}`;
+  const input = { project_id, subject_id: subject, role: "editor", if_match: "r1" };
+  const asked = stage.bench.gateway.startPlan(stage.caller, run.id, { action: "reference.membership.apply", input });
+  const { plan } = (await asked.done) as CallResult & { readonly plan?: JsonObject };
+  const planId = String(plan?.["plan_id"]) as PlanId;
+  const revision = String(plan?.["expected_revision"]);
+  stage.tell({ kind: "plan", tag: stage.life.tag, planId, revision });
+  return { planId, revision };
+}
+
+async function executePlan(stage: Stage, run: Run, subject: string): Promise<void> {
+  const { planId, revision } = await preview(stage, run, subject);
+  await answered(stage, stage.bench.gateway.startExecution(stage.caller, planId, revision));
+}
+
+async function arm({ life }: Stage, fault: string, endpoint: string): Promise<void> {
+  const headers = { authorization: `Bearer ${life.control}`, "content-type": "application/json" };
+  const body = JSON.stringify({ fault, endpoint });
+  const reply = await fetch(`${life.origin}/control/faults`, { method: "POST", headers, body });
+  if (reply.status !== 200) throw new Error(`could not arm ${fault}: ${await reply.text()}`);
+}
+
+async function ticketFor({ bench, life }: Stage, runId: string): Promise<string> {
+  const nowMs = bench.time.clock.wallMs();
+  return signContext(
+    {
+      ticket_ref: "jira:OPS-17",
+      allowed_targets: [`${life.origin}/v1/releases`],
+      allowed_operations: ["reference.release.ticketed"],
+      expires_at: isoTime(nowMs + 600_000),
+      issued_for_run: runId,
+      issuer: "ada",
+      issued_at: isoTime(nowMs),
+      observed_state: "in progress",
+    },
+    { keyId: "k1", key: operatorKeys.privateKey },
+  );
+}
