@@ -47,6 +47,8 @@ export interface Bench {
   readonly credentials: Map<string, { eachUse: boolean; disabled: boolean; origin: string }>;
   readonly issuers: IssuerKey[];
   posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
+  /** Once more, after a test has locked it. */
+  unlock(): Promise<void>;
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
   deny(reason: string): Promise<Approval>;
   decision(
@@ -172,9 +174,11 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       onStop: () => undefined,
     },
   );
-  await gateway.unlock({ credentials: vault, store: options.wrapStore?.(store) ?? store });
+  const unlock = () => gateway.unlock({ credentials: vault, store: options.wrapStore?.(store) ?? store });
+  await unlock();
 
   const bench: Bench = {
+    unlock,
     gateway,
     time,
     sent,

@@ -14,6 +14,7 @@ import type { Attempted, Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
+import type { Run, Session } from "../run/run.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
@@ -35,12 +36,12 @@ export function jobOf({ action }: Definition): Job {
   return action.job;
 }
 
-/** Whether the session that started it still stands. */
-export function isStanding(core: Core, operation: Operation): boolean {
+/** The run and the session that started it, while both stand. */
+export function standingOf(core: Core, operation: Operation): { readonly run: Run; readonly session: Session } | null {
   const run = core.book.run(operation.purse.id);
-  const session =
-    run === undefined ? undefined : [...run.sessions.values()].find(({ id }) => id === operation.sessionId);
-  return session !== undefined && session.endReason === null && run?.state !== "ended";
+  if (run === undefined || run.state === "ended") return null;
+  const session = [...run.sessions.values()].find(({ id }) => id === operation.sessionId);
+  return session === undefined || session.endReason !== null ? null : { run, session };
 }
 
 /** From here on the gateway reads on its own account: ten reads, and nothing that has an effect. */
@@ -49,7 +50,9 @@ export function takeCustody(operation: Operation): void {
   operation.custodian = true;
   const { hinted } = operation;
   const { budget } = operation.purse;
-  const reads = defaults.custodianReads + Math.max(0, hinted.allowed - hinted.reads);
+  // A read for a callback that is just beginning is counted there already and not yet paid.
+  const beside = Math.max(0, hinted.allowed - hinted.reads) + (hinted.underWay ? 1 : 0);
+  const reads = defaults.custodianReads + beside;
   const attempts = Math.min(budget.limits.attempts, budget.attemptsUsed + reads);
   operation.purse.budget = { ...budget, limits: { ...budget.limits, attempts } };
 }
@@ -71,7 +74,7 @@ export async function readFor(
   core: Core,
   operation: Operation,
   { errand, reader, known, asked }: ReadAsked,
-  settle: (attempted: Attempted) => Beside["events"],
+  settle: (attempted: Attempted) => Beside,
 ): Promise<Attempted> {
   const outbound = bindRead(reader, known);
   if (outbound === null) throw new Denied("operation_not_reconcilable", "An input of the read is not known.");
@@ -90,8 +93,8 @@ export async function readFor(
     operationId: operation.id,
     custody: () => operationRow(core, operation),
     after: (attempted) => {
-      const events = settle(attempted);
-      return { events, rows: [operationRow(core, operation)] };
+      const { events, rows } = settle(attempted);
+      return { events, rows: [operationRow(core, operation), ...rows] };
     },
   });
 }

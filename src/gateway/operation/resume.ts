@@ -6,8 +6,8 @@ import { type CallResult, RESUME_GUIDANCE } from "../../conventions/outcome/resu
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { readJson } from "../attempt/confirm.ts";
 import { follow } from "../attempt/follow.ts";
+import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import { type Core, now } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -152,10 +152,15 @@ function goOn(core: Core, operation: Operation, attemptId: string, actor: string
 }
 
 function reopen(core: Core, operation: Operation, job: Job): void {
-  const { purse } = operation;
+  const { purse, hinted } = operation;
   const { limits } = purse.budget;
   operation.resultDeadline = momentIn(core, job.resultDeadlineMs);
-  purse.budget = openBudget(purse.id, { ...limits, attempts: readsOf(job), sideEffects: 0 }, now(core));
+  purse.budget = openBudget(
+    purse.id,
+    { ...limits, attempts: readsOf(job) + hinted.allowed, sideEffects: 0 },
+    now(core),
+  );
   Object.assign(operation, { checks: 0, faults: 0, custodian: false, cancel: null, problem: null });
+  Object.assign(operation, { hinted: { ...hinted, reads: 0 } });
   Object.assign(operation, { remoteState: null, progress: null, result: null, resultDigest: null });
 }
