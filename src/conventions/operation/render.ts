@@ -2,7 +2,7 @@ import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
 import { entry, list, quote } from "../approval/render-line.ts";
 import type { OperationDetail, OperationSummary, ResumeSummary } from "./summary.ts";
 import type { TransitionRecord } from "./transition.ts";
-import { adviseOn, sayCause, sayLeft, sayProgress, sayState, sayTimes } from "./words.ts";
+import { adviseOn, nameShortly, sayActor, sayCause, sayLeft, sayProgress, sayState, sayTimes } from "./words.ts";
 
 /**
  * One operation whole, as lines of a terminal: how it stands and what to do about it first, then who, then the evidence,
@@ -20,13 +20,13 @@ export function renderOperation(operation: OperationDetail): readonly string[] {
   const due = result_in_ms > 0 ? `in ${sayLeft(result_in_ms)}` : "OVERDUE";
   return [
     `${showIdentifier(operation.operation_id)}  ${showIdentifier(operation.action)}`,
-    entry("state", `${sayState(operation)} (${operation.state})`),
+    entry(advice === null ? "state" : "last known", `${sayState(operation)} (${operation.state})`),
     ...(advice === null
       ? []
       : [
           entry("NEEDS A PERSON", `${advice.why} (${showIdentifier(operation.problem?.code ?? operation.state)})`),
           entry("type", advice.command),
-          entry("", `it ${advice.does}`),
+          entry("", advice.does),
         ]),
     ...maybe("progress", progressOf(operation)),
     ...maybe("provider says", operation.remote_state === null ? null : quote(operation.remote_state)),
@@ -51,7 +51,7 @@ export function renderOperation(operation: OperationDetail): readonly string[] {
 
 /** Two lines a row, always: nothing below moves because one begins to need a person. */
 export function renderShortly(operation: OperationSummary): readonly [string, string] {
-  const name = showIdentifier(operation.action);
+  const name = nameShortly(operation);
   const advice = adviseOn(operation);
   if (advice !== null)
     return [`! ${name}  NEEDS A PERSON: ${advice.why}`, `    type: ${advice.command}  (${advice.does})`];
@@ -69,7 +69,7 @@ function progressOf({ progress, settled }: OperationDetail): string | null {
 
 function cancelLines({ cancel }: OperationDetail): readonly string[] {
   if (cancel === null) return [];
-  return [entry("cancel asked", `by ${showIdentifier(cancel.actor)}: ${quote(cancel.reason)}`)];
+  return [entry("cancel asked", `by ${sayActor(cancel.actor)}: ${quote(cancel.reason)}`)];
 }
 
 function sayResume({ actor, reason, at, outcome }: ResumeSummary): string {
@@ -79,12 +79,12 @@ function sayResume({ actor, reason, at, outcome }: ResumeSummary): string {
     refused: "the provider refused",
     unknown: "NOT KNOWN whether it was taken up; it is looked at again",
   }[outcome];
-  return `by ${showIdentifier(actor)} at ${showText(at)}: ${quote(reason)}; ${came}`;
+  return `by ${sayActor(actor)} at ${showText(at)}: ${quote(reason)}; ${came}`;
 }
 
 function historyLine({ at, from, to, cause, actor, remote_job_id }: TransitionRecord): string {
   const job = remote_job_id === null ? "" : `, remote id ${showIdentifier(remote_job_id)}`;
-  return `  ${showText(at)}  ${from} -> ${to}: ${sayCause(cause)}${job}, by ${showIdentifier(actor)}`;
+  return `  ${showText(at)}  ${from} -> ${to}: ${sayCause(cause)}${job}, by ${sayActor(actor)}`;
 }
 
 function maybe(label: string, value: string | null): readonly string[] {

@@ -114,24 +114,43 @@ export function adviseOn(operation: OperationSummary): Advice | null {
   const id = showIdentifier(operation.operation_id);
   const why = problem === null ? "nothing tells how it ended" : showBounded(problem.detail, MAX_DETAIL);
   const show = `gw operation show ${id}`;
-  const read = { why, command: `gw operation reconcile ${id}`, does: "reads it once more" };
+  const read = { why, command: `gw operation reconcile ${id}`, does: "to read it once more" };
   switch (problem?.code) {
     case undefined:
     case "operation_not_reconcilable":
-      return { why, command: show, does: "shows what was sent; look at the provider yourself, and do not repeat it" };
+      return {
+        why,
+        command: show,
+        does: "to see what was sent; then look at the provider yourself, and do not repeat it",
+      };
     case "definition_changed":
-      return { why, command: "gw pack list", does: "shows which pack is trusted; once it is the old one, reconcile" };
+      return { why, command: "gw pack list", does: "to see which pack is trusted; once it is the old one, reconcile" };
     case "state_tampered":
-      return { why, command: "gw audit verify", does: "tells whether the log holds; find out who changed the store" };
+      return { why, command: "gw audit verify", does: "to see whether the log holds; find out who changed the store" };
+    case "operation_needs_person":
+      return { ...read, does: "to read it once more, after a look at the provider itself" };
     default:
       return read;
   }
 }
 
+/** Who took a step, as a person knows them. */
+export function sayActor(actor: string): string {
+  if (actor === "gateway" || actor.startsWith("log ") || actor.startsWith("worker ")) return "the gateway";
+  const [pid] = /^[0-9]+(?=\.[0-9]+\.)/.exec(actor) ?? [];
+  return pid === undefined ? showIdentifier(actor) : `the caller, pid ${pid}`;
+}
+
+/** Two operations of one action are told apart by what the provider calls them. */
+export function nameShortly({ action, remote_job_id }: Pick<OperationSummary, "action" | "remote_job_id">): string {
+  const job = remote_job_id === null ? "" : ` ${showBounded(remote_job_id, MAX_JOB)}`;
+  return `${showIdentifier(action)}${job}`;
+}
+
 /** For one narrow row: numbers first, in places that stay; then what it is. */
 export function sayInRow(operation: OperationSummary): string {
-  const { progress, next_poll_in_ms, result_in_ms, action } = operation;
-  const name = showIdentifier(action);
+  const { progress, next_poll_in_ms, result_in_ms } = operation;
+  const name = nameShortly(operation);
   const advice = adviseOn(operation);
   if (advice !== null) return `! ${advice.command}  ${name}: ${advice.why}`;
   const at = progress === null ? "" : `at ${progress.completed}/${progress.total}`;
@@ -139,7 +158,8 @@ export function sayInRow(operation: OperationSummary): string {
     next_poll_in_ms === null ? "" : next_poll_in_ms <= 0 ? "look now" : `look ${Math.ceil(next_poll_in_ms / 1000)} s`;
   const waits = sayTimes(operation).some((one) => one.startsWith("result"));
   const due = !waits ? "" : result_in_ms > 0 ? `due ${sayLeft(result_in_ms)}` : "OVERDUE";
-  return `  ${at.padEnd(11)} ${look.padEnd(9)} ${due.padEnd(11)} ${name}: ${sayState(operation)}`;
+  return `  ${at.padEnd(10)} ${look.padEnd(9)}${due.padEnd(9)} ${sayState(operation)}: ${name}`;
 }
 
 const MAX_DETAIL = 200;
+const MAX_JOB = 40;

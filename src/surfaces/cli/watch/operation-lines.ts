@@ -35,7 +35,8 @@ export function restingLines(state: WatchState, rows: number): readonly Line[] {
 function rowsOf(state: WatchState, item: OperationItem, mark: string): readonly Line[] {
   const [first, second] = renderShortly(nowOf(item, state.nowMs));
   const gone = item.listed ? "" : "  (no longer listed)";
-  return [line(`${mark}${first}${gone}`, styleOf(item)), line(`${mark.replace(">", " ")}${second}`, "quiet")];
+  const style = needsPerson(item.summary) ? "strong" : "quiet";
+  return [line(`${mark}${first}${gone}`, styleOf(item)), line(`${mark.replace(">", " ")}${second}`, style)];
 }
 
 function styleOf({ summary }: OperationItem): Line["style"] {

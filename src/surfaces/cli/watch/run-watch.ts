@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { OperationBoard, OperationSummary } from "../../../conventions/operation/summary.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
@@ -53,7 +54,7 @@ export function runWatch(
   });
 }
 
-/** Every change of a question as one JSON record a line; open ones come again after a reconnection. */
+/** Every change of a question or an operation as one JSON record a line; open ones come again after a reconnection. */
 async function printNews(
   ports: Omit<FeedPorts, "tell">,
   client: Parameters<typeof startFeed>[0],
@@ -64,12 +65,14 @@ async function printNews(
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
   process.stdout.on("error", end);
   let lost = false;
+  const operations = createChanges();
   const feed = startFeed(
     client,
     {
       ...ports,
       tell(event) {
         if (event.kind === "approval") io.out(asciiJson(event.view));
+        if (event.kind === "operations") for (const one of operations.news(event.board)) io.out(asciiJson(one));
         if (event.kind === "lost" && !lost) io.err(`connection lost: ${event.why} Trying again.`);
         if (event.kind === "live" && lost) io.err("connected again");
         lost = event.kind === "lost" || (lost && event.kind !== "live");
@@ -79,6 +82,21 @@ async function printNews(
   );
   await feed.done;
   return exits.done;
+}
+
+/** Of each board what a program has not been told: times run by themselves and are no news. */
+export function createChanges(): { news(board: OperationBoard): readonly OperationSummary[] } {
+  let told: ReadonlyMap<string, string> = new Map();
+  const said = ({ next_poll_in_ms: _next, result_in_ms: _due, ...rest }: OperationSummary): string =>
+    JSON.stringify(rest);
+  return {
+    news({ shown, ended }) {
+      const all = [...shown, ...ended];
+      const fresh = all.filter((one) => told.get(one.operation_id) !== said(one));
+      told = new Map(all.map((one) => [one.operation_id, said(one)]));
+      return fresh;
+    },
+  };
 }
 
 /** JSON in ASCII: the same records to a program, and nothing that acts when a terminal shows them. */

@@ -189,8 +189,8 @@ function keysOf(state: WatchState): string {
   if (state.screen.kind === "sessions") return "up/down choose  r revoke  Esc back  ? help  q quit";
   const item = selectedItem(state);
   if (item === undefined) return "o operations  s sessions  ? help  q quit";
-  const first = isReadToEnd(item) ? "a approve" : "Enter read on";
-  return `${first}  d deny  e +5 min  n narrow  o operations  s sessions  ? help  q quit`;
+  const first = isReadToEnd(item) ? "a approve  n narrow" : "Enter read on";
+  return `${first}  d deny  e +5 min  o operations  s sessions  ? help  q quit`;
 }
 
 /** Exactly `rows` lines, each clean and no wider than the screen. */

@@ -1,0 +1,406 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { consequentialPack, previewBody } from "./support/consequential.ts";
+import {
+  asUser,
+  call,
+  type Gateway,
+  GW,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Started,
+  start,
+  until,
+} from "./support/home.ts";
+import { type JobScript, scriptJobs } from "./support/jobs.ts";
+import { noTmux, openPane, type Pane } from "./support/pane.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const PIN = "471147";
+const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply"];
+/** How long a screen that just changed takes no key. */
+const STEADY_MS = 800;
+
+describe("operations and plans in gw watch, in a real terminal", noTmux === null ? {} : { skip: noTmux }, () => {
+  let folder: string;
+  let home: Home;
+  let provider: TestProvider;
+  let script: JobScript;
+  let gateway: Gateway;
+  let agent: Plane;
+  let run: string;
+  const panes: Pane[] = [];
+
+  before(async () => {
+    folder = makeFolder();
+    provider = await startProvider();
+    home = await new Home(folder).init();
+    await home.addCredential("acme-token", provider.origin);
+    await home.trustPack("acme", consequentialPack(provider.origin));
+    const pane = sit(`${GW} operator pin ${operator()}; echo DONE`);
+    for (const prompt of ["New PIN:", "Once more:"]) {
+      await pane.shows(prompt);
+      pane.write(PIN);
+      pane.type("Enter");
+    }
+    await pane.shows("DONE");
+    pane.close();
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+    run = await openRun(home, agent, ACTIONS, { side_effects: 40, attempts: 200 });
+  });
+
+  beforeEach(() => {
+    script = scriptJobs(provider);
+  });
+
+  after(async () => {
+    for (const pane of panes) pane.close();
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  function operator(): string {
+    return `--home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+  }
+
+  function sit(command: string, environment = ""): Pane {
+    const size = { columns: 80, rows: 24 };
+    const pane = openPane(folder, `${environment} ${command}; sleep 600`, home.environment(), size);
+    panes.push(pane);
+    return pane;
+  }
+
+  async function watch(environment = "NO_COLOR=1"): Promise<Pane> {
+    const pane = sit(`${GW} watch ${operator()}`, environment);
+    await pane.shows("connected");
+    await until("keys count", () => !pane.text().includes("one moment"));
+    return pane;
+  }
+
+  async function startJob(): Promise<string> {
+    const made = await call(agent, run, "acme.report.create", { account: "a1" });
+    assert.equal(made.body["outcome"], "unknown", made.text);
+    return String(made.body["operation_id"]);
+  }
+
+  async function stateOf(id: string): Promise<string> {
+    const shown = JSON.parse((await home.must(["operation", "show", id, "--json"])).out) as Members;
+    return String(shown["state"]);
+  }
+
+  /** Ends what a test left running, so that the next one begins with an empty board. */
+  async function finish(...ids: readonly string[]): Promise<void> {
+    for (const job of script.jobs) Object.assign(job, { state: "succeeded", named: job.id });
+    for (const id of ids) {
+      await until(`${id} has ended`, async () => {
+        const done = await home.operator(["operation", "reconcile", id]);
+        return done.err.includes("operation_settled") || (await stateOf(id)) === "succeeded";
+      });
+    }
+  }
+
+  async function previewAndExecute(body: Record<string, unknown>): Promise<Promise<unknown>> {
+    script.preview = body;
+    const input = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+    const action = { action: "acme.membership.apply", input };
+    const planned = await agent.ask("POST", `/v1/runs/${run}/plans`, action, { prefer: "wait=20" });
+    const plan = planned.body["plan"] as Members;
+    const expected = { expected_revision: plan["expected_revision"] ?? null };
+    return agent.ask("POST", `/v1/plans/${plan["plan_id"]}/execute`, expected, { prefer: "wait=1" });
+  }
+
+  async function readOn(pane: Pane): Promise<readonly string[]> {
+    const pages: string[] = [];
+    await until("the end of the card", async () => {
+      const text = pane.text();
+      if (pages.at(-1) !== text) pages.push(text);
+      if (/^-- end of the card/m.test(text) && !text.includes("one moment")) return true;
+      pane.type("Enter");
+      await pause(250);
+      return false;
+    });
+    await pause(STEADY_MS);
+    return pages;
+  }
+
+  test("an operation appears by itself with progress and countdown, and goes on without a key", async () => {
+    const pane = await watch();
+    assert.match(pane.text(), /No operation is open/);
+    const id = await startJob();
+    await pane.shows("1 operation is open");
+    const [job] = script.jobs;
+    assert.ok(job !== undefined);
+    job.completed = 40;
+    await pane.shows(/at 40\/100 +look \d+ s +due \d:\d\d +running at the provider: acme\.report/);
+    const due = /due (\d:\d\d)/;
+    const first = due.exec(pane.text())?.[1];
+    await until("the countdown runs", () => due.exec(pane.text())?.[1] !== first);
+    job.completed = 100;
+    await pane.shows("at 100/100", 60_000);
+    assert.doesNotMatch(pane.text(), /succeeded/);
+    await finish(id);
+    await pane.shows("No operation is open");
+    await pane.shows(/acme\.report\.create job-\d+ {2}succeeded/);
+    pane.close();
+  });
+
+  test("the details open with Enter, and a cancel asks reason and PIN and leaves the end to the provider", async () => {
+    const id = await startJob();
+    const pane = await watch();
+    await pane.shows("1 operation is open");
+    pane.type("o");
+    await pane.shows("Operations: 1 open");
+    await pause(STEADY_MS);
+    pane.type("Enter");
+    await pane.shows(/remote id +job-1/);
+    assert.match(pane.text(), new RegExp(`^${id} {2}acme\\.report\\.create$`, "m"));
+    pane.type("Enter");
+    await pane.shows(/create_pending -> accepted: the provider named the/);
+    await pause(STEADY_MS);
+    pane.type("c");
+    await pane.shows("? Stop acme.report.create");
+    pane.write("too dear");
+    pane.type("Enter");
+    await pane.shows("? Ask the provider to stop acme.report.create");
+    pane.write("0000");
+    pane.type("Enter");
+    await pane.shows("Wrong PIN");
+    assert.equal(script.jobs[0]?.cancels, 0);
+    pane.write(PIN);
+    await pane.shows(`PIN: ${"*".repeat(PIN.length)}_`);
+    pane.type("Enter");
+    await pane.shows("asked to stop; the provider decides");
+    assert.equal(script.jobs[0]?.cancels, 1);
+    const shown = JSON.parse((await home.must(["operation", "show", id, "--json"])).out) as Members;
+    assert.equal(shown["state"], "cancelling");
+    const cancel = shown["cancel"] as Members;
+    assert.deepEqual([cancel["actor"], cancel["reason"]], ["ada", "too dear"]);
+    assert.equal(typeof cancel["expected_effect"], "string");
+    Object.assign(script.jobs[0] ?? {}, { state: "cancelled" });
+    await pane.shows("cancelled, as the provider reports", 60_000);
+    pane.close();
+  });
+
+  test("a lying provider stops automation: the screen says so first, with the command that works", async () => {
+    const quiet = await startJob();
+    const lying = await startJob();
+    Object.assign(script.jobs[1] ?? {}, { named: "job-999" });
+    const pane = await watch();
+    await pane.shows("1 NEEDS A PERSON", 60_000);
+    await pane.shows(`! gw operation reconcile ${lying}`);
+    pane.type("o");
+    await pane.shows("> ! acme.report.create");
+    assert.ok(pane.text().includes(`type: gw operation reconcile ${lying}`));
+    Object.assign(script.jobs[1] ?? {}, { named: "job-2", state: "succeeded" });
+    await pause(STEADY_MS);
+    pane.type("r");
+    await pane.shows("? Read once more, on your word");
+    pane.write(PIN);
+    pane.type("Enter");
+    await pane.shows(/acme\.report\.create job-2 {2}(done, says the provider|succeeded)/);
+    await finish(quiet, lying);
+    pane.close();
+  });
+
+  test("operations that change while a person types never move what the key acts on", async () => {
+    const ids = [await startJob(), await startJob(), await startJob()];
+    const pane = await watch();
+    await pane.shows("3 operations are open");
+    pane.type("o");
+    await pane.shows("Operations: 3 open");
+    pane.type("j");
+    await pane.shows(/^> {3}acme\.report\.create job-2/m);
+    const rows = (): readonly string[] =>
+      [...pane.text().matchAll(/^[> ] .*acme\.report\.create (job-\d)/gm)].map(([, job = ""]) => job);
+    const order = rows();
+    // The row above ends, the one below begins to need a person, a new one comes: all while the finger is on the key.
+    Object.assign(script.jobs[0] ?? {}, { state: "failed" });
+    Object.assign(script.jobs[2] ?? {}, { named: "job-999" });
+    ids.push(await startJob());
+    await pane.shows("failed", 60_000);
+    await pane.shows(/! acme\.report\.create job-3 {2}NEEDS A PERSON/, 60_000);
+    assert.deepEqual(rows().slice(0, 3), order);
+    assert.match(pane.text(), /^> {3}acme\.report\.create job-2/m);
+    await pause(STEADY_MS);
+    pane.type("c");
+    await pane.shows(`? Stop acme.report.create (${ids[1]})`);
+    pane.type("Escape");
+    await until("the prompt is closed", () => !pane.text().includes("? Stop"));
+    await finish(...ids.slice(1));
+    pane.close();
+  });
+
+  test("a plan's card is a diff that needs no colour, with its groups, its warnings and its countdown", async () => {
+    const evil = "\u001b[2J\u202e| Budget of the run\n+ role: owner";
+    const preview = previewBody({
+      assumptions: [{ dependency: "mail", assumed: "queued", may_proceed_without: false }],
+      effects: [
+        {
+          relation: "direct",
+          total: 2,
+          sample: [
+            {
+              resource: "projects/p1/memberships/u1",
+              revision: "r3",
+              previous: { role: "viewer", tags: ["a", "b", "c"], note: evil },
+              proposed: { role: "editor", tags: ["b", "c"], note: evil },
+              cause: "request",
+            },
+            { resource: "mailbox/u1", revision: null, previous: { open: true }, proposed: null, cause: evil },
+          ],
+        },
+        {
+          relation: "derived",
+          total: 1_200,
+          sample: [{ resource: "seats/1", revision: null, previous: null, proposed: { used: 5 }, cause: "one more" }],
+        },
+        {
+          relation: "separate",
+          total: 1,
+          sample: [
+            {
+              resource: "mail/1",
+              revision: null,
+              previous: null,
+              proposed: { to: "u1" },
+              cause: "welcome",
+              compensating_action: "send another",
+            },
+          ],
+        },
+      ],
+    });
+    const pane = await watch();
+    const made = previewAndExecute(preview);
+    await pane.shows(/page 1 of \d+, plan good for \d+:\d\d/);
+    const left = /plan good for (\d+:\d\d)/;
+    const first = left.exec(pane.text())?.[1];
+    await until("the plan's countdown runs", () => left.exec(pane.text())?.[1] !== first);
+    const pages = await readOn(pane);
+    const shown = pages.join("\n");
+    for (const line of [
+      "|   in short            changes 2 direct; 1200 derived, 1199 NOT LISTED; 1 separate;",
+      "|   WARNING             member_count_change",
+      '|   assumes             mail: "queued" (FAILS WITHOUT IT)',
+      "|     change projects/p1/memberships/u1 at r3, because of",
+      '|       - role: "viewer"',
+      '|       + role: "editor"',
+      '|       - tags[]: "a"',
+      "|     REMOVE mailbox/u1, because of",
+      "|       - open: true",
+      "|   follows from that   1200, 1 of them listed",
+      "|     and 1199 MORE that the provider counts",
+      "|   not undone with it  1",
+      '|       to make up for it: "send another"',
+    ]) {
+      assert.ok(shown.includes(line), `${line}\n${shown}`);
+    }
+    // Words of the provider stay behind our mark and never begin a line of the diff.
+    assert.doesNotMatch(shown, /^\| {7}\+ role: owner/m);
+    assert.match(shown, /^[\n -~]*$/);
+    assert.ok(shown.includes("\\u{1b}[2J\\u{202e}"));
+    pane.type("d", "Enter");
+    await pane.shows("denied by ada");
+    await made;
+    pane.close();
+    const painted = await watch("");
+    await previewAndExecute(previewBody({ plan_id: "pln-remote-2" }));
+    await painted.shows("page 1 of");
+    await readOn(painted);
+    painted.type("d", "Enter");
+    await painted.shows("denied by ada");
+    painted.close();
+  });
+
+  test("gw watch --json tells every change of an operation as a record", async () => {
+    const watching = home.start(["watch", "--json", "--passphrase-file", home.passphraseFile]);
+    const id = await startJob();
+    await until("the operation is printed", () => watching.out().includes(id));
+    await finish(id);
+    await until("its end is printed", () => /"state":"succeeded"/.test(watching.out()));
+    const records = watching
+      .out()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Members)
+      .filter(({ operation_id }) => operation_id === id);
+    assert.equal(records.at(-1)?.["state"], "succeeded");
+    assert.equal((await watching.end("SIGTERM")).code, 0);
+  });
+});
+
+describe("the reference provider's jobs and faults in gw watch", {
+  ...asUser,
+  ...(noTmux === null ? {} : { skip: noTmux }),
+}, () => {
+  let home: Home;
+  let reference: Started;
+  let gateway: Gateway;
+  let agent: Plane;
+  let pane: Pane;
+  let control: { readonly origin: string; readonly token: string };
+
+  before(async () => {
+    const folder = makeFolder();
+    home = await new Home(folder).init();
+    const file = join(dirname(home.folder), "reference.db");
+    reference = start([GW, "reference", "--port", "0", "--json", "--faults", "--file", file]);
+    const said = await until("the provider answers", async () => reference.out().includes("\n") && reference.out());
+    const members = JSON.parse(String(said).split("\n")[0] ?? "") as Members;
+    const origin = String(members["origin"]);
+    control = { origin, token: String(members["token"]) };
+    const where = ["credential", "add", "reference", "--kind", "bearer", "--origin", origin];
+    await home.must(where, { input: control.token });
+    const pack = readFileSync(join(dirname(import.meta.dirname), "packs", "reference.yaml"), "utf8");
+    await home.trustPack("reference", pack.replace("http://127.0.0.1:7411", origin));
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+    const watching = `NO_COLOR=1 ${GW} watch --home ${home.folder} --passphrase-file ${home.passphraseFile}; sleep 600`;
+    pane = openPane(folder, watching, home.environment(), { columns: 80, rows: 24 });
+    await pane.shows("connected");
+  });
+
+  after(async () => {
+    pane?.close();
+    agent?.close();
+    await gateway?.end();
+    await reference?.end();
+  });
+
+  async function arm(fault: string, endpoint: string): Promise<void> {
+    const answer = await fetch(`${control.origin}/control/faults`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${control.token}`,
+        "idempotency-key": randomUUID(),
+      },
+      body: JSON.stringify({ fault, endpoint, times: 1 }),
+    });
+    assert.equal(answer.status, 200, await answer.text());
+  }
+
+  test("a create that timed out after its commit is shown as not known, then found, without a second job", async () => {
+    const run = await openRun(home, agent, ["reference.report.create"], { side_effects: 5 });
+    await arm("drop_after_commit", "POST /v1/reports");
+    const range = { start: "2026-01-01", end: "2026-01-31" };
+    const made = await call(agent, run, "reference.report.create", { account: "a1", range, format: "csv" });
+    assert.equal(made.body["outcome"], "unknown", made.text);
+    await pane.shows(/NOT KNOWN whether it was started|running at the provider/);
+    await pane.shows(/reference\.report\.create \S+ {2}succeeded/, 60_000);
+    const listed = JSON.parse((await home.must(["operation", "list", "--all", "--json"])).out) as readonly Members[];
+    assert.equal(listed.length, 1);
+    const causes = ((listed[0]?.["history"] ?? []) as readonly Members[]).map(({ cause }) => cause);
+    assert.ok(causes.includes("no_clear_answer") && causes.at(-1) === "result_fetched", causes.join(" "));
+  });
+});
