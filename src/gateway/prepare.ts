@@ -1,4 +1,5 @@
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CallAsked } from "./approval/cards.ts";
@@ -113,6 +114,12 @@ function readsAfter({ action }: Definition): readonly string[] {
     );
   }
   if (confirm !== null) notes.push(`a success is then read back once with ${confirm}`);
+  if (unknown.tokenRetry) {
+    const times = `up to ${defaults.tokenRepeats} times, while the provider remembers the token`;
+    notes.push(
+      `if no answer comes, the very request is sent again under its token, ${times}: it has one effect at most`,
+    );
+  }
   if (unknown.reconcile !== null) notes.push(`if no answer comes, what happened is read with ${unknown.reconcile}`);
   return notes;
 }

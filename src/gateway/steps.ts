@@ -49,6 +49,7 @@ export const records = [
   "job.unclear",
   "lease.taken",
   "observation.started",
+  "operation.taken_over",
   "operation.stopped",
   "callback.taken",
   "probe.opened",

@@ -60,6 +60,9 @@ export const defaults = {
   ticketContextCharacters: 32_768,
   ticketEntries: 64,
   ticketEntryCharacters: 2_048,
+  ticketStateCharacters: 200,
+  /** How long what a ticket service said counts; later it is asked again. */
+  ticketObservedMs: 60_000,
   // Approval
   approvalWaitMs: 300_000,
   cardsOpenPerUid: 3,
@@ -118,6 +121,8 @@ export const defaults = {
   pollFirstMs: 2_000,
   pollCapMs: 60_000,
   pollJitter: 0.2,
+  /** How often one request without an answer is sent again under its own token, where its provider documents that. */
+  tokenRepeats: 3,
   /** Reads that an operation may still make after its session ended. */
   custodianReads: 10,
   /** Reads without a usable answer; a job that still runs does not use these up. */

@@ -24,6 +24,11 @@ export function settleReservation(budget: RunBudget, reservation: Reservation, s
   };
 }
 
+/** Holds a reserve again that was given back too soon: its outcome is still unknown. */
+export function holdReserve(budget: RunBudget, cents: number): RunBudget {
+  return { ...budget, reservedSpendCents: budget.reservedSpendCents + cents };
+}
+
 function centsOf(reservation: Reservation, settlement: Settlement): number {
   switch (settlement.kind) {
     case "released":

@@ -30,6 +30,11 @@ export type ReconcileDecision =
 export function decideReconciliation(facts: ReconcileFacts): ReconcileDecision {
   const { status, method } = facts;
   if (status === null) return { kind: "inconclusive", why: "no_answer" };
+  // Under its own token the provider answers with the original result, so that a receipt is the proof.
+  if (method === "token_retry" && !facts.isJob) {
+    if (status === 202 || status < 200 || status >= 300) return { kind: "inconclusive", why: `status_${status}` };
+    return { kind: "effect_shown" };
+  }
   if (status >= 200 && status < 300) {
     if (facts.isJob) {
       return facts.jobId === null

@@ -3,13 +3,19 @@ import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
 import { settleReservation } from "../../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { holdToMember } from "../../conventions/outcome/success-member.ts";
+import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
+import { Denied } from "../../kernel/failure.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { askOf, budgetDenied, requireStanding } from "../outbound/admit.ts";
-import type { StateRow } from "../ports.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { completionEvents, intentEvents, links } from "./events.ts";
+import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
 import { type Attempted, type Beside, type CustodySending, isPreview, type Sending } from "./sending.ts";
@@ -25,20 +31,10 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
-  const beside = sending.beside?.(attemptId) ?? NOTHING;
-  const receipt = await core.ledger.intent(
-    `${sending.errand}.intent`,
-    [
-      ...intentEvents(core, sending, attemptId, reservation),
-      ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
-      ...beside.events,
-    ],
-    [payerRow(sending), attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
-    outbound.sideEffect,
-  );
+  const receipt = await intend(core, sending, attemptId, reservation, ticket);
   const startedAt = core.envelope("transport_started");
   const observation = await send(core, sending, receipt, timeoutMs, attemptId);
-  const verdict = classifyObservation(observation, outbound.sideEffect, outbound.channel);
+  const verdict = judge(outbound, observation);
   run.budget = settle(run, reservation, verdict);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, observation, verdict };
@@ -55,15 +51,48 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   await core.ledger.record(
     `${sending.errand}.settled`,
     isPreview(outbound) ? [...completion, ...after.events] : [started, ...completion, ...after.events],
-    [payerRow(sending), attemptRow(sending, attemptId, state, reservation), ...after.rows],
+    [...payerRows(sending), attemptRow(sending, attemptId, state, reservation), ...after.rows],
   );
   return attempted;
 }
 
+/** Step 9. What could not be written down is not sent, so that nothing of it can be charged. */
+async function intend(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  reservation: Reservation,
+  ticket: TicketEvidence | null,
+): Promise<IntentReceipt> {
+  const { run, outbound } = sending;
+  try {
+    const payer = payerRows(sending);
+    if (payer.length === 0) {
+      throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
+    }
+    const beside = sending.beside?.(attemptId) ?? NOTHING;
+    return await core.ledger.intent(
+      `${sending.errand}.intent`,
+      [
+        ...intentEvents(core, sending, attemptId, reservation),
+        ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
+        ...beside.events,
+      ],
+      [...payer, attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
+      outbound.sideEffect,
+    );
+  } catch (error) {
+    run.budget = settleReservation(run.budget, reservation, { kind: "released" });
+    throw error;
+  }
+}
+
 const NOTHING: Beside = { events: [], rows: [] };
 
-function payerRow(sending: Sending | CustodySending): StateRow {
-  return sending.custody === undefined ? runRow(sending.run) : sending.custody();
+/** None where what would pay is no longer ours to write. */
+function payerRows(sending: Sending | CustodySending): readonly StateRow[] {
+  const row = sending.custody === undefined ? runRow(sending.run) : sending.custody();
+  return row === null ? [] : [row];
 }
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
@@ -72,8 +101,11 @@ async function reserve(
   sending: Sending | CustodySending,
 ): Promise<{ reservation: Reservation; timeoutMs: number }> {
   const { run, outbound } = sending;
-  const decided = decideReservation(run.budget, askOf(outbound), now(core));
-  run.budget = decided.budget;
+  const { carries } = sending;
+  const free = carries === undefined ? run.budget : settleReservation(run.budget, carries, { kind: "released" });
+  const decided = decideReservation(free, askOf(outbound), now(core));
+  // What was refused leaves the reserve of the attempt it would have repeated as it was.
+  run.budget = decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason };
   if (decided.decision === "allow") return decided;
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
@@ -86,9 +118,18 @@ async function reserve(
         budget_stop_reason: run.budget.stopReason ?? decided.decision,
       },
     ],
-    [payerRow(sending)],
+    payerRows(sending),
   );
   throw budgetDenied(decided.decision, run.budget);
+}
+
+/** What the answer proves, by its status and by what the provider says in it. */
+function judge({ sideEffect, channel, definition }: Outbound, observation: TransportObservation): Verdict {
+  const verdict = classifyObservation(observation, sideEffect, channel);
+  const rule = channel === "http" ? (definition.pack.provider?.success ?? null) : null;
+  return holdToMember(verdict, rule, sideEffect, () =>
+    observation.kind === "answered" ? readJson(observation) : null,
+  );
 }
 
 function settle(run: { readonly budget: RunBudget }, reservation: Reservation, verdict: Verdict): RunBudget {

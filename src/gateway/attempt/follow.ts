@@ -6,18 +6,20 @@ import { observationRecord, UNKNOWN_GUIDANCE } from "../../conventions/outcome/r
 import { decideRetry } from "../../conventions/outcome/retry.ts";
 import { decideRedirect } from "../../conventions/url/redirect.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { writeQuestion } from "../approval/cards.ts";
 import { type Core, now } from "../core.ts";
-import { requireStanding } from "../outbound/admit.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
+import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
 import type { Attempted, Sending } from "./sending.ts";
 
 /** The last attempt of a call, and what it comes to. */
 export interface Followed extends Attempted {
   readonly result: CallResult;
+  /** Boot time right before the first send: a token is remembered from then on. */
+  readonly firstSentMs: number;
 }
 
 export function followThrough(core: Core, first: Sending): Promise<CallResult> {
@@ -30,25 +32,47 @@ export function followThrough(core: Core, first: Sending): Promise<CallResult> {
  */
 export async function follow(core: Core, first: Sending): Promise<Followed> {
   let sending = first;
-  const startedMs = core.ports.clock.bootMs();
+  const firstSentMs = core.ports.clock.bootMs();
   let followed = 0;
   let tries = 0;
+  let before: Attempted | null = null;
   for (;;) {
-    const attempted = await attempt(core, sending);
+    const attempted: Attempted | null = await again(core, sending, before);
+    if (attempted === null) return { ...ended(before), result: resultOf(sending, ended(before), null), firstSentMs };
     tries++;
+    before = attempted;
     if (attempted.verdict.kind === "redirect") {
       const next = await redirect(core, sending, attempted.verdict.observation, attempted.verdict.location, followed);
-      if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused") };
-      sending = next;
+      if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused"), firstSentMs };
+      sending = forgetLookup(next);
       followed++;
       tries = 0;
+      before = null;
       continue;
     }
-    const waitMs = retryWaitMs(core, sending, attempted, tries, startedMs);
-    if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null) };
+    const waitMs = retryWaitMs(core, sending, attempted, tries, firstSentMs);
+    if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
-    requireStanding(core, sending.run, sending.session);
   }
+}
+
+/**
+ * The next attempt, or null where it is refused and the one before may have gone through: then the call ends unknown, and
+ * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
+ */
+async function again(core: Core, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
+  if (before?.verdict.kind !== "unknown") return attempt(core, await confirmTicket(core, sending));
+  try {
+    return await attempt(core, { ...(await confirmTicket(core, sending)), carries: before.reservation });
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
+}
+
+function ended(attempted: Attempted | null): Attempted {
+  if (attempted === null) throw new Fault("a call ended before its first attempt");
+  return attempted;
 }
 
 function retryWaitMs(
@@ -116,9 +140,9 @@ async function redirect(
 }
 
 async function approveDestination(core: Core, sending: Sending, target: string): Promise<boolean> {
-  const { run, session, callId, outbound } = sending;
+  const { run, session, callId, outbound, ticket } = sending;
   const because = ["the provider redirects it to a host that the pack does not list"];
-  const call = { callId, outbound, target, because };
+  const call = { callId, outbound, target, because, ...(ticket === undefined ? {} : { ticket: ticket.evidence }) };
   const ask = core.desk.ask(writeQuestion(core, { mode: "redirect", run, caller: session.caller, scope: null, call }));
   try {
     await ask.answer;

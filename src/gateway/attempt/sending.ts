@@ -10,7 +10,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { OutboundHttp, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
-import type { TicketUse } from "../ticket/ticket.ts";
+import type { TicketUse } from "../ticket/tickets.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
 export interface Shot {
@@ -26,6 +26,8 @@ export interface Shot {
   readonly lend?: (origin: string) => HttpLoan;
   /** The tracked operation that this attempt belongs to. */
   readonly operationId?: OperationId;
+  /** The reserve of an attempt that this one repeats under the same token: there is one charge at most, so one reserve. */
+  readonly carries?: Reservation | undefined;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */
@@ -51,8 +53,8 @@ export interface Sending extends Shot {
 export interface CustodySending extends Shot {
   readonly run: { readonly id: RunId; budget: RunBudget };
   readonly session: { readonly id: string; readonly caller: { readonly key: string } };
-  /** Writes the operation, whose allowance changes with the attempt. */
-  readonly custody: () => StateRow;
+  /** The operation, whose allowance changes with the attempt; null once another gateway looks after it. */
+  readonly custody: () => StateRow | null;
 }
 
 export interface Attempted {

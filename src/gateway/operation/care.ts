@@ -9,14 +9,14 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
-import { bindRead } from "../attempt/confirm.ts";
+import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import { momentIn } from "./operation.ts";
-import { operationRow } from "./operation-row.ts";
+import { isOvertaken, operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 
 /** As records name whoever looks after an operation whose session is over. */
@@ -91,8 +91,10 @@ export async function readFor(
     request: httpRequestOf(core, outbound, operation.callId),
     credential: outbound.credential,
     operationId: operation.id,
-    custody: () => operationRow(core, operation),
+    custody: () => (isOvertaken(core, operation) ? null : operationRow(core, operation)),
     after: (attempted) => {
+      // Another process went on meanwhile: what this one saw late is in the log, and moves nothing.
+      if (isOvertaken(core, operation)) return { events: [], rows: [] };
       const { events, rows } = settle(attempted);
       return { events, rows: [operationRow(core, operation), ...rows] };
     },

@@ -1,16 +1,15 @@
 import type { Hint } from "../../conventions/callback/hint.ts";
-import { mayLease } from "../../conventions/operation/record.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
-import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
-import { isStanding, scheduleNext, stopCaring, takeCustody } from "./care.ts";
+import { scheduleNext, standingOf, stopCaring, takeCustody } from "./care.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createHints } from "./hints.ts";
-import { momentIn, step } from "./operation.ts";
-import { operationRow, readOperation } from "./operation-row.ts";
+import { takeLease, yieldTo } from "./lease.ts";
+import { step } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { pollJob } from "./poll.ts";
 import { reconcile } from "./reconcile.ts";
@@ -30,7 +29,7 @@ export interface Observer {
   stop(): Promise<void>;
 }
 
-export function createObserver(core: Core, owner: string): Observer {
+export function createObserver(core: Core): Observer {
   const { clock, sleep } = core.ports;
   const queue = createDueQueue<Operation>();
   const busy = new Map<Operation, Promise<void>>();
@@ -91,7 +90,7 @@ export function createObserver(core: Core, owner: string): Observer {
 
   function begin(operation: Operation, asked: Authorization | null): Promise<void> {
     hints.begin(operation, asked !== null);
-    const work = observeOnce(core, owner, operation, asked)
+    const work = observeOnce(core, operation, asked)
       // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
       .catch((error: unknown) => {
         if (error instanceof Denied) return;
@@ -130,15 +129,10 @@ export function createObserver(core: Core, owner: string): Observer {
 }
 
 /** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
-async function observeOnce(
-  core: Core,
-  owner: string,
-  operation: Operation,
-  asked: Authorization | null,
-): Promise<void> {
+async function observeOnce(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
-  if (!(await takeLease(core, owner, operation))) return;
-  const standing = isStanding(core, operation);
+  if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
+  const standing = standingOf(core, operation) !== null;
   if (!standing) takeCustody(operation);
   try {
     if (!standing && asked === null && asksEachUse(core, operation)) {
@@ -147,7 +141,7 @@ async function observeOnce(
         "its session is over and its credential asks on every use: gw operation reconcile reads it",
       );
     }
-    await look(core, owner, operation, asked);
+    await look(core, operation, asked);
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     await refuse(core, operation, error);
@@ -155,8 +149,19 @@ async function observeOnce(
   }
 }
 
-async function look(core: Core, owner: string, operation: Operation, asked: Authorization | null): Promise<void> {
+async function look(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   switch (operation.state) {
+    case "create_pending":
+    case "reconciliation": {
+      // Whoever sent it stopped or sleeps: its lease has run out, and nobody saw the answer.
+      const lost = { observation: "worker_stopped_before_the_result" } as const;
+      const unclear = [
+        ...step(core, operation, { kind: "no_clear_answer", ...lost }, core.worker),
+        ...step(core, operation, { kind: "reconciliation_inconclusive", ...lost }, core.worker),
+      ];
+      await core.ledger.record("operation.taken_over", unclear, [operationRow(core, operation)]);
+      return look(core, operation, asked);
+    }
     case "create_unknown":
       await reconcile(core, operation, asked);
       // Nothing may have been sent, and then nothing has been written.
@@ -164,10 +169,13 @@ async function look(core: Core, owner: string, operation: Operation, asked: Auth
         await core.ledger.record("operation.stopped", [], [operationRow(core, operation)]);
       return;
     case "accepted": {
-      const nowMs = core.ports.clock.wallMs();
-      const leaseExpiresAtMs = Date.parse(operation.lease?.expires_at ?? "") || 0;
-      const begun = { kind: "observation_started", leaseOwner: owner, leaseExpiresAtMs, nowMs } as const;
-      const events = step(core, operation, begun, owner);
+      const begun = {
+        kind: "observation_started",
+        leaseOwner: core.worker,
+        leaseExpiresAtMs: operation.lease?.expires_boot_ms ?? 0,
+        nowMs: core.ports.clock.bootMs(),
+      } as const;
+      const events = step(core, operation, begun, core.worker);
       await core.ledger.record("observation.started", events, [operationRow(core, operation)]);
       return pollJob(core, operation, asked);
     }
@@ -177,8 +185,6 @@ async function look(core: Core, owner: string, operation: Operation, asked: Auth
     case "result_timed_out":
     case "result_collecting":
       return pollJob(core, operation, asked);
-    case "create_pending":
-    case "reconciliation":
     case "succeeded":
     case "failed":
     case "cancelled":
@@ -198,6 +204,9 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
       // Its row keeps the schedule for whoever unlocks or starts next.
       operation.nextPoll = null;
       return;
+    case "operation_taken_over":
+      yieldTo(core, operation);
+      return;
     case "log_backlogged":
       scheduleNext(core, operation, null, null);
       return;
@@ -214,43 +223,4 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
       stopCaring(operation, denied.code, denied.message);
   }
   await core.ledger.record("operation.stopped", [], [operationRow(core, operation)]);
-}
-
-/**
- * Takes or renews the lease in one transaction of the store. Where another process holds it, this one waits until it runs
- * out; where another has moved the operation on, its row is the truth.
- */
-async function takeLease(core: Core, owner: string, operation: Operation): Promise<boolean> {
-  const nowMs = core.ports.clock.wallMs();
-  const lease = { owner, expires_at: isoTime(nowMs + defaults.leaseMs + defaults.callTimeoutMs) };
-  let taken = false;
-  let found: Operation | null = null;
-  const row = await core.ledger.change("lease.taken", "operations", operation.id, (stored) => {
-    const theirs = readOperation(core, stored);
-    if (!mayLease(theirs.lease, owner, nowMs)) {
-      found = theirs;
-      return null;
-    }
-    taken = true;
-    // Ours unless somebody else went on from where we stopped.
-    const latest = theirs.lease === null || theirs.lease.owner === owner ? operation : theirs;
-    Object.assign(operation, latest, { lease, result: operation.result });
-    return operationRow(core, operation);
-  });
-  if (row === null) {
-    operation.nextPoll = null;
-    return false;
-  }
-  if ("tampered" in row) {
-    await core.ledger.record("operation.stopped", [
-      { ...core.envelope("state_tampered"), table: "operations", row: operation.id },
-    ]);
-    stopCaring(operation, "state_tampered", "its row was changed behind the gateway's back");
-    return false;
-  }
-  if (taken) return !isSettled(operation.state);
-  const other = found as Operation | null;
-  const waitMs = Math.max(1_000, (Date.parse(other?.lease?.expires_at ?? "") || nowMs) - nowMs);
-  operation.nextPoll = momentIn(core, Math.min(waitMs, 2 * defaults.leaseMs + defaults.callTimeoutMs));
-  return false;
 }

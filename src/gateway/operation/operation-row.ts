@@ -6,12 +6,23 @@ import { type Core, now } from "../core.ts";
 import type { StateRow } from "../ports.ts";
 import type { Moment, Operation } from "./operations.ts";
 
-/** The operation as it must survive us. The result stays out: after settlement digests are enough. */
+/**
+ * The operation as it must survive us, written only while the lease in the store is the one we know of. The result stays
+ * out: after settlement digests are enough.
+ */
 export function operationRow(core: Core, operation: Operation): StateRow {
   const { purse, result: _result, resuming: _resuming, id, state, ...rest } = operation;
   const { limits, attemptsUsed, sideEffectAttempts } = purse.budget;
   const body = { ...rest, boot_id: core.ports.clock.bootId(), purse: { limits, attemptsUsed, sideEffectAttempts } };
-  return { table: "operations", id, runId: purse.id, state, body: body as unknown as JsonObject };
+  const term = operation.lease?.term ?? 0;
+  const onlyIf = (stored: StateRow | null): boolean => stored === null || termOf(stored) === term;
+  return { table: "operations", id, runId: purse.id, state, body: body as unknown as JsonObject, onlyIf };
+}
+
+/** The term of the lease that a stored operation is under; none was ever taken of a new one. */
+export function termOf({ body }: StateRow): number {
+  const { lease } = body as { readonly lease?: { readonly term?: number } | null };
+  return lease?.term ?? 0;
 }
 
 /** Back from its row. Times of this boot hold as they are; those of another are taken from the wall, within bounds. */
@@ -50,6 +61,12 @@ export function readOperation(core: Core, row: StateRow): Operation {
     nextPoll: rest.nextPoll === null ? null : again(rest.nextPoll, job?.pollCapMs ?? MOST_MS),
     purse: { id: runId, budget: { ...openBudget(runId, purse.limits, moment), attemptsUsed, sideEffectAttempts } },
   };
+}
+
+/** Whether another process has taken it since; then nothing that this one learned is written to it. */
+export function isOvertaken(core: Core, operation: Operation): boolean {
+  const row = core.ledger.find("operations", operation.id);
+  return row !== null && !("tampered" in row) && termOf(row) !== (operation.lease?.term ?? 0);
 }
 
 /** One that ended before this process began, from its row; null where there is none. */

@@ -36,6 +36,9 @@ export function openOperation(
     readonly token: string | null;
     readonly input: JsonObject;
     readonly party: string;
+    /** Boot time of the first send; now where it is still to come. */
+    readonly firstSentMs?: number;
+    readonly held?: number;
   },
 ): Operation {
   const { action, pack } = sent.outbound.definition;
@@ -65,6 +68,9 @@ export function openOperation(
     input: sent.input,
     fingerprint: sent.outbound.requestDigest,
     token: sent.token,
+    firstSent: momentIn(core, (sent.firstSentMs ?? moment.bootMs) - moment.bootMs),
+    repeats: 0,
+    held: sent.held ?? 0,
     attemptId: null,
     authorization: sent.authorization,
     createdAt: isoTime(moment.wallMs),
@@ -88,6 +94,17 @@ export function openOperation(
     resultDigest: null,
     result: null,
     history: [],
+  };
+}
+
+/** What ties an event to the operation and to the attempt that was left without an answer. */
+export function linksOf(operation: Operation) {
+  return {
+    run_id: operation.purse.id,
+    call_id: operation.callId,
+    operation_id: operation.id,
+    session_id: operation.sessionId,
+    ...(operation.attemptId === null ? {} : { attempt_id: operation.attemptId, parent_event_id: operation.attemptId }),
   };
 }
 
@@ -163,7 +180,7 @@ export function operationRecord(operation: Operation): JsonObject {
     created_at: operation.createdAt,
     create_deadline: operation.createDeadline.at,
     result_deadline: operation.resultDeadline.at,
-    lease,
+    lease: lease === null ? null : { owner: lease.owner, expires_at: lease.expires_at },
     next_poll_at: nextPoll?.at ?? null,
   };
   return {

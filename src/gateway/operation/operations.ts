@@ -1,5 +1,5 @@
 import type { RunBudget } from "../../conventions/budget/budget.ts";
-import type { LeaseRecord } from "../../conventions/operation/record.ts";
+import type { Lease } from "../../conventions/operation/record.ts";
 import { isSettled, type OperationState } from "../../conventions/operation/state.ts";
 import type { TransitionRecord } from "../../conventions/operation/transition.ts";
 import type { Code } from "../../kernel/codes.ts";
@@ -52,7 +52,7 @@ export interface Operation {
   remoteJobId: string | null;
   remoteState: string | null;
   progress: { readonly completed: number; readonly total: number } | null;
-  lease: LeaseRecord | null;
+  lease: Lease | null;
   nextPoll: Moment | null;
   /** Reads that said "still running", and reads that said nothing: they have separate allowances. */
   checks: number;

@@ -5,7 +5,7 @@ import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
-import { readJson } from "../attempt/confirm.ts";
+import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
@@ -22,7 +22,10 @@ export async function pollJob(core: Core, operation: Operation, asked: Authoriza
   const reader = readerOf(core, definition, job.status.action);
   const known = { ...operation.input, [job.status.idInput]: operation.remoteJobId ?? "" };
   const read = { errand: "poll", reader, known, asked } as const;
-  await readFor(core, operation, read, (attempted) => settlePoll(core, operation, job, attempted));
+  await readFor(core, operation, read, (attempted) => ({
+    events: settlePoll(core, operation, job, attempted),
+    rows: [],
+  }));
   if ((operation.state as string) === "result_collecting" && job.result !== null) {
     await collectResult(core, operation, definition, asked);
   }
@@ -101,7 +104,7 @@ async function collectResult(
     if (events.length === 0) operation.faults++;
     exhaust(operation, job);
     scheduleNext(core, operation, job, attempted.observation);
-    return events;
+    return { events, rows: [] };
   });
 }
 

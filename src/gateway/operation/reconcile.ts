@@ -1,19 +1,23 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import { decideReconciliation, knownOf, methodOf } from "../../conventions/operation/reconcile.ts";
+import { sayStop } from "../../conventions/operation/repeat.ts";
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import type { Authorization } from "../approval/authorize.ts";
-import { readJson, splitIntent } from "../attempt/confirm.ts";
+import { splitIntent } from "../attempt/confirm.ts";
+import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
-import { step } from "./operation.ts";
+import { settleHeld } from "./held.ts";
+import { linksOf, step } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
 import { isStatusReader, statusReaderOf } from "./ssh-status.ts";
+import { prepareRepeat, repeatUnderToken } from "./token-retry.ts";
 
 /**
  * The read that the definition names for finding out; the confirming read serves where it names none. A receiver keeps a
@@ -26,13 +30,25 @@ export function reconcilerOf(core: Core, definition: Definition): Definition | n
   return name === null ? null : readerOf(core, definition, name);
 }
 
+/** Whether anything can be done to find out. */
+export function isReconcilable(core: Core, definition: Definition): boolean {
+  return definition.action.unknown.tokenRetry || reconcilerOf(core, definition) !== null;
+}
+
 /**
- * Asks the state-owning system what became of a request that nobody saw the answer of. It never sends the request again:
- * what the read proves is added to the log, and where it proves nothing the outcome stays unknown.
+ * Asks the state-owning system what became of a request that nobody saw the answer of. What the answer proves is added to
+ * the log, and where it proves nothing the outcome stays unknown. It reads; only where the provider documents that a
+ * repeat under the same token returns the original result is the very request sent once more.
  */
 export async function reconcile(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   const definition = definitionOf(core, operation);
   const reader = reconcilerOf(core, definition);
+  if (definition.action.unknown.tokenRetry) {
+    const { decision, outbound } = prepareRepeat(core, operation, definition);
+    if (decision.kind === "repeat") return repeatUnderToken(core, operation, outbound);
+    // The read that confirms still can tell, and sends nothing again.
+    if (reader === null) return stopCaring(operation, "operation_needs_person", sayStop(decision.why));
+  }
   if (reader === null) {
     stopCaring(operation, "operation_not_reconcilable", "the definition names no read that could tell what happened");
     return;
@@ -54,7 +70,9 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
   try {
     await readFor(core, operation, { errand: "reconcile", reader, known, asked }, (attempted) => {
       settled = true;
-      return [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
+      const found = [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
+      const { events, rows } = settleHeld(core, operation);
+      return { events: [...found, ...events], rows };
     });
   } finally {
     // Refused before it was sent: nothing was found out.
@@ -159,13 +177,3 @@ function settleStatus(
 }
 
 const EVIDENCE = { evidence: "reconciliation_read" } as const;
-
-function linksOf(operation: Operation) {
-  return {
-    run_id: operation.purse.id,
-    call_id: operation.callId,
-    operation_id: operation.id,
-    session_id: operation.sessionId,
-    ...(operation.attemptId === null ? {} : { attempt_id: operation.attemptId, parent_event_id: operation.attemptId }),
-  };
-}

@@ -7,6 +7,7 @@ import type { Core } from "../core.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 import { CUSTODIAN, takeCustody } from "./care.ts";
+import { waitFor } from "./lease.ts";
 import { momentIn, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
@@ -31,6 +32,11 @@ export function recoverOperations(
       }
       const operation = readOperation(core, row);
       operations.push(operation);
+      if (operation.lease !== null && operation.lease.owner !== core.worker) {
+        // Another gateway's: it may be at work on it right now.
+        waitFor(core, operation, operation.lease);
+        continue;
+      }
       const before = operation.state;
       const lost = { observation: "gateway_stopped_before_the_result" } as const;
       events.push(...step(core, operation, { kind: "no_clear_answer", ...lost }, CUSTODIAN));
@@ -54,7 +60,7 @@ export function adoptAttempt(
   if (definition === null || definition.pack.digest !== body["pack_digest"] || definition.action.job !== null)
     return null;
   const { unknown, confirm, kind } = definition.action;
-  if (unknown.reconcile === null && confirm === null && kind !== "ssh") return null;
+  if (unknown.reconcile === null && !unknown.tokenRetry && confirm === null && kind !== "ssh") return null;
   const input = (body["input"] ?? {}) as JsonObject;
   const operation = openOperation(core, "write", {
     run: { id: row.runId as RunId },
@@ -69,6 +75,7 @@ export function adoptAttempt(
     token: typeof body["token"] === "string" ? body["token"] : null,
     input,
     party: String(body["party"] ?? body["caller"] ?? ""),
+    held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
   });
   operation.attemptId = row.id;
   const observation = "gateway_stopped_before_the_result";

@@ -13,6 +13,7 @@ import { type Core, now } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { bindOnJob, sendAsOperator } from "./act.ts";
 import { definitionOf, jobOf } from "./care.ts";
+import { requireLease } from "./lease.ts";
 import { momentIn, readsOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation, ResumeRecord } from "./operations.ts";
@@ -85,6 +86,8 @@ async function claimed<Result>(core: Core, operation: Operation, work: () => Pro
   if (operation.state !== "failed" || operation.resuming) throw beingResumed();
   operation.resuming = true;
   try {
+    await requireLease(core, operation);
+    if (operation.state !== "failed") throw beingResumed();
     return await work();
   } finally {
     operation.resuming = false;

@@ -5,18 +5,20 @@ import type { CallResult } from "../../conventions/outcome/result.ts";
 import { JOB_GUIDANCE, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { readJson } from "../attempt/confirm.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
+import { readJson } from "../attempt/read-json.ts";
 import { trackedRow } from "../attempt/row.ts";
-import type { Sending } from "../attempt/sending.ts";
+import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
+import { askOf } from "../outbound/admit.ts";
 import { makeToken, tokenOf } from "../outbound/request.ts";
 import { partyOf } from "../run/run.ts";
 import { jobOf, scheduleNext } from "./care.ts";
+import { nextLease } from "./lease.ts";
 import { openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
-import { reconcilerOf } from "./reconcile.ts";
+import { isReconcilable } from "./reconcile.ts";
 
 /**
  * Starts a job. Its record, with the local identifier and the token, is durable together with the first intent; whatever
@@ -26,15 +28,23 @@ export async function createJob(core: Core, sending: Sending): Promise<CallResul
   const { outbound, request } = sending;
   const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core);
   const operation = openOperation(core, "job", { ...sending, token, input: outbound.input, party: partyFor(sending) });
+  // Nobody else asks about it while its creation is on its way.
+  operation.lease = nextLease(core, null);
   core.operations.put(operation);
   let intended = false;
-  const beside = () => {
+  const beside = (): Beside => {
+    // Until its answer is in, what it may cost is reserved for an outcome that nobody knows.
+    operation.held = askOf(outbound).maximumCents;
     const events = intended ? [] : [openedEvent(core, operation)];
     intended = true;
     return { events, rows: [operationRow(core, operation)] };
   };
+  const after = ({ verdict }: Attempted): Beside => {
+    if (verdict.kind !== "unknown") operation.held = 0;
+    return { events: [], rows: [operationRow(core, operation)] };
+  };
   try {
-    const followed = await follow(core, { ...sending, errand: "create_job", operationId: operation.id, beside });
+    const followed = await follow(core, { ...sending, errand: "create_job", operationId: operation.id, beside, after });
     return await settleCreation(core, sending, operation, followed);
   } catch (error) {
     // Refused before anything left: there is no operation. Refused between two tries: the first may have gone through.
@@ -103,12 +113,14 @@ export async function trackUnknown(
 ): Promise<CallResult> {
   const { outbound, request } = sending;
   const token = tokenOf(request, outbound.definition.pack);
-  const operation = openOperation(core, "write", { ...sending, token, input: intent, party: partyFor(sending) });
+  const held = followed.verdict.kind === "unknown" ? followed.reservation.maximumCents : 0;
+  const opened = { ...sending, token, input: intent, party: partyFor(sending), held };
+  const operation = openOperation(core, "write", { ...opened, firstSentMs: followed.firstSentMs });
   operation.attemptId = followed.attemptId;
   const events: NewEvent[] = [openedEvent(core, operation)];
   const observation = "reason" in followed.verdict ? followed.verdict.reason : followed.verdict.kind;
   events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));
-  if (reconcilerOf(core, outbound.definition) !== null) scheduleNext(core, operation, null, followed.observation);
+  if (isReconcilable(core, outbound.definition)) scheduleNext(core, operation, null, followed.observation);
   core.operations.put(operation);
   await core.ledger.record("write.untracked", events, [operationRow(core, operation), trackedRow(sending, followed)]);
   core.schedule(operation);

@@ -18,6 +18,11 @@ export function runRow(run: Run): StateRow {
   };
 }
 
+/** The budget of a run that this process no longer knows, as its row keeps it. */
+export function readBudget(row: StateRow): RunBudget {
+  return row.body["budget"] as unknown as RunBudget;
+}
+
 export function budgetBody(budget: RunBudget): JsonObject {
   const { limits, ...rest } = budget;
   return { ...rest, limits: { ...limits } };

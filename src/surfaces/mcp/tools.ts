@@ -49,7 +49,7 @@ export const ownTools: readonly Tool[] = [
     name: "gw_reconcile",
     title: "Find out what became of an operation",
     description:
-      "Asks the system that owns the state what became of an operation whose outcome is unknown. It repeats nothing.",
+      "Asks the system that owns the state what became of an operation whose outcome is unknown. It starts nothing a second time.",
     inputSchema: inputOf(reconcileInput),
     outputSchema: { ...waitedSchema, required: [...waitedSchema.required] },
     annotations: { readOnlyHint: true, openWorldHint: true },

@@ -1,0 +1,55 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
+import type { Beside } from "../attempt/sending.ts";
+import type { Core } from "../core.ts";
+import type { StateRow } from "../ports.ts";
+import { budgetFields } from "../record/record.ts";
+import { budgetBody, readBudget, runRow } from "../record/rows.ts";
+import { linksOf } from "./operation.ts";
+import type { Operation } from "./operations.ts";
+
+/**
+ * What a reconciliation proves ends the reserve that the unknown outcome kept: spent where it happened, given back where
+ * it did not. Written with the event that proves it, once, and also when the run is over.
+ */
+export function settleHeld(core: Core, operation: Operation): Beside {
+  const settlement = settlementOf(operation);
+  if (operation.held === 0 || settlement === null) return { events: [], rows: [] };
+  const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
+  operation.held = 0;
+  const run = core.book.run(operation.purse.id);
+  if (run !== undefined) {
+    run.budget = settleReservation(run.budget, reservation, settlement);
+    return { events: [settledEvent(core, operation, run.budget, settlement)], rows: [runRow(run)] };
+  }
+  const row = core.ledger.find("runs", operation.purse.id);
+  if (row === null) return { events: [], rows: [] };
+  if ("tampered" in row) {
+    return { events: [{ ...core.envelope("state_tampered"), table: "runs", row: row.tampered }], rows: [] };
+  }
+  const budget = settleReservation(readBudget(row), reservation, settlement);
+  const settled: StateRow = { ...row, body: { ...row.body, budget: budgetBody(budget) } };
+  return { events: [settledEvent(core, operation, budget, settlement)], rows: [settled] };
+}
+
+/** Null while nobody knows. */
+function settlementOf({ state }: Operation): Settlement | null {
+  if (state === "accepted" || state === "succeeded") return { kind: "assumed" };
+  return state === "failed" ? { kind: "released" } : null;
+}
+
+function settledEvent(core: Core, operation: Operation, budget: RunBudget, { kind }: Settlement): NewEvent {
+  const found = core.packs().find(operation.action);
+  const channel = found?.action.kind === "ssh" ? "ssh" : "http";
+  return {
+    ...core.envelope("budget_settled"),
+    ...linksOf(operation),
+    ...budgetFields(
+      budget,
+      { action: operation.action, channel, sideEffect: true },
+      { attempt: 0, outcome: kind === "released" ? "failed" : "succeeded", reason: "reconciled", elapsedMs: 0 },
+    ),
+    settled_spend_cents: budget.settledSpendCents,
+  };
+}

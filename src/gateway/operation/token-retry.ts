@@ -1,0 +1,151 @@
+import type { NewEvent } from "../../audit/event.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
+import { holdReserve } from "../../conventions/budget/settle.ts";
+import { readJobReport } from "../../conventions/operation/read-status.ts";
+import { decideReconciliation } from "../../conventions/operation/reconcile.ts";
+import { decideRepeat, type RepeatDecision } from "../../conventions/operation/repeat.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { attempt } from "../attempt/attempt.ts";
+import { readJson } from "../attempt/read-json.ts";
+import type { Attempted, Beside } from "../attempt/sending.ts";
+import type { Core } from "../core.ts";
+import { askOf, bindDefinition } from "../outbound/admit.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
+import { httpRequestOf } from "../outbound/request.ts";
+import { scheduleNext, standingOf, stopCaring } from "./care.ts";
+import { linksOf, step } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+
+/** Whether the stored request may go out once more under its token, and the request itself as it was built again. */
+export function prepareRepeat(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+): { readonly decision: RepeatDecision; readonly outbound: Outbound } {
+  const outbound = bindDefinition(definition, operation.input);
+  const decision = decideRepeat({
+    token: operation.token,
+    windowMs: definition.pack.provider?.idempotency?.windowMs ?? null,
+    sinceFirstMs: core.ports.clock.bootMs() - operation.firstSent.bootMs,
+    sendMs: askOf(outbound).capMs,
+    standing: standingOf(core, operation) !== null,
+    repeats: operation.repeats,
+    maxRepeats: defaults.tokenRepeats,
+    sent: operation.fingerprint,
+    rebuilt: outbound.requestDigest,
+  });
+  return { decision, outbound };
+}
+
+/**
+ * Sends exactly the stored request once more, under its own token, so that the provider tells its original result. It is
+ * a side-effect attempt of the run like the first one, under the approval that the first one had; it takes over the
+ * first one's reserve, since under one token there is at most one charge.
+ */
+export async function repeatUnderToken(core: Core, operation: Operation, outbound: Outbound): Promise<void> {
+  const standing = standingOf(core, operation);
+  if (standing === null) throw new Denied("operation_needs_person", "its session ended before it could be sent again");
+  const { run, session } = standing;
+  const actor = operation.callerKey;
+  const started = step(core, operation, { kind: "reconciliation_started", method: "token_retry" }, actor);
+  const carries: Reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
+  let settled = false;
+  operation.repeats++;
+  try {
+    await attempt(core, {
+      errand: "token_retry",
+      run,
+      session,
+      callId: operation.callId,
+      outbound,
+      authorization: operation.authorization,
+      request: httpRequestOf(core, outbound, operation.callId, operation.token),
+      credential: outbound.credential,
+      operationId: operation.id,
+      carries,
+      beside: (): Beside => ({ events: [], rows: [operationRow(core, operation)] }),
+      after: (attempted): Beside => {
+        settled = true;
+        keepHold(operation, run, attempted);
+        const events = [...started, ...settleRepeat(core, operation, outbound, attempted, actor)];
+        return { events, rows: [operationRow(core, operation)] };
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof Denied) || settled) throw error;
+    stopCaring(operation, error.code, error.message);
+  } finally {
+    if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
+  }
+}
+
+/** What the repeat proved nothing about is still unknown, and so is its charge: the reserve is held on. */
+function keepHold(
+  operation: Operation,
+  run: { budget: Parameters<typeof holdReserve>[0] },
+  { verdict, reservation }: Attempted,
+): void {
+  switch (verdict.kind) {
+    case "success":
+    case "accepted":
+    case "redirect":
+      operation.held = 0;
+      return;
+    case "error":
+      run.budget = holdReserve(run.budget, operation.held);
+      return;
+    case "unknown":
+      operation.held = reservation.maximumCents;
+  }
+}
+
+function settleRepeat(
+  core: Core,
+  operation: Operation,
+  { definition }: Outbound,
+  { verdict, observation }: Attempted,
+  actor: string,
+): readonly NewEvent[] {
+  const { job } = definition.action;
+  const answer = observation.kind === "answered" ? observation : null;
+  const body = answer === null ? null : readJson(answer);
+  const decision = decideReconciliation({
+    method: "token_retry",
+    status: answer?.status ?? null,
+    jobId: job === null || body === null ? null : readJobReport(job, body).jobId,
+    isJob: job !== null,
+    showsExpected: false,
+    deadlinePassed: false,
+  });
+  const source = definition.action.qualifiedName;
+  const receipt = answer === null ? "" : digestBytes(answer.body);
+  const events: NewEvent[] = [];
+  const links = linksOf(operation);
+  const proof = { receipt, source, evidence: "remote_receipt" } as const;
+  switch (decision.kind) {
+    case "job_named":
+      events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...links, ...proof });
+      break;
+    case "effect_shown":
+      events.push(...step(core, operation, { kind: "effect_shown", receipt, source }, actor));
+      events.push({ ...core.envelope("reconciled_success"), ...links, ...proof });
+      break;
+    case "proven_absent":
+    case "inconclusive": {
+      operation.faults++;
+      const reason = decision.kind === "inconclusive" ? decision.why : decision.proof;
+      events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
+      events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason, source });
+      // A refusal may be about the token itself, and another try would only be refused again.
+      if (verdict.kind === "error" && answer !== null && answer.status !== 429 && answer.status !== 409) {
+        stopCaring(operation, "operation_needs_person", `the provider refused the repeat under its token (${reason})`);
+      }
+    }
+  }
+  scheduleNext(core, operation, job, observation);
+  return events;
+}
