@@ -612,7 +612,7 @@ test("an edited row of an operation is reported and never used", async () => {
   await bench.close();
   const { DatabaseSync } = await import("node:sqlite");
   const database = new DatabaseSync(join(folder, "state.db"));
-  database.prepare("update operations set state = 'observing' where id = ?").run(operation_id);
+  database.prepare("update operations set state = 'cancelling' where id = ?").run(operation_id);
   database.close();
   await startGateway(time);
   assert.equal(bench.gateway.operations.list().length, 0);

@@ -1,6 +1,7 @@
 import type { Now } from "../conventions/budget/budget.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Desk } from "./approval/desk.ts";
+import type { Accept } from "./approval/question.ts";
 import type { Operation, OperationBook } from "./operation/operations.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
@@ -9,6 +10,7 @@ import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
 import type { DeploymentBook } from "./rollback/deployments.ts";
 import type { Book } from "./run/book.ts";
+import type { Run } from "./run/run.ts";
 import type { Tickets } from "./ticket/tickets.ts";
 
 /** What the operator signed that the gateway must know while it works. */
@@ -20,6 +22,8 @@ export interface Posture {
 
 /** What every step of a call works with. */
 export interface Core {
+  /** Names this process among the gateways on one store. */
+  readonly worker: string;
   readonly ports: Ports;
   readonly book: Book;
   readonly desk: Desk;
@@ -33,6 +37,8 @@ export interface Core {
   /** Whether a callback about its job came before the job had a name; it is told once. */
   cameEarly(operation: Operation): boolean;
   readonly tickets: Tickets;
+  /** Takes the work context that a person may assign while letting the run begin. */
+  acceptTicket?(run: Run): Accept;
   packs(): PackBook;
   posture(): Posture;
   /** Null while locked. */

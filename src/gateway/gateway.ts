@@ -113,13 +113,15 @@ export interface Gateway {
 }
 
 export function createGateway(ports: Ports, around: Surroundings): Gateway {
-  const ledger = createLedger({ audit: ports.audit, steps: ports.steps, onStop: around.onStop });
+  const worker = around.worker ?? `worker ${ports.ids.next("evt")}`;
+  const ledger = createLedger({ audit: ports.audit, worker, steps: ports.steps, onStop: around.onStop });
   const envelope = createEnvelope(ports.ids, ports.clock);
   const book = createBook({ runs: defaults.runsRemembered, callsPerRun: defaults.callsRememberedPerRun });
   const desk = createDesk({ ...ports, record: ledger.record, operators: around.operators });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
   const core: Core = {
+    worker,
     ports,
     book,
     desk,
@@ -137,7 +139,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   };
   const denials = createDenialRecorder(core);
   const probes = createProbes(core);
-  const observer = createObserver(core, around.worker ?? `worker ${ports.ids.next("evt")}`);
+  const observer = createObserver(core);
 
   /** Everything an agent asks that is not a call: refused with the same care. */
   async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {

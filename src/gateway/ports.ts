@@ -74,6 +74,11 @@ export interface StateRow {
   readonly runId: string;
   readonly state: string;
   readonly body: JsonObject;
+  /**
+   * Asked in the transaction that would write it, with the row as it is stored. Where the answer is no, nothing of the
+   * commit is written, and it is Denied `operation_taken_over`.
+   */
+  readonly onlyIf?: (stored: StateRow | null) => boolean;
 }
 
 export interface StateStore {

@@ -21,8 +21,10 @@ export async function recover(
   const rows: StateRow[] = [...resumed.rows];
   const operations = [...resumed.operations];
   // What was unknown already and is nobody's operation yet was left between two writes.
-  const attempts = [...store.load("attempts", "sent"), ...store.load("attempts", "unknown")];
-  const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")];
+  const own = (row: StateRow | { readonly tampered: string }): boolean =>
+    "tampered" in row || (row.body["worker"] ?? core.worker) === core.worker;
+  const attempts = [...store.load("attempts", "sent"), ...store.load("attempts", "unknown")].filter(own);
+  const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")].filter(own);
   for (const row of attempts) {
     if ("tampered" in row) {
       events.push({ ...core.envelope("state_tampered"), table: "attempts", row: row.tampered });
@@ -45,7 +47,7 @@ export async function recover(
       else core.deployments.put(readDeployment(row));
     }
   }
-  for (const row of store.load("plans", "previewed")) {
+  for (const row of store.load("plans", "previewed").filter(own)) {
     if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });
     else rows.push({ ...row, state: "rejected", body: { ...row.body, preview: null, input: {} } });
   }

@@ -496,7 +496,7 @@ export const codes = {
   headless_unlock_off: {
     status: 403,
     means: "A key file was given, and signed policy does not allow it to unlock the gateway.",
-    mend: "Unlock with an operator's passphrase, or sign a policy that allows headless unlock.",
+    mend: "Unlock with an operator's passphrase, or sign it: gw policy set headless_unlock on.",
   },
   vault_foreign: {
     status: 409,
@@ -531,7 +531,8 @@ export const codes = {
   // Callbacks from providers
   callback_refused: {
     status: 404,
-    means: "The callback was not taken: there is no such pack, its signature does not verify, or the gateway is locked.",
+    means:
+      "The callback was not taken: there is no such pack, its signature does not verify, or the gateway is locked.",
     mend: "Look in the log, which says which of them; nobody outside is told.",
   },
   callback_pack_unknown: {
@@ -1027,6 +1028,11 @@ export const codes = {
     means: "The operation has not failed, never became a job, is being resumed, or its provider documents no resume.",
     mend: "Read the operation. Where it failed for good, ask a person before anything is started anew.",
   },
+  operation_taken_over: {
+    status: 409,
+    means: "Another gateway on the same store looks after this operation now. Nothing was sent or written.",
+    mend: "Read the operation again a minute later; whoever looks after it writes how it goes on.",
+  },
   operation_settled: {
     status: 409,
     means: "The operation has ended; there is nothing left to find out.",
@@ -1056,7 +1062,7 @@ export const codes = {
   ticket_required: {
     status: 403,
     means:
-      "The action needs a signed work context, and none is attached to this run. A reference from the agent is none.",
+      "The action needs a signed work context, and none can be assigned to it as it is called. A reference from the agent is none.",
     mend: "Ask an operator to attach one: gw ticket issue RUN --ref SYSTEM:REF --target … --operation …",
   },
   ticket_signature_invalid: {
@@ -1088,6 +1094,27 @@ export const codes = {
     status: 403,
     means: "The work context covers other operations or other targets than this call.",
     mend: "Do only what the ticket covers, or ask an operator to issue one for this operation and target.",
+  },
+  ticket_unconfirmed: {
+    status: 403,
+    means:
+      "The ticket service that policy names did not confirm the ticket: no good answer, one about another ticket, or too old a one.",
+    mend: "See that the service answers for this reference; nothing is sent on an unconfirmed ticket.",
+  },
+  ticket_not_open: {
+    status: 403,
+    means: "The ticket service says that the ticket is in a state which policy does not count as open.",
+    mend: "Bring the ticket into an open state, or have another one assigned.",
+  },
+  ticket_service_invalid: {
+    status: 422,
+    means: "What was given for a ticket service cannot be used.",
+    mend: "Name a read of a pack in this home, its input and the fields of its answer; docs/tickets.md shows how.",
+  },
+  approval_needs_ticket: {
+    status: 422,
+    means: "The card says that a ticket is needed, and the approval names none. Nothing was decided.",
+    mend: "Approve it with the ticket's reference, gw approve ID --ticket SYSTEM:REF, or deny it.",
   },
   ticket_issuer_invalid: {
     status: 422,

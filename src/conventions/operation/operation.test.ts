@@ -206,13 +206,14 @@ test("over any sequence of events: no end without a remote report, history is a 
   );
 });
 
-test("a lease is one owner's until it runs out", () => {
-  const lease = { owner: "one", expires_at: at };
-  const end = Date.parse(at);
-  assert.equal(mayLease(null, "two", end), true);
-  assert.equal(mayLease(lease, "one", end - 1), true);
-  assert.equal(mayLease(lease, "two", end - 1), false);
-  assert.equal(mayLease(lease, "two", end), true);
+test("a lease is one owner's until it runs out in boot time, and ends with its boot", () => {
+  const lease = { owner: "one", expires_at: at, expires_boot_ms: 1_000, boot_id: "boot", term: 1 };
+  const now = (bootMs: number, bootId = "boot") => ({ bootMs, bootId });
+  assert.equal(mayLease(null, "two", now(0)), true);
+  assert.equal(mayLease(lease, "one", now(999)), true);
+  assert.equal(mayLease(lease, "two", now(999)), false);
+  assert.equal(mayLease(lease, "two", now(1_000)), true);
+  assert.equal(mayLease(lease, "two", now(1, "another boot")), true);
 });
 
 test("polls wait 2, 4, 8 … 60 seconds, within a fifth, and never less than Retry-After", () => {

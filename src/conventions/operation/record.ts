@@ -10,11 +10,21 @@ export type OperationRecord = {
   readonly created_at: string;
   readonly create_deadline: string;
   readonly result_deadline: string;
-  readonly lease: LeaseRecord | null;
+  readonly lease: Pick<Lease, "owner" | "expires_at"> | null;
   readonly next_poll_at: string | null;
 };
 
-export type LeaseRecord = { readonly owner: string; readonly expires_at: string };
+/**
+ * Who observes, and until when. Boot time decides, as everywhere; a process of another boot is gone with its boot. Every
+ * taking has a term of its own, so that whoever was overtaken cannot write any more.
+ */
+export type Lease = {
+  readonly owner: string;
+  readonly expires_at: string;
+  readonly expires_boot_ms: number;
+  readonly boot_id: string;
+  readonly term: number;
+};
 
 /** What a provider answers to a creation (202, with `Location`). */
 export type JobCreation = { readonly job_id: string; readonly state: string; readonly status_url: string };
@@ -27,6 +37,11 @@ export type JobStatus = {
 };
 
 /** Whether `owner` may observe now: nobody does, it does already, or the other's lease has run out. */
-export function mayLease(lease: LeaseRecord | null, owner: string, nowMs: number): boolean {
-  return lease === null || lease.owner === owner || Date.parse(lease.expires_at) <= nowMs;
+export function mayLease(
+  lease: Lease | null,
+  owner: string,
+  now: { readonly bootMs: number; readonly bootId: string },
+): boolean {
+  if (lease === null || lease.owner === owner) return true;
+  return lease.boot_id !== now.bootId || lease.expires_boot_ms <= now.bootMs;
 }

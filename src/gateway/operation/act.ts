@@ -5,13 +5,13 @@ import type { CallId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
-import { bindRead } from "../attempt/confirm.ts";
+import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, CustodySending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
-import { operationRow } from "./operation-row.ts";
+import { isOvertaken, operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
 
@@ -55,7 +55,7 @@ export async function sendAsOperator(
     request: httpRequestOf(core, outbound, callId),
     credential: outbound.credential,
     operationId: operation.id,
-    custody: () => operationRow(core, operation),
+    custody: () => (isOvertaken(core, operation) ? null : operationRow(core, operation)),
     ...hooks,
   });
 }

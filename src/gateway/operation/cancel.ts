@@ -7,6 +7,7 @@ import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { bindOnJob, sendAsOperator } from "./act.ts";
 import { definitionOf, jobOf } from "./care.ts";
+import { requireLease } from "./lease.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
@@ -18,11 +19,15 @@ export function bindCancel(core: Core, operation: Operation): Outbound {
   const definition = definitionOf(core, operation);
   const { cancel } = jobOf(definition);
   if (cancel === null) throw new Denied("operation_not_cancellable", "Its definition has no way to cancel.");
-  const { state, remoteJobId } = operation;
+  return bindOnJob(core, definition, cancel, operation.input, requireCancellable(operation));
+}
+
+/** Asked again under the lease: it may have ended while a person thought about it. */
+function requireCancellable({ state, remoteJobId }: Operation): string {
   if (remoteJobId === null || !["accepted", "observing", "cancel_requested"].includes(state)) {
     throw new Denied("operation_not_cancellable", `An operation that is ${state} cannot be cancelled.`);
   }
-  return bindOnJob(core, definition, cancel, operation.input, remoteJobId);
+  return remoteJobId;
 }
 
 /**
@@ -35,6 +40,8 @@ export async function cancelThrough(
   operation: Operation,
   reason: string,
 ): Promise<CallResult> {
+  await requireLease(core, operation);
+  requireCancellable(operation);
   const hooks = cancelHooks(core, operation, operation.callerKey, reason);
   const { result } = await follow(core, { ...sending, operationId: operation.id, ...hooks });
   return {
@@ -52,6 +59,7 @@ export async function cancelAsOperator(
   operator: string,
   reason: string,
 ): Promise<void> {
+  await requireLease(core, operation);
   const hooks = cancelHooks(core, operation, operator, reason);
   await sendAsOperator(core, operation, bindCancel(core, operation), operator, operation.callId, hooks);
 }

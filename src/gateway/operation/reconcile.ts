@@ -30,6 +30,8 @@ export function reconcilerOf(core: Core, definition: Definition): Definition | n
   return name === null ? null : readerOf(core, definition, name);
 }
 
+export const NO_READ = "the definition names no read that could tell what happened";
+
 /** Whether anything can be done to find out. */
 export function isReconcilable(core: Core, definition: Definition): boolean {
   return definition.action.unknown.tokenRetry || reconcilerOf(core, definition) !== null;
@@ -50,7 +52,7 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
     if (reader === null) return stopCaring(operation, "operation_needs_person", sayStop(decision.why));
   }
   if (reader === null) {
-    stopCaring(operation, "operation_not_reconcilable", "the definition names no read that could tell what happened");
+    stopCaring(operation, "operation_not_reconcilable", NO_READ);
     return;
   }
   const actor = operation.custodian ? CUSTODIAN : operation.callerKey;

@@ -6,11 +6,12 @@ import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
-import { CUSTODIAN, takeCustody } from "./care.ts";
+import { CUSTODIAN, stopCaring, takeCustody } from "./care.ts";
 import { waitFor } from "./lease.ts";
 import { momentIn, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
+import { isReconcilable, NO_READ } from "./reconcile.ts";
 import { adoptResume } from "./resume.ts";
 
 /**
@@ -59,8 +60,6 @@ export function adoptAttempt(
   const definition = core.packs().find(String(body["action"]));
   if (definition === null || definition.pack.digest !== body["pack_digest"] || definition.action.job !== null)
     return null;
-  const { unknown, confirm, kind } = definition.action;
-  if (unknown.reconcile === null && !unknown.tokenRetry && confirm === null && kind !== "ssh") return null;
   const input = (body["input"] ?? {}) as JsonObject;
   const operation = openOperation(core, "write", {
     run: { id: row.runId as RunId },
@@ -84,7 +83,8 @@ export function adoptAttempt(
     ...step(core, operation, { kind: "no_clear_answer", observation }, CUSTODIAN),
   ];
   takeCustody(operation);
-  operation.nextPoll = momentIn(core, 0);
+  if (isReconcilable(core, definition)) operation.nextPoll = momentIn(core, 0);
+  else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   return { operation, events };
 }
 

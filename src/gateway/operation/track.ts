@@ -13,12 +13,12 @@ import type { Core } from "../core.ts";
 import { askOf } from "../outbound/admit.ts";
 import { makeToken, tokenOf } from "../outbound/request.ts";
 import { partyOf } from "../run/run.ts";
-import { jobOf, scheduleNext } from "./care.ts";
+import { jobOf, scheduleNext, stopCaring } from "./care.ts";
 import { nextLease } from "./lease.ts";
 import { openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
-import { isReconcilable } from "./reconcile.ts";
+import { isReconcilable, NO_READ } from "./reconcile.ts";
 
 /**
  * Starts a job. Its record, with the local identifier and the token, is durable together with the first intent; whatever
@@ -121,6 +121,7 @@ export async function trackUnknown(
   const observation = "reason" in followed.verdict ? followed.verdict.reason : followed.verdict.kind;
   events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));
   if (isReconcilable(core, outbound.definition)) scheduleNext(core, operation, null, followed.observation);
+  else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   core.operations.put(operation);
   await core.ledger.record("write.untracked", events, [operationRow(core, operation), trackedRow(sending, followed)]);
   core.schedule(operation);

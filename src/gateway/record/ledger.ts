@@ -46,11 +46,13 @@ type Stateful =
 
 export interface LedgerParts {
   readonly audit: AuditSink;
+  /** Whose log this is: what began in it is ended in it. */
+  readonly worker: string;
   readonly steps?: StepPort | undefined;
   onStop(cause: unknown): void;
 }
 
-export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts): Ledger {
+export function createLedger({ audit, worker, steps = unwatched, onStop }: LedgerParts): Ledger {
   let store: StateStore | null = null;
   let stopped = false;
   const watchers = new Set<{ readonly table: StateRow["table"]; listener(): void }>();
@@ -58,6 +60,12 @@ export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts):
   function tell(rows: readonly StateRow[]): void {
     if (watchers.size === 0) return;
     for (const { table, listener } of [...watchers]) if (rows.some((row) => row.table === table)) listener();
+  }
+
+  /** Operations and deployments go from hand to hand; everything else ends where it began. */
+  function own(row: StateRow): StateRow {
+    if (row.table === "operations" || row.table === "deployments" || "worker" in row.body) return row;
+    return { ...row, body: { ...row.body, worker } };
   }
 
   function stop(cause: unknown): Denied {
@@ -70,8 +78,10 @@ export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts):
     try {
       return await work;
     } catch (cause) {
-      // A full queue is back-pressure, not a broken disk: the call is refused and the next one may fit.
-      if (cause instanceof Denied && cause.code === "log_backlogged") throw cause;
+      // A full queue is back-pressure, and a row that another gateway took over is its own: neither is a broken disk.
+      if (cause instanceof Denied && (cause.code === "log_backlogged" || cause.code === "operation_taken_over")) {
+        throw cause;
+      }
       throw stop(cause);
     }
   }
@@ -88,7 +98,7 @@ export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts):
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       steps.before(step);
-      await keep(store.commit(rows, sideEffect ? "power" : "process"));
+      await keep(store.commit(rows.map(own), sideEffect ? "power" : "process"));
       const receipt = await keep(audit.append(events));
       if (stopped) throw stoppedError();
       steps.after(step);
@@ -112,9 +122,10 @@ export function createLedger({ audit, steps = unwatched, onStop }: LedgerParts):
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
-      if (opening && rows.length > 0) await keep(store?.commit(rows, "process") ?? NOTHING);
+      const stored = () => (rows.length === 0 ? NOTHING : keep(store?.commit(rows.map(own), "process") ?? NOTHING));
+      if (opening) await stored();
       if (events.length > 0) await keep(audit.append(events));
-      if (!opening && rows.length > 0) await keep(store?.commit(rows, "process") ?? NOTHING);
+      if (!opening) await stored();
       steps.after(step);
       tell(rows);
     },

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { Random } from "../../../kernel/clock.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import { migrate } from "./migrate.ts";
 import { openSqlite, type SqliteStore } from "./open.ts";
 import { openRow, sealRow } from "./seal-row.ts";
@@ -9,7 +10,10 @@ import { type StateTables, stateMigrations, stateTables } from "./state-schema.t
 
 type Table = StateRow["table"];
 
+const TAKEN_OVER = "Another gateway on this store took it over meanwhile. Nothing was written; look at it again.";
+
 interface Waiting {
+  readonly rows: readonly StateRow[];
   readonly resolve: () => void;
   readonly reject: (cause: unknown) => void;
 }
@@ -35,7 +39,9 @@ export async function openStateStore(path: string, key: KeyObject, random: Rando
 
 function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Random): SqliteStateStore {
   const upserts = new Map<Table, StatementSync>();
+  const selects = new Map<Table, StatementSync>();
   for (const table of stateTables) {
+    selects.set(table, file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`));
     upserts.set(
       table,
       file.handle.prepare(
@@ -44,30 +50,52 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       ),
     );
   }
-  let rows = new Map<string, StateRow>();
   let waiting: Waiting[] = [];
   let durable = false;
   let level: "normal" | "full" = "normal";
 
   function flush(): void {
-    const [batch, settle, full] = [rows, waiting, durable];
-    if (settle.length === 0) return;
-    rows = new Map();
+    const [batch, full] = [waiting, durable];
+    if (batch.length === 0) return;
     waiting = [];
     durable = false;
     try {
       const wanted = full ? "full" : "normal";
       if (level !== wanted) file.handle.exec(`pragma synchronous = ${wanted}`);
       level = wanted;
-      file.immediate(() => {
-        for (const row of batch.values()) {
-          upserts.get(row.table)?.run(row.id, row.runId, row.state, sealRow(key, row, row.body, random));
-        }
-      });
-      for (const { resolve } of settle) resolve();
+      const refused = file.immediate(() => writeBatch(batch));
+      for (const one of batch) {
+        if (refused.has(one)) one.reject(new Denied("operation_taken_over", TAKEN_OVER));
+        else one.resolve();
+      }
     } catch (cause) {
-      for (const { reject } of settle) reject(cause);
+      for (const { reject } of batch) reject(cause);
     }
+  }
+
+  /** A row that several commits change is written once. Gives the commits whose row is no longer theirs to write. */
+  function writeBatch(batch: readonly Waiting[]): ReadonlySet<Waiting> {
+    const refused = new Set<Waiting>();
+    const rows = new Map<string, StateRow>();
+    for (const one of batch) {
+      if (one.rows.every((row) => row.onlyIf === undefined || mayWrite(row, row.onlyIf))) {
+        for (const row of one.rows) rows.set(`${row.table} ${row.id}`, row);
+      } else refused.add(one);
+    }
+    for (const row of rows.values()) {
+      upserts.get(row.table)?.run(row.id, row.runId, row.state, sealRow(key, row, row.body, random));
+    }
+    return refused;
+  }
+
+  function mayWrite({ table, id }: StateRow, allows: (stored: StateRow | null) => boolean): boolean {
+    const stored = read(table, id);
+    return stored === null || !("tampered" in stored) ? allows(stored) : false;
+  }
+
+  function read(table: Table, id: string): StateRow | { readonly tampered: string } | null {
+    const found = selects.get(table)?.get(id);
+    return found === undefined ? null : readRow(table, found);
   }
 
   function readRow(table: Table, row: Record<string, unknown>): StateRow | { readonly tampered: string } {
@@ -82,9 +110,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     commit(changed, durability) {
       return new Promise((resolve, reject) => {
         if (waiting.length === 0) setImmediate(flush);
-        waiting.push({ resolve, reject });
+        waiting.push({ rows: changed, resolve, reject });
         durable ||= durability === "power";
-        for (const row of changed) rows.set(`${row.table} ${row.id}`, row);
       });
     },
     load(table, state) {
@@ -96,16 +123,13 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     find(table, id) {
       // What waits to be written counts as written: whoever looks must see it.
       if (waiting.length > 0) flush();
-      const found = file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`).get(id);
-      return found === undefined ? null : readRow(table, found);
+      return read(table, id);
     },
     async change(table, id, change) {
       if (waiting.length > 0) flush();
       return file.immediate(() => {
-        const found = file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`).get(id);
-        if (found === undefined) return null;
-        const row = readRow(table, found);
-        if ("tampered" in row) return row;
+        const row = read(table, id);
+        if (row === null || "tampered" in row) return row;
         const next = change(row);
         if (next === null) return row;
         upserts.get(table)?.run(next.id, next.runId, next.state, sealRow(key, next, next.body, random));

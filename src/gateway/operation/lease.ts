@@ -1,0 +1,82 @@
+import { type Lease, mayLease } from "../../conventions/operation/record.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { type Core, now } from "../core.ts";
+import { stopCaring } from "./care.ts";
+import { momentIn } from "./operation.ts";
+import { operationRow, readOperation, termOf } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+
+/** Long enough for one read and everything around it. */
+const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
+
+/** A lease of this process. Only a change of hands begins another term: what this process has on its way still counts. */
+export function nextLease(core: Core, before: Lease | null): Lease {
+  const { bootMs, bootId, wallMs } = now(core);
+  return {
+    owner: core.worker,
+    expires_at: isoTime(wallMs + LEASE_MS),
+    expires_boot_ms: bootMs + LEASE_MS,
+    boot_id: bootId,
+    term: before?.owner === core.worker ? before.term : (before?.term ?? 0) + 1,
+  };
+}
+
+/**
+ * Takes or renews the lease in one transaction of the store. Where another process holds it, this one waits until it runs
+ * out; where another has moved the operation on, its row is the truth. Every row that is written later names the term
+ * that was taken here, so that a worker which slept through its lease writes nothing.
+ */
+export async function takeLease(core: Core, operation: Operation): Promise<boolean> {
+  let taken = false;
+  let holder: Lease | null = null;
+  const row = await core.ledger.change("lease.taken", "operations", operation.id, (stored) => {
+    const theirs = readOperation(core, stored);
+    if (!mayLease(theirs.lease, core.worker, now(core))) {
+      holder = theirs.lease;
+      return null;
+    }
+    taken = true;
+    // Ours unless somebody went on from where we stopped.
+    const latest = termOf(stored) === (operation.lease?.term ?? 0) ? operation : theirs;
+    Object.assign(operation, latest, { lease: nextLease(core, theirs.lease), result: operation.result });
+    return operationRow(core, operation);
+  });
+  if (row === null) {
+    operation.nextPoll = null;
+    return false;
+  }
+  if ("tampered" in row) {
+    await core.ledger.record("operation.stopped", [
+      { ...core.envelope("state_tampered"), table: "operations", row: operation.id },
+    ]);
+    stopCaring(operation, "state_tampered", "its row was changed behind the gateway's back");
+    return false;
+  }
+  if (!taken) waitFor(core, operation, holder);
+  return taken;
+}
+
+/** Whoever acts on it acts on what is stored, and alone. */
+export async function requireLease(core: Core, operation: Operation): Promise<void> {
+  if (await takeLease(core, operation)) return;
+  const { problem } = operation;
+  if (problem?.code === "state_tampered") throw new Denied(problem.code, problem.detail);
+  throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation at the moment.");
+}
+
+/** Goes by what the other one wrote, and looks again when its lease has run out. */
+export function yieldTo(core: Core, operation: Operation): void {
+  const row = core.ledger.find("operations", operation.id);
+  if (row === null || "tampered" in row) return;
+  const theirs = readOperation(core, row);
+  Object.assign(operation, theirs, { result: operation.result });
+  waitFor(core, operation, theirs.lease);
+}
+
+/** Looks again when the lease has run out. */
+export function waitFor(core: Core, operation: Operation, holder: Lease | null): void {
+  const leftMs = (holder?.expires_boot_ms ?? 0) - core.ports.clock.bootMs();
+  operation.nextPoll = momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS));
+}
