@@ -17,7 +17,14 @@ export interface Random {
   bytes(length: number): Buffer;
 }
 
-/** ISO 8601 UTC, as every record writes time. */
+/** ISO 8601 UTC, as every record writes time. Most records of a busy moment bear the same one. */
 export function isoTime(wallMs: number): string {
-  return new Date(wallMs).toISOString();
+  if (wallMs !== lastMs) {
+    lastText = new Date(wallMs).toISOString();
+    lastMs = wallMs;
+  }
+  return lastText;
 }
+
+let lastMs = Number.NaN;
+let lastText = "";
