@@ -114,6 +114,22 @@ test("whoever sends slowly is let go: in the head and in the body", async (t) =>
   assert.deepEqual(taken, []);
 });
 
+test("whoever neither speaks nor hangs up loses the connection too", async (t) => {
+  const { port, ask } = await listen(t, { headMs: 150, requestMs: 300, lookMs: 50 });
+  const silent = Array.from({ length: defaults.callbackConnectionsPerPeer }, () =>
+    connect({ port, host: "127.0.0.1", allowHalfOpen: true }),
+  );
+  t.after(() => silent.forEach((socket) => void socket.destroy()));
+  for (const [index, socket] of silent.entries()) {
+    socket.on("error", () => undefined);
+    // Half of them begin a request; none reads what it is told.
+    if (index % 2 === 0) socket.write("POST /callbacks/acme HTTP/1.1\r\nhost: x\r\n");
+  }
+  for (let status = 0; status !== 200; ) status = await ask("GET", "/v1/openapi.json").catch(() => 0);
+  for (const socket of silent) socket.resume();
+  await Promise.all(silent.map((socket) => socket.readableEnded || once(socket, "end").catch(() => undefined)));
+});
+
 test("a head that is too large or malformed is refused", async (t) => {
   const { port } = await listen(t);
   const large = await dialogue(port, (socket) =>

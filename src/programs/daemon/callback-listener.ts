@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type AddressInfo, Socket } from "node:net";
 import { createAllowances } from "../../conventions/budget/allowance.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
@@ -50,7 +49,12 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
   server.maxConnections = defaults.callbackConnections;
   boundConnections(server);
   const clientError = createClientErrorHandler(options.correlationId);
-  server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
+  server.on("clientError", (error, socket) => {
+    if (!(socket instanceof Socket)) return void socket.destroy();
+    clientError(error, socket);
+    // Whoever does not hang up either would hold the connection for good.
+    socket.destroySoon();
+  });
   const { host } = options.address;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

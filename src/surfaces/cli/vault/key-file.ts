@@ -19,7 +19,7 @@ export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, 
       );
       if (!home.readPolicy(vault).settings.headlessUnlock) {
         io.err(
-          "The policy does not allow unlocking without a person yet (headless_unlock): the gateway will not use it.",
+          "The policy does not allow unlocking without a person yet, so the gateway will not use it: gw policy set headless_unlock on.",
         );
       }
       return exits.done;
