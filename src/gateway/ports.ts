@@ -79,11 +79,15 @@ export interface StateRow {
    * commit is written, and it is Denied `operation_taken_over`.
    */
   readonly onlyIf?: (stored: StateRow | null) => boolean;
+  /** Set once nobody needs it any more: the store forgets it. What happened stands in the log. */
+  readonly over?: true;
 }
 
 export interface StateStore {
   /** Rows of one commit become durable together. `power` survives a power cut, `process` survives us. */
   commit(rows: readonly StateRow[], durability: "process" | "power"): Promise<void>;
+  /** Forgets what has long been in one of these final states: rows made before the identifier, which sorts by time. */
+  forget(table: StateRow["table"], states: readonly string[], beforeId: string): void;
   /** Rows in the given state. A row that does not authenticate comes back as `tampered`. */
   load(table: StateRow["table"], state: string): readonly (StateRow | { readonly tampered: string })[];
   /** One row by its id, as it was last committed; null where there is none. */

@@ -1,5 +1,7 @@
 import type { NewEvent } from "../audit/event.ts";
 import { isoTime } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { firstIdAt } from "../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
 import { operationRow } from "./operation/operation-row.ts";
@@ -38,7 +40,7 @@ export async function recover(
       rows.push(operationRow(core, adopted.operation));
       operations.push(adopted.operation);
     }
-    rows.push({ ...row, state: "tracked" });
+    rows.push({ ...row, state: "tracked", body: {}, over: true });
   }
   for (const state of ["current", "superseded", "rolled_back", "stale"]) {
     for (const row of store.load("deployments", state)) {
@@ -65,7 +67,16 @@ export async function recover(
     events.push({ ...core.envelope("recovery_finished"), ...counts });
   }
   if (events.length > 0 || rows.length > 0) await core.ledger.record("recovery.finished", events, rows);
+  forgetOld(core, store);
   return { unknown: attempts.length, runs: runs.length, operations };
+}
+
+/** State is for what can still matter; what happened stands in the log. */
+function forgetOld({ ports }: Core, store: StateStore): void {
+  const beforeMs = ports.clock.wallMs() - defaults.endedStateKeptMs;
+  store.forget("runs", ["ended"], firstIdAt("run", beforeMs));
+  store.forget("plans", ["executed", "rejected"], firstIdAt("plan", beforeMs));
+  store.forget("operations", ["succeeded", "failed", "cancelled"], firstIdAt("op", beforeMs));
 }
 
 /** A preview that nobody saw the answer of changed nothing; its path says that there is no plan. */

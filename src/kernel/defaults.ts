@@ -121,6 +121,8 @@ export const defaults = {
   pollFirstMs: 2_000,
   pollCapMs: 60_000,
   pollJitter: 0.2,
+  /** After a person was asked about a read of the gateway's own, the same read is not asked about for this long. */
+  custodyAskGapMs: 600_000,
   /** How often one request without an answer is sent again under its own token, where its provider documents that. */
   tokenRepeats: 3,
   /** Reads that an operation may still make after its session ended. */
@@ -133,6 +135,8 @@ export const defaults = {
   operationPollsPerMinute: 30_000,
   operationsPerRun: 100,
   operationsRemembered: 20_000,
+  /** How long runs, plans and operations that have ended stay in the state, to be looked up. */
+  endedStateKeptMs: 30 * 24 * 60 * 60 * 1000,
   operationResultBytes: 262_144,
   operationHistory: 200,
   // Callbacks from providers

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createIds, readId } from "./ids.ts";
+import { createIds, firstIdAt, readId } from "./ids.ts";
 
 const random = { bytes: randomBytes };
 
@@ -32,4 +32,14 @@ test("only an identifier of its kind is read", () => {
 
 test("nothing else passes for an identifier", () => {
   fc.assert(fc.property(fc.string(), (text) => readId("run", text) === undefined));
+});
+
+test("the first identifier of a time sorts before all that are made from then on, and after all made earlier", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 2 ** 45 }), fc.integer({ min: 0, max: 2 ** 40 }), (atMs, laterMs) => {
+      const made = (wallMs: number) => createIds({ wallMs: () => wallMs }, { bytes: randomBytes }).next("run");
+      assert.ok(firstIdAt("run", atMs) < made(atMs + laterMs));
+      assert.ok(made(atMs - 1) < firstIdAt("run", atMs));
+    }),
+  );
 });

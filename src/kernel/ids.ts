@@ -32,18 +32,32 @@ const RANDOM_BYTES = 16;
 const SHAPE = new RegExp(`^(run|ses|call|plan|op|apr|evt)_[${ALPHABET}]{${TIME_DIGITS + RANDOM_BYTES}}$`);
 
 export function createIds(clock: Pick<Clock, "wallMs">, random: Random): Ids {
+  let timeMs = Number.NaN;
+  let time = "";
   return {
     next<Kind extends IdKind>(kind: Kind): IdKinds[Kind] {
-      let time = "";
-      for (let rest = clock.wallMs(), digit = 0; digit < TIME_DIGITS; digit++) {
-        time = ALPHABET.charAt(rest % 32) + time;
-        rest = Math.floor(rest / 32);
-      }
+      const nowMs = clock.wallMs();
+      if (nowMs !== timeMs) time = timeDigits(nowMs);
+      timeMs = nowMs;
       let tail = "";
       for (const byte of random.bytes(RANDOM_BYTES)) tail += ALPHABET.charAt(byte & 31);
       return `${kind}_${time}${tail}` as IdKinds[Kind];
     },
   };
+}
+
+/** The lowest identifier that could have been made at this time: every earlier one sorts before it. */
+export function firstIdAt(kind: IdKind, wallMs: number): string {
+  return `${kind}_${timeDigits(wallMs)}`;
+}
+
+function timeDigits(wallMs: number): string {
+  let digits = "";
+  for (let rest = Math.max(0, wallMs), count = 0; count < TIME_DIGITS; count++) {
+    digits = ALPHABET.charAt(rest % 32) + digits;
+    rest = Math.floor(rest / 32);
+  }
+  return digits;
 }
 
 /** Reads an identifier that came from outside; undefined when it is not one of this kind. */

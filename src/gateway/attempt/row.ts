@@ -3,7 +3,7 @@ import { tokenOf } from "../outbound/request.ts";
 import type { StateRow } from "../ports.ts";
 import { type Attempted, type CustodySending, isPreview, type Sending } from "./sending.ts";
 
-/** The attempt as it must survive us: enough to say "unknown" about it, and digests alone once it is settled. */
+/** The attempt as it must survive us: enough to say "unknown" about it, for as long as anybody might have to. */
 export function attemptRow(
   sending: Sending | CustodySending,
   attemptId: string,
@@ -11,11 +11,10 @@ export function attemptRow(
   reservation: Reservation,
 ): StateRow {
   const { outbound, run, session } = sending;
+  const place = { table: "attempts", id: attemptId, runId: run.id, state } as const;
+  if (state === "settled" || state === "tracked") return { ...place, body: {}, over: true };
   return {
-    table: "attempts",
-    id: attemptId,
-    runId: run.id,
-    state,
+    ...place,
     body: {
       call_id: sending.callId,
       session_id: session.id,
@@ -26,14 +25,11 @@ export function attemptRow(
       maximum_cents: reservation.maximumCents,
       ...(isPreview(outbound) ? { preview: true } : {}),
       ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
-      ...(isOver(state) ? {} : { target: sending.request.url, method: sending.request.method }),
-      ...(isOver(state) || !outbound.sideEffect ? {} : evidenceOf(sending)),
+      target: sending.request.url,
+      method: sending.request.method,
+      ...(outbound.sideEffect ? evidenceOf(sending) : {}),
     },
   };
-}
-
-function isOver(state: string): boolean {
-  return state === "settled" || state === "tracked";
 }
 
 /** An attempt of unknown outcome that an operation now answers for: recovery need not look at it again. */

@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
-import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 
@@ -19,8 +18,9 @@ export function sealRow(key: KeyObject, place: RowPlace, body: JsonObject, rando
   const nonce = random.bytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   cipher.setAAD(placeBytes(place));
-  const sealed = Buffer.concat([nonce, cipher.update(JSON.stringify(body), "utf8"), cipher.final()]);
-  return Buffer.concat([sealed, cipher.getAuthTag()]);
+  const sealed = cipher.update(JSON.stringify(body), "utf8");
+  cipher.final();
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
 }
 
 /** Undefined when the row was changed, moved, relabelled or made by somebody else. */
@@ -37,6 +37,7 @@ export function openRow(key: KeyObject, place: RowPlace, sealed: Buffer): JsonOb
   }
 }
 
+/** Members in canonical order, so that plain JSON is the canonical one. */
 function placeBytes({ table, id, runId, state }: RowPlace): Buffer {
-  return Buffer.from(canonicalJson({ format: "gw.state/v1", table, id, run_id: runId, state }), "utf8");
+  return Buffer.from(JSON.stringify({ format: "gw.state/v1", id, run_id: runId, state, table }), "utf8");
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
 import type { StateRow } from "../../../gateway/ports.ts";
+import { firstIdAt } from "../../../kernel/ids.ts";
 import { openStateStore } from "./state.ts";
 
 const random = { bytes: randomBytes };
@@ -31,6 +32,29 @@ test("rows of one turn share a transaction, and a row written twice is written o
   ]);
   assert.deepEqual(store.load("runs", "open"), [row("a", "open", { used: 2 })]);
   assert.deepEqual(store.load("runs", "pending"), [row("b", "pending")]);
+  await store.close();
+});
+
+test("a row that is over is forgotten, also when it was written in the same turn", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open"), row("b", "open")], "process");
+  await Promise.all([
+    store.commit([{ ...row("a", "ended"), over: true }, row("c", "open")], "process"),
+    store.commit([{ ...row("c", "ended"), over: true }], "process"),
+  ]);
+  assert.deepEqual(store.load("runs", "open"), [row("b", "open")]);
+  for (const id of ["a", "c"]) assert.equal(store.find("runs", id), null);
+  await store.close();
+});
+
+test("only what has ended and was made before the identifier is forgotten", async () => {
+  const store = await openStateStore(path, key, random);
+  const old = firstIdAt("run", 1_000);
+  const young = firstIdAt("run", 9_000);
+  await store.commit([row(`${old}a`, "ended"), row(`${old}b`, "open"), row(`${young}c`, "ended")], "process");
+  store.forget("runs", ["ended"], firstIdAt("run", 5_000));
+  assert.equal(store.find("runs", `${old}a`), null);
+  assert.ok(store.find("runs", `${old}b`) !== null && store.find("runs", `${young}c`) !== null);
   await store.close();
 });
 

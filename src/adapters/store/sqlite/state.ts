@@ -39,9 +39,11 @@ export async function openStateStore(path: string, key: KeyObject, random: Rando
 
 function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Random): SqliteStateStore {
   const upserts = new Map<Table, StatementSync>();
+  const deletes = new Map<Table, StatementSync>();
   const selects = new Map<Table, StatementSync>();
   for (const table of stateTables) {
     selects.set(table, file.handle.prepare(`select id, run_id, state, sealed from ${table} where id = ?`));
+    deletes.set(table, file.handle.prepare(`delete from ${table} where id = ?`));
     upserts.set(
       table,
       file.handle.prepare(
@@ -83,7 +85,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       } else refused.add(one);
     }
     for (const row of rows.values()) {
-      upserts.get(row.table)?.run(row.id, row.runId, row.state, sealRow(key, row, row.body, random));
+      if (row.over === true) deletes.get(row.table)?.run(row.id);
+      else upserts.get(row.table)?.run(row.id, row.runId, row.state, sealRow(key, row, row.body, random));
     }
     return refused;
   }
@@ -113,6 +116,10 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
         waiting.push({ rows: changed, resolve, reject });
         durable ||= durability === "power";
       });
+    },
+    forget(table, states, beforeId) {
+      const places = states.map(() => "?").join(", ");
+      file.handle.prepare(`delete from ${table} where id < ? and state in (${places})`).run(beforeId, ...states);
     },
     load(table, state) {
       const found = file.handle
