@@ -150,7 +150,14 @@ function itemsOf(...events: readonly (NewEvent | LogItem)[]): LogItem[] {
         : "activity";
     const sequence = (counts.get(journal) ?? 0) + 1;
     counts.set(journal, sequence);
-    return { kind: "record", segment: 1, frame, index: 0, event: { ...event, sequence } as AuditEvent };
+    return {
+      kind: "record",
+      segment: 1,
+      frame,
+      index: 0,
+      journal: "activity",
+      event: { ...event, sequence } as AuditEvent,
+    };
   });
 }
 

@@ -76,7 +76,7 @@ test("an intent and its completion carry the fields of the request log", () => {
 
 test("an event comes back as it went in", () => {
   const decoded = decodeRecord(encoded(denied, 42));
-  assert.deepEqual(decoded, { kind: "event", event: { sequence: 42, ...denied } });
+  assert.deepEqual(decoded, { kind: "event", journal: "activity", event: { sequence: 42, ...denied } });
 });
 
 test("a field that no table declares is written as secret, at any depth", () => {
@@ -194,7 +194,8 @@ test("any text in any field survives", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       const decoded = decodeRecord(encoded({ ...denied, caller: text, reason: text }));
-      assert.deepEqual(decoded, { kind: "event", event: { sequence: 1, ...denied, caller: text, reason: text } });
+      const event = { sequence: 1, ...denied, caller: text, reason: text };
+      assert.deepEqual(decoded, { kind: "event", journal: "activity", event });
     }),
   );
 });

@@ -78,6 +78,8 @@ export const callEvents = {
         scope_digest: open.text,
       }),
     ),
+    /** Where a trusted ticket service confirmed it: the read that gave the observed state. */
+    ticket_lookup: optional(group({ action: open.text, attempt_id: open.text })),
     action: group({
       channel,
       operation: open.text,

@@ -104,7 +104,7 @@ export const sessionEvents = {
   },
   approval_requested: {
     ...approval,
-    mode: oneOf("session", "each_use", "join", "redirect", "access"),
+    mode: oneOf("session", "each_use", "join", "redirect", "access", "custody"),
     card_digest: open.text,
     caller: claim.text,
     action: optional(open.text),

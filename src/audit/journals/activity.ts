@@ -11,6 +11,8 @@ export interface ActivityFold {
 }
 
 type Open = { -readonly [Name in keyof CallEntry]: Name extends "evidence" ? string[] : CallEntry[Name] };
+/** What the event that ended a call says about it. */
+type End = Pick<Open, "outcome" | "status" | "provider_request_id" | "reason" | "elapsed_ms">;
 type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
@@ -25,6 +27,8 @@ export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
 
 export function startActivity(): ActivityFold {
   const open = new Map<string, Open>();
+  /** Of calls whose intent was told more than once: the later events. */
+  const otherNames = new Map<Open, readonly string[]>();
   /** Calls that ended unknown: few, and a reconciliation wants their names. */
   const unknown = new Map<string, Open>();
   const checkSequence = watchSequence("activity");
@@ -47,7 +51,13 @@ export function startActivity(): ActivityFold {
           elapsed_ms: event.elapsed_ms ?? null,
         });
       case "outcome_unobserved":
-        return settle(event, frame, { outcome: "unknown", reason: event.reason, elapsed_ms: event.elapsed_ms ?? null });
+        return settle(event, frame, {
+          outcome: "unknown",
+          status: null,
+          provider_request_id: null,
+          reason: event.reason,
+          elapsed_ms: event.elapsed_ms ?? null,
+        });
       case "reconciled_success":
         return reconcile(event, frame, "succeeded", event.receipt);
       case "reconciled_failure":
@@ -116,6 +126,7 @@ export function startActivity(): ActivityFold {
     if (known !== undefined) {
       known.evidence.push(event.event_type);
       open.set(event.event_id, known);
+      otherNames.set(known, [...(otherNames.get(known) ?? []), event.event_id]);
       return NOTHING;
     }
     const entry = event.event_type === "action.intent" ? fromTicketIntent(event, frame) : fromIntent(event, frame);
@@ -131,7 +142,17 @@ export function startActivity(): ActivityFold {
     );
   }
 
-  function settle(event: Linked & AuditEvent, frame: number, end: Partial<Open>): readonly ActivityEntry[] {
+  /** It is kept under the names of its intent, and may have been found under one of the result's. */
+  function forget({ attempt_id, parent_event_id }: Linked, entry: Open): void {
+    if (entry.attempt_id !== null) open.delete(entry.attempt_id);
+    if (entry.intent_event_id !== null) open.delete(entry.intent_event_id);
+    if (attempt_id !== undefined && attempt_id !== entry.attempt_id) open.delete(attempt_id);
+    if (parent_event_id !== undefined && parent_event_id !== entry.intent_event_id) open.delete(parent_event_id);
+    for (const name of otherNames.get(entry) ?? []) open.delete(name);
+    otherNames.delete(entry);
+  }
+
+  function settle(event: Linked & AuditEvent, frame: number, end: End): readonly ActivityEntry[] {
     const found = findOpen(event);
     // The completion of an attempt that was already told to be unobserved says the same once more.
     if (
@@ -142,12 +163,14 @@ export function startActivity(): ActivityFold {
       return NOTHING;
     }
     const entry: Open = found ?? orphan(event, frame);
-    Object.assign(entry, end);
+    entry.outcome = end.outcome;
+    entry.status = end.status;
+    entry.provider_request_id = end.provider_request_id;
+    entry.reason = end.reason;
+    entry.elapsed_ms = end.elapsed_ms;
     entry.ended_at = event.occurred_at;
     entry.evidence.push(event.event_type);
-    for (const key of [event.attempt_id, event.parent_event_id, entry.intent_event_id, entry.attempt_id]) {
-      if (key !== undefined && key !== null) open.delete(key);
-    }
+    if (found !== undefined) forget(event, found);
     if (entry.outcome === "unknown") unknown.set(entry.attempt_id ?? entry.intent_event_id ?? event.event_id, entry);
     return [entry];
   }

@@ -1,4 +1,4 @@
-import { type Journal, kindOf } from "../event.ts";
+import type { Journal } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
 
 /** A place where a journal is not whole for this reader. It is shown, never passed over. */
@@ -22,7 +22,7 @@ export function watchSequence(journal: Journal): (item: LogItem) => GapEntry | u
       case "newer":
         return { kind: "gap", frame: item.frame, detail: "an event of a newer version" };
       case "record": {
-        if (kindOf(item.event.event_type)?.journal !== journal) return undefined;
+        if (item.journal !== journal) return undefined;
         const expected: number | null = last === null ? null : last + 1;
         last = item.event.sequence;
         if (expected === null || item.event.sequence === expected) return undefined;

@@ -86,7 +86,7 @@ function writeRecord(bytes: Buffer, start: number, text: string, sequence: numbe
 /** Byte by byte: for a dozen of them that is a fraction of what a call into native code costs. */
 function writeSequence(bytes: Buffer, start: number, sequence: number): number {
   let at = start;
-  for (const byte of PREFIX) bytes[at++] = byte;
+  for (let index = 0; index < PREFIX.length; index++) bytes[at++] = PREFIX[index] ?? 0;
   let digits = 1;
   for (let bound = 10; sequence >= bound; bound *= 10) digits++;
   let rest = sequence;

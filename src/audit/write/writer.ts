@@ -40,7 +40,6 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
   let durable = chain.head();
   let inFlight: Batch | null = null;
   let draining = false;
-  let preparing = false;
   let failure: Denied | null = null;
   let closing: Promise<void> | null = null;
 
@@ -103,6 +102,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
         const flushed = commit(batch);
         if (flushed !== undefined) {
           flushed.then(() => resume(batch)).catch(fail);
+          // The key of the next frame is made while the disk is busy with this one.
           chain.segment().prepare();
           return;
         }
@@ -114,28 +114,12 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
       fail(error);
     }
     draining = false;
-    if (failure !== null) return;
-    if (isIdle()) prepareSoon();
-    else wake();
+    if (failure === null && !isIdle()) wake();
   }
 
   function resume(batch: Batch): void {
     acknowledge(batch);
     drain();
-  }
-
-  /** The key of the next frame is made when nobody waits for it. */
-  function prepareSoon(): void {
-    if (preparing || closing !== null) return;
-    preparing = true;
-    scheduler.soon(() => {
-      preparing = false;
-      try {
-        if (failure === null && closing === null) chain.segment().prepare();
-      } catch (error) {
-        fail(error);
-      }
-    });
   }
 
   function commit(batch: Batch): Promise<void> | undefined {
