@@ -3,16 +3,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSshTransport, type SshTransport } from "../src/adapters/transport/ssh/transport.ts";
-import {
-  missingForSsh,
-  nextRequestId,
-  receipt,
-  SSH,
-  type Stand,
-  standInAccount,
-  startStand,
-  writeProgram,
-} from "../test/ssh-stand.ts";
+import { missingForSshd, SSH } from "../src/programs/demo/host/sshd.ts";
+import { nextRequestId, receipt, type Stand, standInAccount, startStand, writeProgram } from "../test/ssh-stand.ts";
 import { type Bench, median, type Row } from "./bench.ts";
 
 /** One operation on a host, from nothing to its last frame, beside the plain client with the same key in a file. */
@@ -42,7 +34,7 @@ export const bench: Bench = {
 
 if (import.meta.main) {
   standInAccount(import.meta.filename);
-  const missing = missingForSsh();
+  const missing = missingForSshd();
   if (missing === null) await measure((row) => console.log(JSON.stringify(row)));
   else console.error(`ssh: skipped, ${missing}`);
 }

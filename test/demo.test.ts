@@ -32,6 +32,7 @@ test(
       assert.ok(out.includes(word), `the demo shows ${word}`);
     }
     assert.ok(out.includes("outcome: unknown"));
+    assert.match(out, /gw ssh check tries|Not played here: /, "the SSH scene is played, or says why not");
     assert.ok(out.includes("anything that this program starts may act in this run"));
     assert.ok(out.includes("What happens if nobody answers"));
     assert.ok(existsSync(join(home, "vault.json")));

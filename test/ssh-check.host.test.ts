@@ -8,21 +8,13 @@ import type { ClientMode } from "../src/conventions/ssh/client-options.ts";
 import type { SshSigner } from "../src/conventions/ssh/outbound.ts";
 import type { ProbeResult } from "../src/conventions/ssh/probe.ts";
 import { Secret } from "../src/kernel/secret.ts";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import type { CliIo } from "../src/surfaces/cli/io.ts";
 import { checkHost, printKeyline } from "../src/surfaces/cli/ssh.ts";
-import {
-  ed25519,
-  keySigner,
-  missingForSsh,
-  publicLine,
-  type Stand,
-  standInAccount,
-  startStand,
-  writeProgram,
-} from "./ssh-stand.ts";
+import { ed25519, keySigner, publicLine, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 const operations = { release_status: { executable: "/bin/true" } };
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-check-"));

@@ -6,6 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import {
   appears,
   DEADLINE,
@@ -17,19 +18,10 @@ import {
   READY,
   STARTED,
 } from "./ssh-expect.ts";
-import {
-  ed25519,
-  keySigner,
-  missingForSsh,
-  publicLine,
-  type Stand,
-  standInAccount,
-  startStand,
-  writeProgram,
-} from "./ssh-stand.ts";
+import { ed25519, keySigner, publicLine, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import {
   allowKeyFile,
   callApproved,
@@ -14,12 +15,12 @@ import {
   publicHalf,
   sshMember,
 } from "./ssh-home.ts";
-import { missingForSsh, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { call, codeOf, type Gateway, type Home, type Members, openPlane, until } from "./support/home.ts";
 
 /** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-gateway-"));
@@ -180,7 +181,7 @@ real("another host key than the pinned one: never sent, although the vault would
 real("a connection killed after the operation started is unknown: exit 5, and the log says so", async () => {
   const { calling, run } = await callApproved(home, ["ops.worker.hold"]);
   await until("the operation runs", () => existsSync(at("held")));
-  killConnectionsOf(stand.sshdPid);
+  stand.cut();
   const done = await calling.exited;
   assert.equal(done.code, 5, `${done.err}${gateway.err()}`);
   const result = JSON.parse(done.out) as Members;
@@ -313,13 +314,3 @@ real("a locked gateway lends no key, and leaves no helper, socket or key file be
   assert.deepEqual(readdirSync(join(home.folder, "ssh")), []);
   await home.must(["unlock"]);
 });
-
-/** A connection is a monitor and a process below it that holds the socket; the receiver under them is left alone. */
-function killConnectionsOf(pid: number): void {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
-  for (const child of children.filter((one) => one !== "").map(Number)) {
-    if (!readFileSync(`/proc/${child}/comm`, "utf8").startsWith("sshd")) continue;
-    killConnectionsOf(child);
-    process.kill(child, "SIGKILL");
-  }
-}

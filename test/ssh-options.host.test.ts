@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { type ClientPlan, clientArguments } from "../src/conventions/ssh/client-options.ts";
-import { missingForSsh, SSH, standInAccount } from "./ssh-stand.ts";
+import { missingForSshd, SSH } from "../src/programs/demo/host/sshd.ts";
+import { standInAccount } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);
 
@@ -24,7 +25,7 @@ function effective(): Map<string, string> {
   return new Map(done.stdout.split("\n").map((line) => [line.split(" ")[0] ?? "", line.split(" ").slice(1).join(" ")]));
 }
 
-test("the client takes every option as meant", { skip: missingForSsh() ?? false }, () => {
+test("the client takes every option as meant", { skip: missingForSshd() ?? false }, () => {
   const options = effective();
   const wanted: Record<string, string> = {
     user: "gw",

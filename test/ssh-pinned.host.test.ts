@@ -6,14 +6,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { signSsh } from "../src/kernel/ssh-key.ts";
+import { missingForSshd, SSH } from "../src/programs/demo/host/sshd.ts";
 import { expectRefused } from "./ssh-expect.ts";
 import { allowKeyFile, callFinished, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { ed25519, missingForSsh, SSH, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { ed25519, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { codeOf, type Gateway, type Home, type Members } from "./support/home.ts";
 
 /** A host that pins the gateway's key, a real gateway, and a thief who has the SSH key and has listened. */
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-pinned-"));

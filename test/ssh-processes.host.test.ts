@@ -15,11 +15,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { appears, expectAnswered, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
 import {
   ed25519,
   keySigner,
-  missingForSsh,
   realSleep,
   receipt,
   type Stand,
@@ -29,7 +29,7 @@ import {
 } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));

@@ -3,13 +3,14 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { allowKeyFile, callApproved, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { missingForSsh, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { type Gateway, type Home, type Members, until } from "./support/home.ts";
 
 /** A gateway that is killed in the middle of an SSH action, a host that goes on, and what the next start makes of it. */
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-recover-"));

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   accessSync,
@@ -12,8 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { bundle } from "../scripts/bundle.ts";
 import type { SshTransportOptions } from "../src/adapters/transport/ssh/options.ts";
@@ -23,20 +22,12 @@ import type { OutboundSsh, SshSigner } from "../src/conventions/ssh/outbound.ts"
 import type { IntentReceipt, SendLimits } from "../src/gateway/ports.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
 import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../src/kernel/ssh-key.ts";
+import { SSH, SSHD, startSshd } from "../src/programs/demo/host/sshd.ts";
 
 /** A real sshd on a loopback port, a real client, a real receiver: what the SSH tests and the bench stand on. */
-export const SSHD = "/usr/sbin/sshd";
-export const SSH = "/usr/bin/ssh";
 const root = dirname(import.meta.dirname);
-const SHELLS = ["/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"];
 const UNPRIVILEGED = 64123;
 export const ACCOUNT = "gwtest";
-
-/** Why the SSH tests cannot run here; null when they can. */
-export function missingForSsh(): string | null {
-  for (const path of [SSHD, SSH]) if (!existsSync(path)) return `${path} is absent (apt-get install openssh-server)`;
-  return hasAccount() ? null : "this uid has no account with a shell in the password file";
-}
 
 /**
  * sshd and ssh need the uid to be in the password file, and root would prove nothing. As root this runs the file again as
@@ -75,14 +66,6 @@ export interface Shown {
   readonly at: string;
 }
 
-function hasAccount(): boolean {
-  try {
-    return SHELLS.includes(userInfo().shell ?? "");
-  } catch {
-    return false;
-  }
-}
-
 export function keySigner(privateKey: KeyObject): SshSigner {
   const publicKeyBlob = encodeSshPublicKey(privateKey);
   if (publicKeyBlob === undefined) throw new Error("not an SSH key");
@@ -112,6 +95,8 @@ export interface Stand {
   readonly user: string;
   readonly hostKey: string;
   readonly sshdPid: number;
+  /** Ends every connection without a word. */
+  cut(): void;
   readonly receiver: string;
   readonly manifest: string;
   readonly state: string;
@@ -162,8 +147,9 @@ export interface StandSettings {
 export async function startStand(settings: StandSettings): Promise<Stand> {
   const folder = mkdtempSync(join(tmpdir(), "gw-ssh-"));
   const at = (name: string) => join(folder, name);
-  spawnSync("ssh-keygen", ["-q", "-N", "", "-t", settings.hostKeyType ?? "ed25519", "-f", at("host_key")]);
-  const hostKey = readFileSync(at("host_key.pub"), "utf8").split(" ").slice(0, 2).join(" ").trim();
+  const { hostKeyType = "ed25519", sshdLines: lines = [] } = settings;
+  const sshd = await startSshd(folder, { hostKeyType, lines });
+  const { port, user, hostKey } = sshd;
   writeFileSync(at("receiver.mjs"), bundle(join(root, "src/programs/gw-receiver.ts"), "test"), { mode: 0o700 });
   writeFileSync(at("gw-ssh.mjs"), bundle(join(root, "src/programs/gw-ssh.ts"), "test"), { mode: 0o700 });
   const state = at("state");
@@ -175,30 +161,6 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     writeFileSync(manifest, JSON.stringify({ ...fixed, ...pin, operations }), { mode: 0o600 });
   };
   writeManifest({});
-  writeFileSync(at("authorized_keys"), "", { mode: 0o600 });
-  const port = await freePort();
-  const lines = [
-    `Port ${port}`,
-    "ListenAddress 127.0.0.1",
-    `HostKey ${at("host_key")}`,
-    `AuthorizedKeysFile ${at("authorized_keys")}`,
-    "UsePAM no",
-    "StrictModes no",
-    "PasswordAuthentication no",
-    "KbdInteractiveAuthentication no",
-    "PidFile none",
-    "MaxStartups 100",
-    "LogLevel ERROR",
-    "Subsystem sftp internal-sftp",
-    ...(settings.sshdLines ?? []),
-  ];
-  const config = at("sshd_config");
-  // Newer servers punish an address for failed logins; ours all come from one.
-  writeFileSync(config, `${[...lines, "PerSourcePenalties no"].join("\n")}\n`);
-  if (spawnSync(SSHD, ["-t", "-f", config]).status !== 0) writeFileSync(config, `${lines.join("\n")}\n`);
-  const sshd = spawn(SSHD, ["-D", "-e", "-f", config], { stdio: ["ignore", "ignore", "ignore"] });
-  await listening(port);
-  const user = userInfo().username;
   const node = settings.node ?? process.execPath;
   const receiverCommand = receiverLine(node, at("receiver.mjs"), manifest);
   mkdirSync(at("run"), { mode: 0o700 });
@@ -231,7 +193,8 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     port,
     user,
     hostKey,
-    sshdPid: sshd.pid ?? 0,
+    sshdPid: sshd.pid,
+    cut: sshd.cut,
     receiver: at("receiver.mjs"),
     manifest,
     state,
@@ -239,7 +202,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
     allow(key, command, keyOptions = "restrict") {
       const signer = keySigner(key);
       const quoted = command.replaceAll('"', '\\"');
-      appendFileSync(at("authorized_keys"), `${keyOptions},command="${quoted}" ${publicLine(signer)}\n`);
+      appendFileSync(sshd.authorizedKeys, `${keyOptions},command="${quoted}" ${publicLine(signer)}\n`);
       return signer;
     },
     pin: (gatewayKey) => writeManifest({ gateway_key: gatewayKey, host_key: hostKey }),
@@ -250,9 +213,7 @@ export async function startStand(settings: StandSettings): Promise<Stand> {
       return createSshTransport(options(more.options)).send(receipt, target(request), signer, limits);
     },
     async stop() {
-      const gone = new Promise((resolve) => sshd.once("exit", resolve));
-      sshd.kill("SIGTERM");
-      await gone;
+      await sshd.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -277,31 +238,4 @@ export function writeProgram(stand: Pick<Stand, "folder">, name: string, script:
   writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o700 });
   accessSync(path, constants.X_OK);
   return path;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-}
-
-async function listening(port: number): Promise<void> {
-  const { connect } = await import("node:net");
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const open = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.on("error", () => resolve(false));
-    });
-    if (open) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("sshd did not start");
 }

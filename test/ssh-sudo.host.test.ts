@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { SshSigner } from "../src/conventions/ssh/outbound.ts";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { appears, expectAnswered, expectRefused, expectSilent } from "./ssh-expect.ts";
-import { ACCOUNT, ed25519, missingForSsh, nextRequestId, type Stand, standInAccount, startStand } from "./ssh-stand.ts";
+import { ACCOUNT, ed25519, nextRequestId, type Stand, standInAccount, startStand } from "./ssh-stand.ts";
 
 /**
  * A receiver that uses sudo, with a real sudo and a real rule. Programs, rule and account exist in the test's own mount
@@ -45,7 +46,7 @@ echo "$(id -u) $# $*"`,
   ];
 });
 
-const missing = missingForSsh() ?? missingForSudo();
+const missing = missingForSshd() ?? missingForSudo();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 
 function missingForSudo(): string | null {

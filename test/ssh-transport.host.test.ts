@@ -8,11 +8,11 @@ import type { SshRecording } from "../src/conventions/ssh/recording.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { signSsh } from "../src/kernel/ssh-key.ts";
+import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { DEADLINE, deadlineWhen, expectAnswered, expectNeverSent, expectRefused, expectSilent } from "./ssh-expect.ts";
 import {
   ed25519,
   keySigner,
-  missingForSsh,
   nextRequestId,
   publicLine,
   type Stand,
@@ -22,7 +22,7 @@ import {
 } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);
-const missing = missingForSsh();
+const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));

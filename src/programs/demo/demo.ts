@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { Denied } from "../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../../surfaces/cli/io.ts";
 import { openHome } from "../../vault/files/home.ts";
-import { Astray } from "./astray.ts";
+import { Astray, Skipped } from "./astray.ts";
 import type { Narrator, Scene } from "./scene.ts";
 import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
 import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
+import { host } from "./scenes/host.ts";
 import { replaced, revoke } from "./scenes/session.ts";
 import { tamper } from "./scenes/tamper.ts";
-import { type StagePorts, setStage } from "./stage.ts";
+import { type Stage, type StagePorts, setStage } from "./stage.ts";
 
 export interface DemoOptions {
   /** Null plays in a folder that is thrown away. */
@@ -21,7 +22,7 @@ export interface DemoOptions {
 /** `gw demo`: the whole story with real processes. Every scene checks itself; one that goes astray ends with exit 1. */
 const story: readonly Scene[] = [
   ...[approve, deny, eachUse, budget, revoke, replaced],
-  ...[stalePlan, staleRollback, lostAnswer, lateCancel, tamper],
+  ...[stalePlan, staleRollback, lostAnswer, lateCancel, host, tamper],
 ];
 
 export async function playDemo(
@@ -47,9 +48,10 @@ export async function playDemo(
       for (const [index, scene] of scenes.entries()) {
         if (!json) io.out(`\n== ${index + 1}. ${scene.title} ==`);
         const startedMs = ports.clock.bootMs();
-        await scene.play(stage, tell);
+        const skipped = await playUnlessSkipped(scene, stage, tell);
+        if (skipped !== null) tell.say(`Not played here: ${skipped}.`);
         const elapsed_ms = Math.round(ports.clock.bootMs() - startedMs);
-        if (json) io.out(JSON.stringify({ scene: scene.name, as_told: true, elapsed_ms }));
+        if (json) io.out(JSON.stringify({ scene: scene.name, as_told: skipped === null, skipped, elapsed_ms }));
       }
     } finally {
       await stage.close();
@@ -62,6 +64,17 @@ export async function playDemo(
     return exits.denied;
   } finally {
     if (home === null) rmSync(join(folder, ".."), { recursive: true, force: true });
+  }
+}
+
+/** Why the scene was not played; null when it was. */
+async function playUnlessSkipped(scene: Scene, stage: Stage, tell: Narrator): Promise<string | null> {
+  try {
+    await scene.play(stage, tell);
+    return null;
+  } catch (error) {
+    if (error instanceof Skipped) return error.message;
+    throw error;
   }
 }
 

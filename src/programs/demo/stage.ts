@@ -10,9 +10,10 @@ import { connectOperator, type OperatorClient } from "../../surfaces/client/oper
 import { openHome } from "../../vault/files/home.ts";
 import { type OpenOperator, unlockOperator } from "../../vault/operator.ts";
 import { generatePassphrase } from "../../vault/passphrase/generate.ts";
-import { makeHome } from "../start/make-home.ts";
+import { makeHome, type PackToTrust } from "../start/make-home.ts";
 import { startGateway } from "../start-gateway.ts";
 import { Astray } from "./astray.ts";
+import { type DemoHost, startDemoHost } from "./host/host.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const GW = join(ROOT, "bin", "gw");
@@ -34,6 +35,8 @@ export interface Stage {
   gw(args: readonly string[], input?: "open"): Player;
   /** An agent that stays: it answers orders until it is stopped. */
   agent(): Player;
+  /** A host to act on over SSH, or why there is none. */
+  readonly host: DemoHost | string;
   /** Makes the provider misbehave on its next request. */
   arm(fault: string, endpoint: string): Promise<void>;
   /** The operator vouches for what the gateway has written. */
@@ -74,6 +77,8 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
   let gateway: GatewayProcess | undefined;
   let keys: OpenOperator | undefined;
   let operator: OperatorClient | undefined;
+  const host = await startDemoHost();
+  const standingHost = typeof host === "string" ? null : host;
 
   const stopGateway = async (): Promise<void> => {
     operator?.close();
@@ -84,6 +89,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     for (const player of players) player.kill("SIGKILL");
     await stopGateway();
     keys?.wipe();
+    await standingHost?.close();
     await provider.close();
   };
 
@@ -95,9 +101,12 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     const token = await tokenOf(provider, allScopes);
     const also = [
       { bytes: guardedPack(provider.origin), token: await tokenOf(provider, ["projects:read"]), eachUse: true },
+      ...(standingHost === null ? [] : [hostPack(standingHost)]),
     ];
     await makeHome({ folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also }, ports);
-    keys = await unlockOperator(openHome(home, ports.random).readVault(), undefined, passphrase);
+    const vault = openHome(home, ports.random).readVault();
+    standingHost?.pin(vault.requestKey.publicKey);
+    keys = await unlockOperator(vault, undefined, passphrase);
     gateway = await startGateway(home, keyFile);
     operator = await connectOperator(join(home, "operator.sock"), keys, ports.clock);
   } catch (error) {
@@ -113,6 +122,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     operator: standing.operator,
     operatorKey: rawPublicOf("ed25519", standing.keys.approver.key).toString("hex"),
     sleep: ports.sleep,
+    host,
     gw: (args, input) => play(players, [GW, ...args], input),
     agent: () =>
       play(
@@ -201,6 +211,10 @@ function agentFile(): string {
 
 function tokenOf(provider: Reference, scopes: readonly string[]): Promise<string> {
   return provider.issueToken({ actor: "gw", tenant: "acme", scopes, expiresInMs: HOUR_MS });
+}
+
+function hostPack({ pack, key, server }: DemoHost): PackToTrust {
+  return { bytes: pack, token: key.use(String), eachUse: false, hostKey: server.hostKey };
 }
 
 /** One action gives up soon, so that nobody waits for the scene in which the provider does not answer. */

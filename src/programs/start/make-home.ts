@@ -21,7 +21,7 @@ export interface NewHome {
   readonly packFile: string;
   /** Where nobody can type a passphrase: a key file that opens the credentials and nothing else. */
   readonly keyFile: string | null;
-  /** Further packs of the same provider, each with a credential of its own. */
+  /** Further packs of the same provider or of a host, each with a credential of its own. */
   readonly also?: readonly PackToTrust[];
 }
 
@@ -29,6 +29,8 @@ export interface PackToTrust {
   readonly bytes: Buffer;
   readonly token: string;
   readonly eachUse: boolean;
+  /** Set where the token is an SSH key: the one host that it may be used at. */
+  readonly hostKey?: string;
 }
 
 /** A home that works at once: one operator, the provider's credential bound to it, and its pack signed into policy. */
@@ -39,7 +41,8 @@ export async function makeHome(
   const bytes = Buffer.from(
     readFileSync(made.packFile, "utf8").replace(/^ {2}origin: .*$/m, `  origin: ${made.origin}`),
   );
-  const packs = [{ bytes, token: made.token, eachUse: false }, ...(made.also ?? [])].map((one) => {
+  const given: readonly PackToTrust[] = [{ bytes, token: made.token, eachUse: false }, ...(made.also ?? [])];
+  const packs = given.map((one) => {
     const { pack } = readPack(one.bytes, made.packFile);
     if (pack === null) throw new Fault(`${made.packFile} is not a sound pack`);
     return { ...one, pack };
@@ -47,10 +50,11 @@ export async function makeHome(
   const { vault, operator } = await createVault({ operatorName: nameOfUser(), passphrase: made.passphrase }, ports);
   try {
     let filled = vault;
-    for (const { pack, token, eachUse } of packs) {
+    for (const { pack, token, eachUse, hostKey } of packs) {
       using secret = Secret.fromText(token);
       const label = pack.provider?.credential ?? pack.name;
-      const credential = { label, kind: "bearer", boundTo: [made.origin], eachUse, secret } as const;
+      const kind = hostKey === undefined ? "bearer" : "ssh";
+      const credential = { label, kind, boundTo: [hostKey ?? made.origin], eachUse, secret } as const;
       filled = await addCredential(filled, operator, credential, ports);
     }
     const founder = filled.operators[0];

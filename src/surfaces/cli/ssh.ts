@@ -82,7 +82,7 @@ const titles: Readonly<Record<ProbeResult["probe"], string>> = {
 };
 
 /** Done only when the receiver answers and every other thing was seen to be refused. */
-export async function checkHost(options: CheckOptions, io: CliIo): Promise<Exit> {
+export async function checkHost(options: CheckOptions, io: Pick<CliIo, "out" | "err">): Promise<Exit> {
   const results = await options.probe();
   const rows = results.map((result) => ({ ...result, good: isGood(result) }));
   const good = rows.length > 0 && rows.every((row) => row.good);
