@@ -4,6 +4,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { type FeedEvent, inTime, reasonOf, startFeed } from "./feed.ts";
+import { boardOf, operationOf } from "./testing/board.ts";
 import { openDesk, openTime } from "./testing/desk.ts";
 import { viewOf } from "./testing/table.ts";
 
@@ -71,4 +72,22 @@ test("a refusal is told with its code", () => {
   assert.equal(reasonOf(new Denied("signature_invalid", "not yours")), "signature_invalid: not yours");
   assert.equal(reasonOf(new Error("x")), "x");
   assert.equal(reasonOf("y"), "y");
+});
+
+test("boards of operations come from the stream alone: nobody asks for them again and again", async () => {
+  const { desk, time, stop, events, feed } = begin();
+  await time.pass(100);
+  const board = boardOf(operationOf("op_1"));
+  desk.post(board);
+  await time.pass(100);
+  await time.pass(3 * defaults.watchPollMs);
+  const told = events.flatMap((event) => (event.kind === "operations" ? [event.board] : []));
+  assert.deepEqual(told, [boardOf(), board]);
+  desk.die();
+  desk.up = true;
+  await time.pass(defaults.watchRetryCapMs);
+  const again = events.flatMap((event) => (event.kind === "operations" ? [event.board] : []));
+  assert.deepEqual(again.at(-1), board, "whole again after a reconnection");
+  stop.abort();
+  await feed.done;
 });

@@ -83,16 +83,20 @@ export function operationLines(
   if (detail === null) return [...rowsOf(state, item, ""), line("  asking the gateway for its history ..", "quiet")];
   const passedMs = state.nowMs - detailMs;
   const times = nowOf({ ...item, summary: detail, atMs: state.nowMs - passedMs }, state.nowMs);
-  const lines = renderOperation({ ...detail, ...times }).flatMap((text) =>
+  // Which one it is and how it stands stay in sight, however far down its history is read.
+  const [name = "", stands = "", ...more] = renderOperation({ ...detail, ...times });
+  const lines = more.flatMap((text) =>
     wrapText(text, columns, columns - CONTINUED.length).map((row, index) => {
       const style = text.startsWith("  NEEDS A PERSON") ? "warning" : text.startsWith(" ") ? "plain" : "strong";
       return line(index === 0 ? row : `${CONTINUED}${row}`, style);
     }),
   );
-  const room = rows - 1;
+  const room = Math.max(1, rows - 3);
   const top = Math.min(screen.top, Math.max(0, lines.length - room));
   const end = Math.min(lines.length, top + room);
   return [
+    line(name, "strong"),
+    line(stands, styleOf(item)),
     ...lines.slice(top, end),
     ...Array.from({ length: Math.max(0, room - (end - top)) }, () => line("", "plain")),
     line(end < lines.length ? "MORE BELOW: Enter or space goes on" : "end of the record", "quiet"),

@@ -3,9 +3,10 @@ import { test } from "node:test";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { ringBell } from "./paint.ts";
-import { asciiJson } from "./run-watch.ts";
+import { asciiJson, createChanges } from "./run-watch.ts";
 import { startSitting } from "./sitting.ts";
 import type { TerminalEvents, WatchTerminal } from "./terminal-screen.ts";
+import { boardOf, operationOf } from "./testing/board.ts";
 import { openDesk, openTime } from "./testing/desk.ts";
 import { viewOf } from "./testing/table.ts";
 
@@ -179,4 +180,69 @@ test("records for programs are ASCII, and the same records", () => {
   const value = { a: "\u202e\u009b東😀\u007f" };
   assert.match(asciiJson(value), /^[ -~]*$/);
   assert.deepEqual(JSON.parse(asciiJson(value)), value);
+});
+
+test("operations reach the screen, and cancel, read and details go out by the gateway's own routes", async () => {
+  const sat = begin();
+  await sat.time.pass(1_000);
+  sat.desk.post(boardOf(operationOf("op_1")));
+  await sat.time.pass(200);
+  assert.match(sat.text(), /1 operation is open/);
+  sat.type("o");
+  await sat.time.pass(1_000);
+  sat.type("\r");
+  await sat.time.pass(1_000);
+  assert.match(sat.text(), /create_pending -> accepted/);
+  sat.type("r");
+  await sat.time.pass(1_000);
+  assert.match(sat.text(), /read acme\.report\.create \(op_1\): now running at the provider/);
+  sat.type("ctoo dear\r");
+  await sat.time.pass(200);
+  sat.type(`${PIN}\r`);
+  await sat.time.pass(300);
+  assert.deepEqual(sat.desk.asked, ["show op_1", "reconcile op_1", "cancel op_1 too dear"]);
+  assert.ok(!sat.text().includes(PIN));
+  sat.type("\u0003");
+  await sat.time.pass(200);
+  await sat.sitting.ended;
+});
+
+test("an errand that the gateway does not answer is not known, and says so", async () => {
+  const sat = begin();
+  await sat.time.pass(1_000);
+  sat.desk.post(boardOf(operationOf("op_1")));
+  await sat.time.pass(200);
+  sat.type("o");
+  await sat.time.pass(1_000);
+  sat.desk.up = false;
+  sat.type("r");
+  await sat.time.pass(200);
+  assert.match(sat.text(), /the read of op_1: no answer: it is NOT KNOWN/);
+  sat.type("\u0003");
+  await sat.time.pass(200);
+  await sat.sitting.ended;
+});
+
+test("between two boards the screen counts by itself and asks nobody", async () => {
+  const sat = begin();
+  await sat.time.pass(1_000);
+  sat.desk.post(boardOf(operationOf("op_1")));
+  await sat.time.pass(200);
+  sat.written.length = 0;
+  await sat.time.pass(3_000);
+  assert.match(sat.text(), /due 1:58/);
+  assert.match(sat.text(), /due 1:57/);
+  assert.deepEqual(sat.desk.asked, []);
+  sat.type("\u0003");
+  await sat.time.pass(200);
+  await sat.sitting.ended;
+});
+
+test("programs are told an operation once for each change, and never for time that passed", () => {
+  const changes = createChanges();
+  const running = operationOf("op_1");
+  assert.deepEqual(changes.news(boardOf(running)), [running]);
+  assert.deepEqual(changes.news(boardOf({ ...running, next_poll_in_ms: 1, result_in_ms: 2 })), []);
+  const ended = { ...running, state: "succeeded" } as const;
+  assert.deepEqual(changes.news(boardOf(ended, operationOf("op_2"))), [operationOf("op_2"), ended]);
 });

@@ -181,3 +181,53 @@ test("whatever an agent writes, and wherever, the screen stays ours", () => {
     { numRuns: 60 },
   );
 });
+
+const planned = {
+  plan_id: "plan_1",
+  preview_action: "acme.plan",
+  arguments: {},
+  request_digest: "sha256:1",
+  previewed_at: "2026-01-01T00:00:00.000Z",
+  // The card runs out at 00:05:00.
+  expires_at: "2026-01-01T00:04:00.000Z",
+  validation: [],
+  read_revisions: [{ resource: "p", revision: "r1" }],
+  effects: [
+    {
+      relation: "direct",
+      total: 1,
+      sample: [{ resource: "p", revision: "r1", previous: { a: "x".repeat(200) }, proposed: { a: "y" }, cause: "c" }],
+      next_cursor: null,
+    },
+  ],
+  assumptions: [],
+} as const;
+
+test("a plan's time counts down above its card, and approving one that ran out is refused with the way on", () => {
+  const table = sitConnected({ rows: 60 });
+  table.tell({ kind: "approval", view: viewOf("apr_1", {}, { plan: planned }) });
+  table.wait(60_000);
+  assert.ok(textOf(table).some((line) => line.includes("plan good for 3:00")));
+  table.wait(180_000);
+  assert.ok(textOf(table).some((line) => line.includes("PLAN OVER")));
+  table.type("a");
+  assert.ok(!textOf(table).some((line) => line.startsWith("? Approve")));
+  assert.match(table.state.notices.at(-1)?.text ?? "", /its plan has run out/);
+  table.type("d");
+  assert.ok(textOf(table).some((line) => line.startsWith("? Deny")), "it can still be denied");
+});
+
+test("a colour only repeats the sign of a diff, on every row of a long value", () => {
+  const table = sitConnected({ rows: 60, columns: 80 });
+  table.tell({ kind: "approval", view: viewOf("apr_1", {}, { plan: planned, call: null }) });
+  table.wait(defaults.cardSteadyMs);
+  const lines = viewWatch(table.state);
+  const removed = lines.filter(({ style }) => style === "removed").map(({ text }) => text);
+  assert.ok(removed.length > 1);
+  assert.match(removed[0] ?? "", /^\| {7}- a: "x/);
+  for (const row of removed.slice(1)) assert.match(row, /^\|: {3}x+"?$/);
+  assert.deepEqual(
+    lines.filter(({ style }) => style === "added").map(({ text }) => text),
+    ['|       + a: "y"'],
+  );
+});

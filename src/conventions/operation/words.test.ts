@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { renderShortly } from "./render.ts";
+import { isSettled, operationStates, operationTable } from "./state.ts";
+import { compareUrgency, needsPerson, type OperationSummary, urgencyOf } from "./summary.ts";
+import { adviseOn, sayActor, sayCause, sayInRow, sayLeft, sayState, sayTimes } from "./words.ts";
+
+const running: OperationSummary = {
+  operation_id: "op_1",
+  kind: "job",
+  action: "acme.report.create",
+  state: "observing",
+  run_id: "run_1",
+  started_by: "pid 7 uid 1000 /usr/bin/agent",
+  authorized_by: "ada",
+  created_at: "2026-01-01T00:00:00.000Z",
+  remote_job_id: "job-1",
+  remote_state: "running",
+  progress: { completed: 40, total: 100 },
+  next_poll_in_ms: 4_000,
+  result_in_ms: 120_000,
+  cancel: null,
+  problem: null,
+};
+
+function stopped(code: string): OperationSummary {
+  return { ...running, next_poll_in_ms: null, problem: { code, detail: "why" } };
+}
+
+test("every state and every cause has its own words, and only an end is called one", () => {
+  assert.equal(new Set(operationStates.map((state) => sayState({ ...running, state }))).size, operationStates.length);
+  const causes = new Set(operationTable.map(({ trigger }) => trigger));
+  assert.equal(new Set([...causes].map(sayCause)).size, causes.size);
+  for (const state of operationStates) {
+    if (!isSettled(state)) assert.doesNotMatch(sayState({ ...running, state }), /succeeded|\bfailed\b|^cancelled/);
+  }
+});
+
+test("an outcome that nobody knows is said in capitals, for a job and for a write", () => {
+  assert.match(sayState({ kind: "job", state: "create_unknown" }), /NOT KNOWN whether it was started/);
+  assert.match(sayState({ kind: "write", state: "create_unknown" }), /NOT KNOWN whether it happened/);
+  assert.match(sayState({ kind: "job", state: "result_timed_out" }), /may still run/);
+});
+
+test("an operation needs a person when automation stopped, or never had a way to find out", () => {
+  assert.equal(needsPerson(running), false);
+  assert.equal(needsPerson(stopped("poll_allowance_exhausted")), true);
+  assert.equal(needsPerson({ ...running, state: "create_unknown", next_poll_in_ms: null }), true);
+  assert.equal(needsPerson({ ...running, state: "create_pending", next_poll_in_ms: null }), false);
+  assert.equal(needsPerson({ ...stopped("internal_fault"), state: "succeeded" }), false);
+});
+
+test("what a person can do is a command, and never to repeat it", () => {
+  const commands: Readonly<Record<string, RegExp>> = {
+    poll_allowance_exhausted: /^gw operation reconcile op_1$/,
+    operation_needs_person: /^gw operation reconcile op_1$/,
+    operation_not_reconcilable: /^gw operation show op_1$/,
+    definition_changed: /^gw pack list$/,
+    state_tampered: /^gw audit verify$/,
+    credential_disabled: /^gw operation reconcile op_1$/,
+  };
+  for (const [code, command] of Object.entries(commands)) assert.match(adviseOn(stopped(code))?.command ?? "", command);
+  assert.equal(adviseOn(running), null);
+  assert.match(adviseOn({ ...running, state: "create_unknown", next_poll_in_ms: null })?.does ?? "", /do not repeat/);
+});
+
+test("times are told as what is left of them", () => {
+  assert.equal(sayLeft(119_001), "2:00");
+  assert.equal(sayLeft(3_723_000), "1:02:03");
+  assert.equal(sayLeft(-1), "0:00");
+  assert.deepEqual(sayTimes(running), ["next look in 4 s", "result due in 2:00"]);
+  assert.deepEqual(sayTimes({ ...running, next_poll_in_ms: -3, result_in_ms: 0 }), ["looking now", "result OVERDUE"]);
+  assert.deepEqual(sayTimes(stopped("x")), ["nobody looks again by itself", "result due in 2:00"]);
+  assert.deepEqual(sayTimes({ ...running, state: "succeeded" }), []);
+  assert.deepEqual(sayTimes({ ...running, state: "create_unknown" }), ["next look in 4 s"]);
+});
+
+test("a row tells progress as a count, and a full one is no success", () => {
+  const full = { ...running, progress: { completed: 100, total: 100 } };
+  assert.match(sayInRow(full), /at 100\/100 +look 4 s +due 2:00 +running at the provider: acme\.report\.create job-1/);
+  assert.match(renderShortly(full)[0], /running at the provider, progress 100 of 100$/);
+});
+
+test("whoever took a step is named as a person knows them", () => {
+  assert.equal(sayActor("gateway"), "the gateway");
+  assert.equal(sayActor("log 628b500b"), "the gateway");
+  assert.equal(sayActor("812.1308999.545814.1"), "the caller, pid 812");
+  assert.equal(sayActor("ada"), "ada");
+  assert.equal(sayActor("\u202eada"), "\\u{202e}ada");
+});
+
+const anyOne: fc.Arbitrary<OperationSummary> = fc
+  .record({
+    id: fc.nat(30),
+    state: fc.constantFrom(...operationStates),
+    stuck: fc.boolean(),
+    next: fc.option(fc.integer({ min: -5, max: 5 })),
+    due: fc.integer({ min: -5, max: 5 }),
+  })
+  .map(({ id, state, stuck, next, due }) => ({
+    ...running,
+    operation_id: `op_${id}`,
+    state,
+    problem: stuck ? { code: "x", detail: "y" } : null,
+    next_poll_in_ms: next,
+    result_in_ms: due,
+  }));
+
+test("the most urgent first is an order, with those that need a person before all others and ended ones last", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(anyOne, { selector: ({ operation_id }) => operation_id }), (all) => {
+      const sorted = [...all].sort(compareUrgency);
+      assert.deepEqual([...all].reverse().sort(compareUrgency), sorted);
+      const ranks = sorted.map(urgencyOf);
+      assert.deepEqual(
+        ranks,
+        [...ranks].sort((a, b) => a - b),
+      );
+      for (const [at, one] of sorted.entries()) {
+        assert.equal(ranks[at] === 0, needsPerson(one));
+        assert.equal(ranks[at] === 5, isSettled(one.state));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Denied } from "../../kernel/failure.ts";
+import { Unreachable } from "../client/connection.ts";
+import { answering } from "./answer.ts";
+import { type CliIo, exits } from "./io.ts";
+
+async function told(error: Error): Promise<{ readonly exit: number; readonly lines: readonly string[] }> {
+  const lines: string[] = [];
+  const io = { err: (line: string) => void lines.push(line) } as unknown as CliIo;
+  const exit = await answering(io, () => Promise.reject(error));
+  return { exit, lines };
+}
+
+test("a refusal is its code and its message, and what a provider wrote in it acts on nothing", async () => {
+  const { exit, lines } = await told(new Denied("plan_stale", "\u001b[2Jgone\u202e: x\nplan_ok: fine\r"));
+  assert.equal(exit, exits.denied);
+  assert.deepEqual(lines, ["plan_stale: \\u{1b}[2Jgone\\u{202e}: x", "  plan_ok: fine\\u{d}"]);
+});
+
+test("findings stand below it, escaped as well", async () => {
+  const errors = [{ code: "schema_violation", path: "", message: "\u0007ring" }] as const;
+  const { lines } = await told(new Denied("schema_violation", "no", { errors }));
+  assert.deepEqual(lines, ["schema_violation: no", "  /: \\u{7}ring"]);
+});
+
+test("what is escaped already, and letters of every script, stay as they are", async () => {
+  assert.deepEqual((await told(new Denied("not_found", "\\u{202e} h\u00e4 \u6771"))).lines, [
+    "not_found: \\u{202e} h\u00e4 \u6771",
+  ]);
+});
+
+test("each refusal has the exit that it stands for", async () => {
+  assert.equal((await told(new Denied("gateway_locked", "x"))).exit, exits.locked);
+  assert.equal((await told(new Unreachable("x"))).exit, exits.unreachable);
+  await assert.rejects(told(new TypeError("ours")), TypeError);
+});
