@@ -95,20 +95,29 @@ function observed(): readonly Extract<AuditEvent, { event_type: "ticket_observed
   return bench.events().filter((event) => event.event_type === "ticket_observed") as never;
 }
 
-test("an action that needs a ticket is denied without one, and nobody is asked", async () => {
+/** Nothing counts as its ticket: the call is asked about, its card says that one is needed, and a no ends it. */
+async function hasNoTicket(run: Run, input?: JsonObject, action = APPLY): Promise<void> {
+  const pending = apply(run, input, action);
+  const { card } = await bench.waiting();
+  assert.equal(card?.ticket, undefined);
+  assert.equal(card?.ticket_needed?.operation, action);
+  await bench.deny("no ticket");
+  await assert.rejects(pending, denies("approval_denied"));
+}
+
+test("an action that needs a ticket is not carried out without one", async () => {
   const run = await openApproved();
-  await assert.rejects(apply(run), denies("ticket_required"));
-  await assert.rejects(apply(run, undefined, ASKED), denies("ticket_required"));
-  assert.equal(bench.gateway.desk.list().length, 0);
+  await hasNoTicket(run);
+  await hasNoTicket(run, undefined, ASKED);
   assert.equal(provider.received.length, 0);
-  const denial = bench.events().find(({ event_type }) => event_type === "call_denied");
-  assert.ok(denial?.event_type === "call_denied" && denial.code === "ticket_required");
+  const denials = bench.events().filter(({ event_type }) => event_type === "call_denied");
+  assert.equal(denials.length, 2);
 });
 
 test("a reference that the agent supplies is a claim and never satisfies the need", async () => {
   const run = await openApproved();
   const input = { project_id: "p1", role: "viewer", ticket_ref: "jira:OPS-17" };
-  await assert.rejects(apply(run, input), denies("ticket_required"));
+  await hasNoTicket(run, input);
   await assert.rejects(apply(run, { ...input, ticket: "jira:OPS-17" }), denies("schema_violation"));
   assert.equal(provider.received.length, 0);
 });
@@ -157,7 +166,7 @@ test("the ticket of another run is refused and recorded, and changes nothing", a
   const other = await openApproved(scriptedCaller());
   const foreign = await sign(contextOf(other));
   await assert.rejects(bench.gateway.attachTicket(run.id, foreign), denies("ticket_wrong_run"));
-  await assert.rejects(apply(run), denies("ticket_required"));
+  await hasNoTicket(run);
   const [seen] = observed();
   assert.deepEqual([seen?.accepted, seen?.code, seen?.issued_for_run], [false, "ticket_wrong_run", other.id]);
 });
@@ -198,7 +207,7 @@ test("a tampered context, a stranger's signature and plain text are refused with
   ]) {
     await assert.rejects(bench.gateway.attachTicket(run.id, token), denies("ticket_signature_invalid"));
   }
-  await assert.rejects(apply(run), denies("ticket_required"));
+  await hasNoTicket(run);
   assert.ok(observed().every(({ accepted, ticket_ref }) => !accepted && ticket_ref === "unverified"));
   assert.equal(observed().length, 4);
 });

@@ -38,7 +38,7 @@ export interface Core {
   cameEarly(operation: Operation): boolean;
   readonly tickets: Tickets;
   /** Takes the work context that a person may assign while letting the run begin. */
-  acceptTicket?(run: Run): Accept;
+  acceptTicket(run: Run): Accept;
   packs(): PackBook;
   posture(): Posture;
   /** Null while locked. */

@@ -2,12 +2,13 @@ import type { CallResult } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
-import { readSshPublicLine, sshFingerprint } from "../kernel/ssh-key.ts";
+import type { JsonObject } from "../kernel/json.ts";
 import { type Authorization, authorizedByCard, authorizedBySession } from "./approval/authorize.ts";
-import { writeQuestion } from "./approval/cards.ts";
+import { type CallAsked, writeQuestion } from "./approval/cards.ts";
+import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import type { Core } from "./core.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
-import { type Outbound, reasonsToAsk } from "./outbound/outbound.ts";
+import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { httpRequestOf } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
@@ -16,7 +17,7 @@ import type { DenialRecorder } from "./record/denials.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
-import { requireTicket } from "./ticket/ticket.ts";
+import { type CallTicket, findTicket, lookupNotes, ticketUsed } from "./ticket/ticket.ts";
 
 export type { CallRequest };
 
@@ -82,11 +83,11 @@ async function dispatch(
   const prepared = prepare(core, caller, run, request);
   const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
-  const ticket = requireTicket(core, run, outbound, prepared.card.plan?.arguments);
+  const found = findTicket(core, run, outbound, plannedOf(prepared));
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
-  const asking = authorize(core, caller, run, prepared, credential.eachUse, call);
-  const { session, authorization } = await unlessTakenBack(call, asking);
+  const asking = authorize(core, caller, run, prepared, credential.eachUse, found, call);
+  const { session, authorization, ticket } = await unlessTakenBack(call, asking);
   // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
   if (!call.wanted) throw callCancelled();
@@ -103,9 +104,9 @@ async function dispatch(
     authorization,
     request: wire,
     credential: label,
-    ticket,
+    ticket: ticketUsed(ticket),
   };
-  return perform(core, sending, prepared.way);
+  return perform(core, await confirmTicket(core, sending), prepared.way);
 }
 
 /**
@@ -132,31 +133,69 @@ function callCancelled(): Denied {
   return new Denied("call_cancelled", "Whoever asked for this call took it back before it was sent. Nothing was sent.");
 }
 
+interface Authorized {
+  readonly session: Session;
+  readonly authorization: Authorization;
+  readonly ticket: CallTicket;
+}
+
 /** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */
 async function authorize(
   core: Core,
   caller: LiveCaller,
   run: Run,
-  { outbound, card, because: more }: Prepared,
+  prepared: Prepared,
   eachUse: boolean,
+  found: CallTicket,
   call: Call,
-): Promise<{ readonly session: Session; readonly authorization: Authorization }> {
-  const because = [...reasonsToAsk(outbound.definition.action, eachUse), ...more];
-  const asked = { callId: call.id as CallId, outbound, target: targetOf(outbound), because, ...card };
-  if (because.length > 0) {
-    const merged = mergeIntoAdmission(core, run, caller, asked);
+): Promise<Authorized> {
+  // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
+  if (found.kind !== "missing") {
+    const asked = questionOf(core, prepared, eachUse, found, call);
+    const merged = asked.because.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
     if (merged !== null) {
       call.approvalId = run.admission?.approvalId ?? null;
-      const decision = await merged;
-      const session = await joinSession(core, caller, run);
-      return { session, authorization: authorizedByCard(decision) };
+      const authorization = authorizedByCard(await merged);
+      return { session: await joinSession(core, caller, run), authorization, ticket: found };
     }
   }
   const session = await joinSession(core, caller, run);
-  if (because.length === 0) return { session, authorization: authorizedBySession(session) };
+  // It may have come with the approval of the session.
+  const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
+  const asked = questionOf(core, prepared, eachUse, ticket, call);
+  if (asked.because.length === 0) return { session, authorization: authorizedBySession(session), ticket };
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
-  return { session, authorization: authorizedByCard(await ask.answer) };
+  return { session, authorization: authorizedByCard(await ask.answer), ticket };
+}
+
+function questionOf(
+  core: Core,
+  { outbound, card, because }: Prepared,
+  eachUse: boolean,
+  ticket: CallTicket,
+  call: Call,
+): CallAsked {
+  const missing = ticket.kind === "missing";
+  return {
+    callId: call.id as CallId,
+    outbound,
+    target: targetOf(outbound),
+    ...card,
+    because: [
+      ...reasonsToAsk(outbound.definition.action, eachUse),
+      ...because,
+      ...(missing ? ["it needs a ticket, and none is attached to this run"] : []),
+    ],
+    notes: [...(card.notes ?? []), ...lookupNotes(core, ticket)],
+    ...(ticket.kind === "held" ? { ticket: ticket.use.evidence } : {}),
+    ...(missing ? { ticketEntry: ticket.entry } : {}),
+  };
+}
+
+/** What the plan that the call carries out was asked for. */
+function plannedOf({ card }: Prepared): JsonObject | undefined {
+  return card.plan?.arguments;
 }
 
 /** The caller's session of this run: it stands, is being asked for, or is asked for now. */
@@ -168,11 +207,4 @@ async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Se
   if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
   run.admission = requestSession(core, run, caller, "join");
   return run.admission.session;
-}
-
-function targetOf({ bound }: Outbound): string {
-  if (bound.kind !== "ssh") return bound.url;
-  const key = readSshPublicLine(bound.hostKey);
-  const fingerprint = key === undefined ? bound.hostKey : sshFingerprint(key.blob);
-  return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprint}`;
 }

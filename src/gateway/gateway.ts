@@ -5,6 +5,7 @@ import {
   verifyStatement,
 } from "../conventions/approval/decision.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
+import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -34,7 +35,7 @@ import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
 import { joinRun, openRun, type RunRequest } from "./run/open.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { closeSession, endRun, revokeSession } from "./run/sessions.ts";
-import { attachTicket } from "./ticket/ticket.ts";
+import { acceptForRun, attachTicket } from "./ticket/attach.ts";
 import { createTickets } from "./ticket/tickets.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
 
@@ -57,6 +58,8 @@ export interface Surroundings {
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
   /** Whose work contexts count beside the operators' own. */
   ticketIssuers(): readonly IssuerKey[];
+  /** Where tickets are looked up before they count; none where it is not given. */
+  ticketServices?(): readonly TicketService[];
   /**
    * Names this process among the workers on one store. The same name after a restart takes its own leases up again, so it
    * must be one that a lock keeps to one process, such as the log's.
@@ -132,7 +135,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     deployments: createDeploymentBook(),
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
-    tickets: createTickets(() => ticketIssuersOf(around)),
+    tickets: createTickets(
+      () => ticketIssuersOf(around),
+      () => around.ticketServices?.() ?? [],
+    ),
+    acceptTicket: (run) => acceptForRun(core, run),
     packs: around.packs,
     posture: around.posture,
     credentials: () => unlocked?.credentials ?? null,

@@ -36,6 +36,7 @@ import {
   operatorKeysOf,
   readTrust,
   ticketIssuersOf,
+  ticketServicesOf,
   vaultHashOf,
 } from "./daemon/trust.ts";
 import { version } from "./version.ts";
@@ -105,6 +106,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
       }),
       operators,
       ticketIssuers: () => ticketIssuersOf(state.trust),
+      ticketServices: () => ticketServicesOf(state.trust),
       worker: `log ${log.logId}`,
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);

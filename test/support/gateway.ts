@@ -14,6 +14,7 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
+import type { TicketService } from "../../src/conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
 import type { Approval } from "../../src/gateway/approval/question.ts";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.ts";
@@ -46,6 +47,7 @@ export interface Bench {
   readonly sent: string[];
   readonly credentials: Map<string, { eachUse: boolean; disabled: boolean; origin: string }>;
   readonly issuers: IssuerKey[];
+  readonly services: TicketService[];
   posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
@@ -170,6 +172,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       posture: () => posture,
       operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
       ticketIssuers: () => bench.issuers,
+      ticketServices: () => bench.services,
       worker: options.logFolder ?? "audit",
       onStop: () => undefined,
     },
@@ -184,6 +187,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     sent,
     credentials,
     issuers: [],
+    services: [],
     posture,
     decision(approval, change = {}, key = operatorKeys.privateKey) {
       const statement: DecisionStatement = {

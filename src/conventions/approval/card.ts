@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { LimitsRecord } from "../budget/record.ts";
 import type { Assumption, EffectGroup, ReadRevision, Validation } from "../plan/record.ts";
 import type { ScopeRecord } from "../scope/scope.ts";
+import type { TicketNeed } from "../ticket/need.ts";
 
 /**
  * What a person sees and signs. We write every word of it from the canonical command and the evidence; what the agent
@@ -27,13 +28,15 @@ export type Card = {
   readonly plan?: CardPlan;
   /** Only where the action needs one: the signed work context that the call rests on. */
   readonly ticket?: CardTicket;
+  /** Only where the action needs a ticket and the run has none: what whoever approves assigns, and nothing beside it. */
+  readonly ticket_needed?: TicketNeed;
   /** What else a person should know before signing, most important first. */
   readonly notes: readonly string[];
   readonly if_unanswered: string;
 };
 
 /** One card serves both modes when both apply: `session_and_call`. */
-export type CardAsks = "session" | "call" | "session_and_call" | "redirect" | "access";
+export type CardAsks = "session" | "call" | "session_and_call" | "redirect" | "access" | "custody";
 
 export type CardRun = {
   readonly run_id: string;

@@ -22,6 +22,8 @@ export type DecisionStatement = {
   readonly decided_at: string;
   /** The head of the log that the operator saw when deciding. */
   readonly log_head: { readonly frame: string; readonly link: string };
+  /** The signed work context that the person assigned while approving. The statement's signature covers it too. */
+  readonly ticket_context?: string;
 };
 
 /** What the person took away while approving. */

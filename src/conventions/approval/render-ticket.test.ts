@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { CardTicket } from "./card.ts";
-import { ticketLines } from "./render-ticket.ts";
+import { neededLines, ticketLines } from "./render-ticket.ts";
 
 const ticket: CardTicket = {
   system: "jira",
@@ -56,6 +56,21 @@ test("no text of an issuer can act on the screen or start a line", () => {
         assert.match(line, /^ {2}[A-Za-z ]/);
         assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u);
       }
+    }),
+  );
+});
+
+test("a missing ticket says that one is needed, and what whoever approves would sign for", () => {
+  const lines = neededLines({ operation: "acme.role.apply", target: "https://api.acme.example/roles?role=viewer" });
+  assert.match(lines[0] ?? "", /NEEDED/);
+  assert.ok(lines.some((line) => line.endsWith("https://api.acme.example/roles?role=viewer")));
+});
+
+test("nothing in a missing ticket can pass for another line of the card", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (hostile) => {
+      for (const line of neededLines({ operation: hostile, target: hostile }))
+        assert.match(line, /^ {2}[^\n\r\p{Cc}]*$/u);
     }),
   );
 });

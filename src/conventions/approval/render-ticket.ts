@@ -1,4 +1,5 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
+import type { TicketNeed } from "../ticket/need.ts";
 import type { CardTicket } from "./card.ts";
 import { entry, list, quote } from "./render-line.ts";
 
@@ -28,5 +29,15 @@ export function ticketLines(ticket: CardTicket): readonly string[] {
       ? []
       : [entry("batch", `${showIdentifier(batch.change_execution_id)}, ${showIdentifier(batch.manifest_digest)}`)]),
     entry("scope digest", showIdentifier(ticket.scope_digest)),
+  ];
+}
+
+/** Nothing that the agent wrote satisfies it: whoever approves names the ticket, and signs that for exactly this. */
+export function neededLines({ operation, target }: TicketNeed): readonly string[] {
+  return [
+    entry("ticket", "NEEDED: none is attached to this run, and what the agent says is none"),
+    entry("to approve", "name it as SYSTEM:REF; you then sign that it covers this call and nothing else:"),
+    entry("operation", showIdentifier(operation)),
+    entry("at target", showIdentifier(target)),
   ];
 }

@@ -5,7 +5,7 @@ import { nameOf } from "./diff-values.ts";
 import { callerLines } from "./render-caller.ts";
 import { entry, group, list, quote } from "./render-line.ts";
 import { planLines } from "./render-plan.ts";
-import { ticketLines } from "./render-ticket.ts";
+import { neededLines, ticketLines } from "./render-ticket.ts";
 
 /**
  * The card as lines of a terminal or a page. The first line is the authority; every value that an agent or a pack
@@ -15,16 +15,19 @@ export function renderCard(card: Card): readonly string[] {
   return [
     plain(card.authority),
     "",
-    ...group("Who is calling", callerLines(card)),
+    ...group("Who is calling", card.asks === "custody" ? NOBODY : callerLines(card)),
     ...group("What it asks", askLines(card)),
     ...(card.call === null ? [] : group("This call", callLines(card.call))),
     ...(card.ticket === undefined ? [] : group("The ticket behind it", ticketLines(card.ticket))),
+    ...(card.ticket_needed === undefined ? [] : group("The ticket that is missing", neededLines(card.ticket_needed))),
     ...(card.plan === undefined ? [] : group("What the plan changes", planLines(card.plan))),
     ...group("Budget of the run", budgetLines(card)),
     ...group("What happens if nobody answers", [`  ${showText(card.if_unanswered)}`]),
     ...modeLines(card.mode),
   ];
 }
+
+const NOBODY = [entry("caller", "none: the program that started the work has no session any more")];
 
 function askLines(card: Card): readonly string[] {
   const { scope, run } = card;
@@ -62,6 +65,8 @@ function asksFor(asks: CardAsks): string {
       return "one redirect: the call goes on to the address below";
     case "access":
       return "more for a session that stands: every action below too, without another question, within its budget";
+    case "custody":
+      return "one read about work that an ended session left behind, exactly as it stands below";
   }
 }
 
@@ -106,7 +111,12 @@ function leavesOf(path: string, value: JsonValue): readonly string[] {
 
 function budgetLines({ run, asks, call }: Card): readonly string[] {
   const { attempts, side_effects, duration_seconds, spend_cents } = run.budget;
-  const whole = asks === "call" || asks === "redirect" || asks === "access" ? " in the whole run, granted before" : "";
+  const whole =
+    asks === "call" || asks === "redirect" || asks === "access"
+      ? " in the whole run, granted before"
+      : asks === "custody"
+        ? " of the operation"
+        : "";
   return [
     entry("attempts", `${attempts}${whole} (every send counts, retries and redirects too)`),
     entry("side effects", `${side_effects}${whole}`),

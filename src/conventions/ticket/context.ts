@@ -27,10 +27,12 @@ const time = {
   pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3})?Z$",
 } as const;
 
+const REFERENCE = "^[A-Za-z0-9._-]{1,64}:[A-Za-z0-9._/#-]{1,128}$";
+
 const schema = {
   type: "object",
   properties: {
-    ticket_ref: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}:[A-Za-z0-9._/#-]{1,128}$" },
+    ticket_ref: { type: "string", pattern: REFERENCE },
     allowed_targets: entries,
     allowed_operations: entries,
     expires_at: time,
@@ -99,6 +101,13 @@ export function digestScope({
     issued_for_run,
     ticket_ref,
   });
+}
+
+const reference = new RegExp(REFERENCE);
+
+/** Whether this names a ticket: SYSTEM:REFERENCE in plain characters, which no card can show as anything else. */
+export function isTicketReference(text: string): boolean {
+  return reference.test(text);
 }
 
 export function splitReference(ticketRef: string): { readonly system: string; readonly reference: string } {

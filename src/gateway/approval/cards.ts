@@ -3,6 +3,8 @@ import { limitsRecord } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../../conventions/caller/evidence.ts";
 import { type Scope, scopeRecord } from "../../conventions/scope/scope.ts";
+import type { TicketNeed } from "../../conventions/ticket/need.ts";
+import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import type { ApprovalId, CallId } from "../../kernel/ids.ts";
 import type { Core } from "../core.ts";
@@ -10,7 +12,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
 import { cardTicket } from "./card-ticket.ts";
-import type { Question } from "./question.ts";
+import type { Accept, Question } from "./question.ts";
 
 export interface CallAsked {
   readonly callId: CallId;
@@ -18,6 +20,10 @@ export interface CallAsked {
   /** The URL as it will be sent; a redirect card names the new one. */
   readonly target: string;
   readonly because: readonly string[];
+  /** The work context that the call rests on. */
+  readonly ticket?: TicketEvidence;
+  /** Or the one that whoever approves has to assign. */
+  readonly ticketEntry?: { readonly need: TicketNeed; readonly accept: Accept };
   /** The plan that the call carries out. */
   readonly plan?: CardPlan;
   /** What else a person should know of this very call. */
@@ -45,7 +51,8 @@ export function writeQuestion(
   const { mode, run, caller, scope, call, says = run.purpose, notes = [] } = asked;
   const shownCall = call === null ? null : cardCall(call);
   const budget = limitsRecord(run.budget.limits);
-  const evidence = call?.outbound.definition.action.needs.ticket === true ? core.tickets.of(run) : null;
+  const { ticket, ticketEntry } = call ?? {};
+  const accept = ticketEntry?.accept ?? (mode === "session" && call === null ? core.acceptTicket(run) : undefined);
   return {
     mode,
     callerKey: caller.key,
@@ -60,9 +67,10 @@ export function writeQuestion(
       scope: scope === null ? null : scopeRecord(scope),
       budget: scope === null ? null : budget,
       request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
-      ...(evidence === null ? {} : { ticket: evidence.scopeDigest }),
+      ...(ticket === undefined ? {} : { ticket: ticket.scopeDigest }),
       notes,
     }),
+    ...(accept === undefined ? {} : { accept }),
     writeCard: (approval_id, created_at, expires_at): Card => ({
       format: "gw.card/v1",
       approval_id,
@@ -77,7 +85,8 @@ export function writeQuestion(
       scope: scope === null ? null : scopeRecord(scope),
       call: shownCall,
       ...(call?.plan === undefined ? {} : { plan: call.plan }),
-      ...(evidence === null ? {} : { ticket: cardTicket(evidence) }),
+      ...(ticket === undefined ? {} : { ticket: cardTicket(ticket) }),
+      ...(ticketEntry === undefined ? {} : { ticket_needed: ticketEntry.need }),
       notes: [
         ...(call?.notes ?? []),
         ...listNotes(call),
@@ -117,7 +126,7 @@ function notesOf(mode: Question["mode"], caller: LiveCaller): readonly string[] 
   return notes;
 }
 
-function cardCall({ callId, outbound, target, because }: CallAsked): CardCall {
+export function cardCall({ callId, outbound, target, because }: CallAsked): CardCall {
   const { action } = outbound.definition;
   return {
     call_id: callId,

@@ -25,7 +25,7 @@ import type { ApprovalId, Ids } from "../../kernel/ids.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { decisionEvent, links, requestedEvent } from "./events.ts";
-import type { Approval, Ask, Question } from "./question.ts";
+import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
 /**
  * The desk where questions wait for a person. It opens cards within the limits, verifies decisions, lets time run out
@@ -126,7 +126,7 @@ export function createDesk(ports: DeskPorts): Desk {
     trigger: ApprovalTrigger,
     evidence: "signature" | "observation",
     change: Pick<Approval, "decidedBy" | "reason">,
-    event: NewEvent,
+    ...events: readonly NewEvent[]
   ): Promise<void> {
     const state = stepApproval(entry.approval.state, trigger, evidence);
     if (state === null) throw new Fault(`an approval that is ${entry.approval.state} cannot take ${trigger}`);
@@ -134,9 +134,17 @@ export function createDesk(ports: DeskPorts): Desk {
     entries.delete(entry.approval.approvalId);
     finished.push(entry.approval);
     if (finished.length > defaults.cardsRemembered) finished.shift();
-    await ports.record("approval.finished", [event]);
+    await ports.record("approval.finished", events);
     announce(entry.approval);
     moveLine();
+  }
+
+  /** The entry that this decision is about: shown, this very card, and in time. */
+  function requireOpen(entry: Entry | undefined, decision: Verified<DecisionStatement>): Entry {
+    if (entry === undefined || entry.approval.cardDigest === null) throw notPending();
+    requireSameCard(decision, entry.approval.approvalId, entry.approval.cardDigest);
+    if (entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
+    return entry;
   }
 
   async function runOut(entry: Entry): Promise<void> {
@@ -215,22 +223,20 @@ export function createDesk(ports: DeskPorts): Desk {
       const entry = entries.get(statement.approval_id as ApprovalId);
       try {
         const verified = verifyStatement(signed, vaultId, keys);
-        if (entry === undefined || entry.approval.cardDigest === null) throw notPending();
-        requireSameCard(verified, entry.approval.approvalId, entry.approval.cardDigest);
-        if (entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
+        const asked = requireOpen(entry, verified);
         const change = { decidedBy: statement.operator, reason: statement.reason };
-        const resolvers = entry.resolvers;
+        const { resolvers } = asked;
         if (statement.decision === "approve") {
-          await finish(
-            entry,
-            "operator_approved",
-            "signature",
-            change,
-            decisionEvent(envelope, "approval_approved", entry.approval, signed),
-          );
+          const accepted = await acceptWith(asked.question, verified);
+          // Checking what came along took time, and somebody else may have decided meanwhile.
+          if (entries.get(asked.approval.approvalId) !== asked) throw notPending();
+          requireOpen(asked, verified);
+          const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed);
+          await finish(asked, "operator_approved", "signature", change, approved, ...accepted.events);
+          accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
-          const cooling = coolDownKey(entry.question.uid, entry.question.askDigest);
+          const cooling = coolDownKey(asked.question.uid, asked.question.askDigest);
           const nowMs = clock.bootMs();
           coolDowns = addCoolDown(
             coolDowns,
@@ -240,15 +246,15 @@ export function createDesk(ports: DeskPorts): Desk {
             defaults.coolDownsRemembered,
           );
           const reason = statement.reason ?? "no reason given";
-          await finish(entry, "operator_denied", "signature", change, {
-            ...decisionEvent(envelope, "approval_denied", entry.approval, signed),
+          await finish(asked, "operator_denied", "signature", change, {
+            ...decisionEvent(envelope, "approval_denied", asked.approval, signed),
             reason,
           });
           for (const resolve of resolvers) {
             resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
           }
         }
-        return entry.approval;
+        return asked.approval;
       } catch (error) {
         if (error instanceof Denied) {
           const event = { ...envelope("decision_refused"), approval_id: statement.approval_id, code: error.code };
@@ -288,6 +294,16 @@ export function createDesk(ports: DeskPorts): Desk {
       return () => void listeners.delete(listener);
     },
   };
+}
+
+/** What the card lets an approval bring along. One that brings what nobody asked for is refused, not obeyed in part. */
+async function acceptWith({ accept }: Question, decision: Verified<DecisionStatement>): Promise<Acceptance> {
+  if (accept !== undefined) return accept(decision);
+  if (decision.statement.ticket_context === undefined) return { events: [], take: () => undefined };
+  throw new Denied(
+    "ticket_invalid",
+    "This card takes no ticket. Nothing was decided; attach it with gw ticket attach.",
+  );
 }
 
 function notPending(): Denied {

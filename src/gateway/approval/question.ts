@@ -1,14 +1,18 @@
+import type { NewEvent } from "../../audit/event.ts";
 import type { Card } from "../../conventions/approval/card.ts";
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
 import type { ApprovalState } from "../../conventions/approval/state.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 
+/** Stands where a caller's user would: what the gateway asks for itself takes no place in anybody's line. */
+export const NO_USER = -1;
+
 /** What a person is to be asked, before anybody has seen it. */
 export interface Question extends CardPlace {
   readonly runId: string;
   readonly callId: string | null;
-  readonly mode: "session" | "each_use" | "join" | "redirect" | "access";
+  readonly mode: "session" | "each_use" | "join" | "redirect" | "access" | "custody";
   readonly action: string | null;
   /** What is asked, without identifiers: the same question again has the same digest. */
   readonly askDigest: string;
@@ -16,6 +20,16 @@ export interface Question extends CardPlace {
   /** Chosen before the question is asked, where the request itself names it. */
   readonly approvalId?: ApprovalId;
   writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
+  /** What an approval has to bring, or may, beside its signature. Refused here, it decides nothing. */
+  readonly accept?: Accept;
+}
+
+export type Accept = (decision: Verified<DecisionStatement>) => Promise<Acceptance>;
+
+/** What came with an approval: written down together with it, and taken once it stands. */
+export interface Acceptance {
+  readonly events: readonly NewEvent[];
+  take(): void;
 }
 
 /** The question as it stands: in line, shown, or decided. */

@@ -1,12 +1,12 @@
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Core } from "../core.ts";
-import { bindDefinition } from "../outbound/admit.ts";
-import type { Definition, Outbound } from "../outbound/outbound.ts";
+import type { Definition } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
+import { bindRead } from "./bind-read.ts";
 import type { Followed } from "./follow.ts";
 import { readJson } from "./read-json.ts";
 import type { Sending } from "./sending.ts";
@@ -63,18 +63,6 @@ export async function confirmSuccess(
 /** Without what belonged to the write: its token, its operation, and what was to be written beside it. */
 function plainOf({ run, session, callId, authorization }: Sending) {
   return { run, session, callId, authorization };
-}
-
-/** A read bound by name from what is known; null where a required input is not known. */
-export function bindRead(reader: Definition, known: JsonObject): Outbound | null {
-  const input: Record<string, JsonValue> = {};
-  for (const { name, optional, constant } of reader.action.inputs) {
-    if (constant !== undefined) continue;
-    const value = known[name];
-    if (value !== undefined) input[name] = value;
-    else if (!optional) return null;
-  }
-  return bindDefinition(reader, input);
 }
 
 /** What the action set, and what it was looked up by: the read's own inputs are the latter. */

@@ -1,9 +1,11 @@
 import type { NewEvent } from "../../audit/event.ts";
-import { splitReference, type WorkContext } from "../../conventions/ticket/context.ts";
+import { splitReference } from "../../conventions/ticket/context.ts";
 import { requireCovered } from "../../conventions/ticket/cover.ts";
+import { type TicketService, unconfirmed } from "../../conventions/ticket/lookup.ts";
+import { needOf } from "../../conventions/ticket/need.ts";
 import { httpLocation, sshLocation } from "../../conventions/ticket/target.ts";
-import { bindContext, type TicketEvidence, verifyContext } from "../../conventions/ticket/verify.ts";
-import { isoTime } from "../../kernel/clock.ts";
+import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -14,13 +16,8 @@ import { tokenOf } from "../outbound/request.ts";
 import type { OutboundHttp } from "../ports.ts";
 import { nameCaller, requestFields } from "../record/record.ts";
 import type { Run, Session } from "../run/run.ts";
-
-/** A ticket as one call uses it: what was on the card is what counts until the call is over. */
-export interface TicketUse {
-  readonly evidence: TicketEvidence;
-  /** The call's own, and those of the plan it carries out. */
-  readonly arguments: JsonObject;
-}
+import { batchOf, openEntry, type TicketEntry } from "./attach.ts";
+import type { TicketUse } from "./tickets.ts";
 
 /** What of a send the ticket is held against. */
 interface Ticketed {
@@ -33,57 +30,27 @@ interface Ticketed {
   readonly ticket?: TicketUse | undefined;
 }
 
-/** Attaches a signed work context to its run. What is refused is recorded too, with the reason and none of its words. */
-export async function attachTicket(core: Core, run: Run, token: string): Promise<TicketEvidence> {
-  if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
-  const { clock } = core.ports;
-  const at = isoTime(clock.wallMs());
-  let signed: WorkContext | null = null;
-  try {
-    const verified = await verifyContext(token, core.tickets.issuers());
-    signed = verified.context;
-    const moment = { wallMs: clock.wallMs(), bootMs: clock.bootMs(), at };
-    const evidence = bindContext(verified, { id: run.id, deadlineAt: run.budget.deadlineAt }, moment);
-    await core.ledger.record("ticket.attached", [
-      observed(core, run, at, evidence.context, evidence.scopeDigest, null),
-    ]);
-    core.tickets.put(run, evidence);
-    return evidence;
-  } catch (error) {
-    if (error instanceof Denied)
-      await core.ledger.record("ticket.refused", [observed(core, run, at, signed, "", error.code)]);
-    throw error;
+/** What step 4 found: nothing is needed, the run's ticket covers the call, or whoever approves has to assign one. */
+export type CallTicket =
+  | { readonly kind: "not_needed" }
+  | { readonly kind: "held"; readonly use: TicketUse }
+  | { readonly kind: "missing"; readonly entry: TicketEntry };
+
+/**
+ * Step 4: an action that needs a ticket has one that covers exactly this call. A run with none can be given one by whoever
+ * approves the call; one whose ticket covers something else is denied, and nobody is asked.
+ */
+export function findTicket(core: Core, run: Run, outbound: Outbound, planned: JsonObject | undefined): CallTicket {
+  if (outbound.definition.action.needs.ticket && core.tickets.of(run) === null) {
+    const args = { ...planned, ...outbound.shownArguments };
+    const need = needOf(outbound.action, { location: locationOf(outbound), arguments: args });
+    if (need !== undefined) return { kind: "missing", entry: openEntry(core, run, need, args) };
   }
+  const use = requireTicket(core, run, outbound, planned);
+  return use === undefined ? { kind: "not_needed" } : { kind: "held", use };
 }
 
-function observed(
-  core: Core,
-  run: Run,
-  at: string,
-  context: WorkContext | null,
-  scopeDigest: string,
-  code: Denied["code"] | null,
-): NewEvent {
-  const { system, reference } = context === null ? UNVERIFIED : splitReference(context.ticket_ref);
-  return {
-    ...core.envelope("ticket_observed"),
-    run_id: run.id,
-    ...batchOf(context),
-    system,
-    ticket_ref: reference,
-    observed_state: context?.observed_state ?? "unverified",
-    observed_at: at,
-    scope_digest: scopeDigest,
-    issued_for_run: context?.issued_for_run ?? "unverified",
-    expires_at: context?.expires_at ?? "unverified",
-    accepted: code === null,
-    code,
-  };
-}
-
-const UNVERIFIED = { system: "unverified", reference: "unverified" } as const;
-
-/** Step 4: an action that needs a ticket has one that covers exactly this call, or nobody is even asked. */
+/** The same where nobody is there to assign one: what the run holds covers the call, or it is denied. */
 export function requireTicket(
   core: Core,
   run: Run,
@@ -92,8 +59,33 @@ export function requireTicket(
 ): TicketUse | undefined {
   if (!outbound.definition.action.needs.ticket) return undefined;
   const args = { ...planned, ...outbound.shownArguments };
-  const evidence = covered(core, run, outbound, locationOf(outbound), args, core.tickets.of(run));
-  return { evidence, arguments: args };
+  return {
+    of: "run",
+    evidence: covered(core, run, outbound, locationOf(outbound), args, core.tickets.of(run)),
+    arguments: args,
+  };
+}
+
+/** One approval covers the read of the ticket too: the card says which. */
+export function lookupNotes(core: Core, ticket: CallTicket): readonly string[] {
+  if (ticket.kind === "not_needed") return [];
+  const held = ticket.kind === "held" ? core.tickets.serviceOf(ticket.use.evidence) : null;
+  const services = ticket.kind === "held" ? (held === null ? [] : [held]) : core.tickets.services();
+  return services.map(
+    ({ system, action }) => `a ticket of ${system} is first read with ${action}, and has to be open there`,
+  );
+}
+
+/** The ticket that the call goes out under, once it is authorized. */
+export function ticketUsed(ticket: CallTicket): TicketUse | undefined {
+  switch (ticket.kind) {
+    case "not_needed":
+      return undefined;
+    case "held":
+      return ticket.use;
+    case "missing":
+      return ticket.entry.use();
+  }
 }
 
 /**
@@ -103,12 +95,36 @@ export function requireTicket(
 export function requireTicketStill(core: Core, sending: Ticketed): TicketEvidence | null {
   const { outbound, run, request, ticket } = sending;
   if (!outbound.definition.action.needs.ticket) return null;
-  const evidence = core.tickets.of(run);
+  const evidence = ticket?.of === "call" ? ticket.evidence : core.tickets.of(run);
   if (ticket !== undefined && ticket.evidence !== evidence) {
     throw new Denied("ticket_scope_mismatch", "The work context was replaced while this call waited. Call it again.");
   }
-  const location = outbound.channel === "ssh" ? locationOf(outbound) : httpLocation(request.url);
-  return covered(core, run, outbound, location, ticket?.arguments ?? outbound.shownArguments, evidence);
+  const location = placeOf(outbound, request);
+  const found = covered(core, run, outbound, location, ticket?.arguments ?? outbound.shownArguments, evidence);
+  requireFresh(core, found, ticket);
+  return found;
+}
+
+/** A ticket that a service has to confirm counts for as long as its last word is fresh, and no send waits on an old one. */
+function requireFresh(core: Core, evidence: TicketEvidence, ticket: TicketUse | undefined): void {
+  const service = core.tickets.serviceOf(evidence);
+  if (service === null || isFresh(core, service, ticket)) return;
+  throw unconfirmed(
+    service,
+    splitReference(evidence.context.ticket_ref),
+    "what it said is too old, or was never asked",
+  );
+}
+
+export function isFresh(core: Core, service: TicketService, ticket: TicketUse | undefined): boolean {
+  const lookup = ticket?.lookup;
+  if (lookup === undefined || lookup.action !== service.action) return false;
+  return core.ports.clock.bootMs() - lookup.bootMs < defaults.ticketObservedMs;
+}
+
+/** Where this very send goes, after redirects too. */
+export function placeOf(outbound: Outbound, request: OutboundHttp): string {
+  return outbound.channel === "ssh" ? locationOf(outbound) : httpLocation(request.url);
 }
 
 function covered(
@@ -136,6 +152,7 @@ export function ticketIntent(
   attemptId: string,
 ): NewEvent {
   const { run, session, outbound, authorization, request, callId } = sending;
+  const lookup = sending.ticket?.lookup;
   const ssh = outbound.channel === "ssh";
   return {
     ...core.envelope("action.intent"),
@@ -151,14 +168,15 @@ export function ticketIntent(
     },
     ticket: {
       ...splitReference(context.ticket_ref),
-      observed_state: context.observed_state,
-      observed_at: observedAt,
+      observed_state: lookup?.state ?? context.observed_state,
+      observed_at: lookup?.at ?? observedAt,
       scope_digest: scopeDigest,
     },
+    ...(lookup === undefined ? {} : { ticket_lookup: { action: lookup.action, attempt_id: lookup.attemptId } }),
     action: {
       channel: outbound.channel,
       operation: outbound.action,
-      target: ssh ? locationOf(outbound) : httpLocation(request.url),
+      target: placeOf(outbound, request),
       request_digest: outbound.requestDigest,
       idempotency_id: ssh ? null : tokenOf(request, outbound.definition.pack),
     },
@@ -170,8 +188,4 @@ export function ticketIntent(
     ...(context.emergency === undefined ? {} : { emergency: { ...context.emergency, approver: issuer.name } }),
     request: requestFields(outbound, callId, describeAuthorization(authorization), null),
   };
-}
-
-function batchOf(context: WorkContext | null) {
-  return context?.batch ?? {};
 }

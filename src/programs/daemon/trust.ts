@@ -1,6 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import type { CallerPolicy } from "../../adapters/platform/linux/evidence.ts";
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
+import type { TicketService } from "../../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
@@ -43,6 +44,11 @@ export function ticketIssuersOf({ policy }: Trust): readonly IssuerKey[] {
     keyId: keyIdOf(publicKey),
     publicKey: publicKeyOf("ed25519", publicKey),
   }));
+}
+
+/** Where the gateway looks tickets up before they count. */
+export function ticketServicesOf({ policy }: Trust): readonly TicketService[] {
+  return policy?.ticketServices ?? [];
 }
 
 /** What a card may say of a caller's image, from signed policy alone: without one, nothing. */

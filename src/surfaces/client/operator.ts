@@ -9,7 +9,9 @@ import {
 } from "../../conventions/approval/decision.ts";
 import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
+import { type Assignment, composeContext } from "../../conventions/ticket/compose.ts";
 import type { WorkContext } from "../../conventions/ticket/context.ts";
+import { signContext } from "../../conventions/ticket/sign.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
@@ -97,7 +99,15 @@ export interface Decision {
   readonly decision: "approve" | "deny";
   readonly reason: string | null;
   readonly narrow: Narrowing | null;
+  /** What the operator assigns with an approval. */
+  readonly ticket?: TicketEntered | null;
 }
+
+/** A ticket as it is entered on a card. */
+export type TicketEntered = Pick<Assignment, "ref" | "state" | "emergency"> & {
+  /** Only on the card of a session: one that needs a ticket for its call names operation and target itself. */
+  readonly covers?: Pick<Assignment, "operations" | "targets">;
+};
 
 export async function connectOperator(
   socketPath: string,
@@ -133,6 +143,20 @@ export async function connectOperator(
     return (reply.body as { readonly token: string }).token;
   }
 
+  /** Covers exactly what the card that is signed says is missing. */
+  async function assign(
+    { run, ticket_needed: need }: Card,
+    { covers, ...entered }: TicketEntered,
+  ): Promise<Pick<DecisionStatement, "ticket_context">> {
+    const what = need === undefined ? covers : { operations: [need.operation], targets: [need.target] };
+    if (what === undefined || (need !== undefined && covers !== undefined)) {
+      throw new Denied("ticket_invalid", "This card takes no ticket of that kind. Nothing was signed.");
+    }
+    const bounds = { id: run.run_id, deadlineMs: Date.parse(run.deadline_at) };
+    const context = composeContext({ ...entered, ...what }, bounds, operator.name, clock.wallMs());
+    return { ticket_context: await signContext(context, { keyId: operator.keyId, key: operator.approver.key }) };
+  }
+
   return {
     status: async () => (await get("/v1/status")) as JsonObject,
     unlock: async () => {
@@ -143,12 +167,13 @@ export async function connectOperator(
     reload: async () => (await post("/v1/reload")) as JsonObject,
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
     approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
-    async decide(approval, { decision, reason, narrow }) {
+    async decide(approval, { decision, reason, narrow, ticket = null }) {
       // Signed is the digest of the card that was shown, never one that the socket claims for it.
       const shown = digestCard(approval.card);
       if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
         throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
       }
+      const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket) : {};
       const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
       const statement: DecisionStatement = {
         format: "gw.decision/v1",
@@ -161,6 +186,7 @@ export async function connectOperator(
         ...who,
         decided_at: isoTime(clock.wallMs()),
         log_head: { frame: String(log.frame), link: log.link },
+        ...assigned,
       };
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
       return (await post(`${approvalPath(approval.approval_id)}/decision`, signed)) as unknown as ApprovalView;

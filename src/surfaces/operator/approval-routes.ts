@@ -1,5 +1,6 @@
 import type { DecisionStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
@@ -104,6 +105,8 @@ const decisionSchema = {
     operator_key_id: short,
     decided_at: short,
     log_head: head,
+    // Only with an approval: the work context that the operator assigned, as they signed it.
+    ticket_context: { type: "string", minLength: 1, maxLength: defaults.ticketContextCharacters },
   },
   required: [
     "format",

@@ -14,6 +14,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     callers: [],
     auditRecipients: [recipientOf(founder)],
     ticketIssuers: [],
+    ticketServices: [],
     sigstore: null,
     imaKeys: [],
     settings: SAFE_SETTINGS,

@@ -17,6 +17,7 @@ import {
   TIME,
 } from "./entries.ts";
 import type { PolicyContent } from "./policy.ts";
+import { readService, servicePage } from "./service-entries.ts";
 import { readSigstore, sigstorePage, sortSigstore } from "./sigstore-entries.ts";
 
 /**
@@ -38,7 +39,7 @@ const MEMBERS = [
   "ticket_issuers",
   "settings",
 ] as const;
-const LATER_MEMBERS = ["sigstore", "ima_keys"] as const;
+const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services"] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
   return filePage({ ...policyPage(content), signature: signature.toString("base64url") });
@@ -77,6 +78,7 @@ export function policyPage(content: PolicyContent): JsonObject {
             public_key: publicKey.toString("base64url"),
           })),
         }),
+    ...(content.ticketServices.length === 0 ? {} : { ticket_services: content.ticketServices.map(servicePage) }),
   };
 }
 
@@ -96,6 +98,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       ticketIssuers: sortedList(policy.ticket_issuers, "/ticket_issuers", readIssuer, ({ issuer }) => issuer),
       settings: readSettings(policy.settings, "/settings"),
       sigstore: policy.sigstore === undefined ? null : readSigstore(policy.sigstore, "/sigstore"),
+      ticketServices: laterList(policy.ticket_services, "/ticket_services", readService, ({ system }) => system),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),
@@ -113,6 +116,7 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     callers: sortBy(content.callers, ({ imageDigest }) => imageDigest),
     auditRecipients: sortBy(content.auditRecipients, ({ keyId }) => keyId),
     ticketIssuers: sortBy(content.ticketIssuers, ({ issuer }) => issuer),
+    ticketServices: sortBy(content.ticketServices, ({ system }) => system),
     sigstore: content.sigstore === null ? null : sortSigstore(content.sigstore),
     imaKeys: sortBy(content.imaKeys, ({ name }) => name),
   };

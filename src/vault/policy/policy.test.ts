@@ -42,6 +42,18 @@ const draft: PolicyDraft = {
     ],
   },
   imaKeys: [{ name: "Acme build", publicKey: imageKey("P-256") }],
+  ticketServices: [
+    {
+      system: "tracker",
+      action: "tracker.ticket.get",
+      referenceInput: "key",
+      referenceField: "/key",
+      stateField: "/fields/status/name",
+      openStates: ["In Progress"],
+      targetsField: null,
+      operationsField: "/allowed~1operations",
+    },
+  ],
 };
 const sign = (given: PolicyDraft, previous: Policy | null = null) =>
   signPolicy(given, previous, operator, vault, ports.clock);
@@ -75,12 +87,12 @@ test("the first policy trusts nothing and lowers nothing", () => {
   assert.deepEqual(first.auditRecipients, [recipientOf(founder)]);
 });
 
-test("a policy that names no signers has the page that it had before there were any, so that its signature still holds", () => {
-  const earlier = policyText(sign({ ...draft, sigstore: null, imaKeys: [] }));
+test("a policy that says nothing new has the page that it had before there were any, so that its signature still holds", () => {
+  const earlier = policyText(sign({ ...draft, sigstore: null, imaKeys: [], ticketServices: [] }));
   const { signature: _, ...members } = JSON.parse(earlier) as Record<string, unknown>;
-  assert.ok(!("sigstore" in members) && !("ima_keys" in members));
+  assert.ok(["sigstore", "ima_keys", "ticket_services"].every((later) => !(later in members)));
   const read = parsePolicy(earlier, vault);
-  assert.deepEqual([read.sigstore, read.imaKeys], [null, []]);
+  assert.deepEqual([read.sigstore, read.imaKeys, read.ticketServices], [null, [], []]);
 });
 
 test("every setting that lowers protection is named when it does", () => {
@@ -141,6 +153,13 @@ const edits: Readonly<Record<string, (value: Record<string, unknown>) => void>> 
   "trusts another IMA key": (value) => {
     value["ima_keys"] = [{ name: "Acme build", public_key: imageKey("P-384").toString("base64url") }];
   },
+  "counts another state of tickets as open": (value) => {
+    const [service] = value["ticket_services"] as Record<string, unknown>[];
+    value["ticket_services"] = [{ ...service, open_states: ["Closed"] }];
+  },
+  "asks no ticket service any more": (value) => {
+    delete value["ticket_services"];
+  },
   "drops its IMA keys": (value) => {
     delete value["ima_keys"];
   },
@@ -198,6 +217,14 @@ const malformed: Readonly<Record<string, string>> = {
       ...(value["sigstore"] as object),
       identities: [{ name: "Acme", subject: "x", issuer: "http://id.example" }],
     };
+  }),
+  "reads a ticket's state from no JSON Pointer": edited(page, (value) => {
+    const [service] = value["ticket_services"] as Record<string, unknown>[];
+    value["ticket_services"] = [{ ...service, state_field: "fields.status" }];
+  }),
+  "counts no state of tickets as open": edited(page, (value) => {
+    const [service] = value["ticket_services"] as Record<string, unknown>[];
+    value["ticket_services"] = [{ ...service, open_states: [] }];
   }),
   "has an unknown member": edited(page, (value) => {
     value["sigstores"] = {};

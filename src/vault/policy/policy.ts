@@ -18,6 +18,7 @@ export interface PolicyContent {
   readonly callers: readonly EnrolledCaller[];
   readonly auditRecipients: readonly AuditRecipient[];
   readonly ticketIssuers: readonly TicketIssuer[];
+  readonly ticketServices: readonly TicketServiceTrust[];
   /** Null while no Sigstore identity is trusted. */
   readonly sigstore: SigstoreTrust | null;
   readonly imaKeys: readonly ImaKeyTrust[];
@@ -45,6 +46,20 @@ export interface AuditRecipient {
 export interface TicketIssuer {
   readonly issuer: string;
   readonly publicKey: Buffer;
+}
+
+/** A ticket of this system counts only while the service says that it is open. */
+export interface TicketServiceTrust {
+  readonly system: string;
+  /** PACK.ACTION that reads a ticket. */
+  readonly action: string;
+  readonly referenceInput: string;
+  /** JSON Pointers into its answer. */
+  readonly referenceField: string;
+  readonly stateField: string;
+  readonly openStates: readonly string[];
+  readonly targetsField: string | null;
+  readonly operationsField: string | null;
 }
 
 /** Program images that these identities signed are theirs, as far as this trusted root vouches for them. */

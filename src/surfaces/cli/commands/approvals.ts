@@ -17,6 +17,15 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     .option("--side-effects <N>", "grant at most N side effects", Number)
     .option("--minutes <N>", "grant at most N minutes", Number)
     .option("--spend-cents <N>", "grant at most N cents", Number)
+    .option(
+      "--ticket <SYSTEM:REF>",
+      "the ticket behind it, signed by you for exactly this call; needed where the card says so",
+    )
+    .option("--ticket-state <TEXT>", "the state that the ticket is in, as you saw it")
+    .option("--target <URL>", "with --ticket on a new session: an exact target that it covers (repeatable)", many)
+    .option("--emergency", "instead of a ticket, or beside it: marks the call; needs --reason")
+    .option("--reason <TEXT>", "why it is an emergency")
+    .option("--opened-at <TIME>", "when the normal ticket was opened, such as 2030-01-31T12:00:00Z")
     .action(async (id: string, _options, command: Command) =>
       finish(await (await load()).runDecide(id, "approve", optionsOf<ApproveOptions>(command), deps)),
     );

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { TicketOptions } from "../operator/ticket.ts";
+import type { ServiceOptions } from "../operator/ticket-services.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -41,6 +42,42 @@ export function addTicketCommands(program: Command, deps: CliDeps): void {
       finish(await (await load()).runTicketShow(run, optionsOf<OperatorOptions>(command), deps)),
   );
   addIssuerCommands(ticket, deps);
+  addServiceCommands(ticket, deps);
+}
+
+function addServiceCommands(ticket: Command, { io, vault, finish }: CliDeps): void {
+  const load = () => import("../operator/ticket-services.ts");
+  const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  const service = ticket.command("service").description("where the gateway itself looks a ticket up before it counts");
+  addOperatorCommand(
+    service,
+    "add <SYSTEM>",
+    "sign into policy how tickets of a system are read, and which states are open",
+    "gw ticket service add jira --action jira.issue.get --input key \\\n" +
+      "  --reference-field /key --state-field /fields/status/name --open 'In Progress'",
+  )
+    .requiredOption("--action <PACK.ACTION>", "the read that gives a ticket")
+    .requiredOption("--input <NAME>", "its input that takes the reference")
+    .requiredOption("--reference-field <POINTER>", "where its answer names the ticket")
+    .requiredOption("--state-field <POINTER>", "where its answer names the state")
+    .requiredOption("--open <STATE>", "a state in which work may go on (repeatable)", many)
+    .option("--targets-field <POINTER>", "where its answer lists the targets that the ticket allows")
+    .option("--operations-field <POINTER>", "where its answer lists the operations that the ticket allows")
+    .action(async (system: string, _options, command: Command) =>
+      finish(await (await load()).runTicketServiceAdd(system, optionsOf<ServiceOptions>(command), io, vault)),
+    );
+  addCommand(service, "list", "the ticket services that signed policy names", "gw ticket service list").action(
+    async (_options, command: Command) =>
+      finish(await (await load()).runTicketServiceList(optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(
+    service,
+    "remove <SYSTEM>",
+    "its tickets are no longer looked up",
+    "gw ticket service remove jira",
+  ).action(async (system: string, _options, command: Command) =>
+    finish(await (await load()).runTicketServiceRemove(system, optionsOf(command), io, vault)),
+  );
 }
 
 function addIssuerCommands(ticket: Command, { io, vault, finish }: CliDeps): void {

@@ -1,12 +1,13 @@
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { ApprovalView } from "../../client/operator.ts";
+import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { withGateway } from "./session.ts";
+import { emergencyOf } from "./ticket.ts";
 
 export interface ApproveOptions extends OperatorOptions {
   readonly only?: readonly string[];
@@ -15,6 +16,12 @@ export interface ApproveOptions extends OperatorOptions {
   readonly minutes?: number;
   readonly spendCents?: number;
   readonly reason?: string;
+  /** SYSTEM:REF, for a call that needs a ticket or as the work of a new run. */
+  readonly ticket?: string;
+  readonly ticketState?: string;
+  readonly target?: readonly string[];
+  readonly emergency?: boolean;
+  readonly openedAt?: string;
 }
 
 /** `gw approvals`. */
@@ -61,15 +68,47 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
       throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
     }
     if (!options.json) for (const line of approvalLines(approval)) deps.io.err(line);
-    const decided = await client.decide(approval, {
-      decision,
-      reason: options.reason ?? null,
-      narrow: decision === "deny" ? null : narrowing(approval, options),
-    });
+    const decided = await client.decide(
+      approval,
+      decision === "deny"
+        ? { decision, reason: options.reason ?? null, narrow: null }
+        : { decision, reason: null, narrow: narrowing(approval, options), ticket: ticketFor(approval, options) },
+    );
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}.`);
     return exits.done;
   });
+}
+
+/** What the operator assigns with this approval; null where the card asks for none and none was given. */
+function ticketFor({ approval_id, card }: ApprovalView, options: ApproveOptions): TicketEntered | null {
+  const { ticket, ticketState, target = [], only } = options;
+  const emergency = emergencyOf(options);
+  const given = ticket !== undefined || emergency !== null;
+  if (!given) {
+    if (card.ticket_needed !== undefined) {
+      throw new Denied(
+        "approval_needs_ticket",
+        `This call needs a ticket. Approve it with: gw approve ${approval_id} --ticket SYSTEM:REF`,
+      );
+    }
+    if (ticketState !== undefined || target.length > 0) {
+      throw new Denied("ticket_invalid", "--ticket-state and --target go with --ticket SYSTEM:REF.");
+    }
+    return null;
+  }
+  const entered = { ref: ticket ?? null, state: ticketState ?? null, emergency };
+  if (card.ticket_needed !== undefined) {
+    if (target.length === 0) return entered;
+    throw new Denied("ticket_invalid", "The card names the target of this call itself; leave --target out.");
+  }
+  if (card.asks !== "session" || card.scope === null || target.length === 0) {
+    throw new Denied(
+      "ticket_invalid",
+      "A ticket goes with a call that needs one, or with a new session and at least one --target URL.",
+    );
+  }
+  return { ...entered, covers: { operations: only ?? card.scope.actions, targets: target } };
 }
 
 function narrowing({ card }: ApprovalView, options: ApproveOptions) {

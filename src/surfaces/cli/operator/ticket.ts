@@ -1,8 +1,7 @@
+import { composeContext } from "../../../conventions/ticket/compose.ts";
 import { readContext, type WorkContext } from "../../../conventions/ticket/context.ts";
 import { signContext } from "../../../conventions/ticket/sign.ts";
-import { readTarget } from "../../../conventions/ticket/target.ts";
 import { digestBytes } from "../../../kernel/canonical-json.ts";
-import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -61,7 +60,7 @@ export function runTicketShow(runId: string, options: OperatorOptions, deps: Cli
   );
 }
 
-/** What is signed. It never lasts longer than the run, however many minutes were asked for. */
+/** The options as an assignment, and that as what is signed. */
 export function writeContext(
   runId: string,
   options: TicketOptions,
@@ -69,35 +68,20 @@ export function writeContext(
   nowMs: number,
   deadlineMs: number,
 ): WorkContext {
-  const { emergency, reason, ref, minutes, change, manifest } = options;
-  if (emergency === true && (reason === undefined || reason === "")) {
-    throw new Denied("ticket_invalid", "An emergency needs --reason TEXT: it stands on every card and in the log.");
-  }
-  if (emergency !== true && (reason !== undefined || options.openedAt !== undefined)) {
-    throw new Denied("ticket_invalid", "--reason and --opened-at go with --emergency.");
-  }
-  if (ref === undefined && emergency !== true) {
-    throw new Denied("ticket_invalid", "Name the ticket with --ref SYSTEM:REF; only an emergency does without.");
-  }
+  const { ref, minutes, change, manifest, target, operation, state } = options;
   if (minutes !== undefined && (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > MOST_MINUTES)) {
     throw new Denied("ticket_invalid", `--minutes takes a whole number of minutes, 1 to ${MOST_MINUTES}.`);
   }
   if ((change === undefined) !== (manifest === undefined)) {
     throw new Denied("ticket_invalid", "A batch has both: --change ID and --manifest FILE.");
   }
-  const lastsMs = minutes === undefined ? defaults.ticketMs : minutes * 60_000;
-  return {
-    ticket_ref: ref ?? `emergency:${runId}`,
-    allowed_targets: [...new Set(options.target.map((target) => readTarget(target).text))],
-    allowed_operations: [...new Set(options.operation)],
-    expires_at: isoTime(Math.min(nowMs + lastsMs, deadlineMs)),
-    issued_for_run: runId,
-    issuer,
-    issued_at: isoTime(nowMs),
-    observed_state: options.state ?? (emergency === true ? "emergency" : "assigned by the operator"),
-    ...(emergency === true && reason !== undefined
-      ? { emergency: { reason, normal_ticket_opened_at: options.openedAt ?? null } }
-      : {}),
+  const assignment = {
+    ref: ref ?? null,
+    targets: target,
+    operations: operation,
+    state: state ?? null,
+    emergency: emergencyOf(options),
+    ...(minutes === undefined ? {} : { lastsMs: minutes * 60_000 }),
     ...(change === undefined || manifest === undefined
       ? {}
       : {
@@ -107,6 +91,20 @@ export function writeContext(
           },
         }),
   };
+  return composeContext(assignment, { id: runId, deadlineMs }, issuer, nowMs);
+}
+
+/** `--emergency --reason TEXT [--opened-at TIME]`, all of it or nothing. */
+export function emergencyOf({
+  emergency,
+  reason,
+  openedAt,
+}: Pick<TicketOptions, "emergency" | "reason" | "openedAt">): NonNullable<WorkContext["emergency"]> | null {
+  if (emergency === true) return { reason: reason ?? "", normal_ticket_opened_at: openedAt ?? null };
+  if (reason !== undefined || openedAt !== undefined) {
+    throw new Denied("ticket_invalid", "--reason and --opened-at go with --emergency.");
+  }
+  return null;
 }
 
 function report(view: TicketView, { json }: OperatorOptions, { io }: CliDeps): Exit {

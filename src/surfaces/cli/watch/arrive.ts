@@ -117,7 +117,7 @@ function promptedFor({ prompt }: WatchState): string | null {
     case "confirm":
       return prompt.about.kind === "approve" ? prompt.about.approvalId : null;
     case "reason":
-      return prompt.to.kind === "deny" ? prompt.to.approvalId : null;
+      return prompt.to.kind === "deny" || prompt.to.kind === "ticket" ? prompt.to.approvalId : null;
     case "told":
     case undefined:
       return null;
@@ -160,5 +160,7 @@ export function wants({ card: { asks, call, scope } }: ApprovalView): string {
       return `redirect of ${action}`;
     case "access":
       return `wider session: ${one}`;
+    case "custody":
+      return `read ${action} for the gateway`;
   }
 }

@@ -113,8 +113,10 @@ function startApproval(state: WatchState, item: Item): WatchState {
   if (!isReadToEnd(item))
     return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
   const live = state.link.kind === "live" && state.link.guardRail;
-  const about = { kind: "approve", approvalId: item.view.approval_id, digest: item.digest } as const;
-  return askYes(state, about, live || item.view.card.mode !== "dedicated");
+  const card = { approvalId: item.view.approval_id, digest: item.digest } as const;
+  const guardRail = live || item.view.card.mode !== "dedicated";
+  if (item.view.card.ticket_needed === undefined) return askYes(state, { kind: "approve", ...card }, guardRail);
+  return { ...state, prompt: { kind: "reason", to: { kind: "ticket", ...card, guardRail }, text: "" } };
 }
 
 const MISMATCH = "the gateway names another digest than this card has: do not trust it, and do not approve";

@@ -50,6 +50,11 @@ function reasonWords(state: WatchState, to: ReasonTo): readonly [string, string]
         `Deny${what(state, to.approvalId, false)}. Why?`,
         "The agent reads this. Enter signs the no, Esc goes back.",
       ];
+    case "ticket":
+      return [
+        `Approve${what(state, to.approvalId, false)}. Under which ticket?`,
+        "SYSTEM:REF, as it was given to you. You sign that it covers exactly this call. Enter goes on, Esc goes back.",
+      ];
     case "revoke":
       return [`Revoke session ${to.sessionId}. Why?`, "For the log. Enter ends the session now, Esc goes back."];
     case "cancel":
@@ -63,7 +68,7 @@ function reasonWords(state: WatchState, to: ReasonTo): readonly [string, string]
 function aboutWords(state: WatchState, about: About): string {
   switch (about.kind) {
     case "approve":
-      return `Approve${what(state, about.approvalId)}`;
+      return `Approve${about.ticket === undefined ? "" : ` under ticket ${showIdentifier(about.ticket)}`}${what(state, about.approvalId)}`;
     case "cancel":
       return `Ask the provider to stop ${operationName(state, about.operationId)}`;
     case "reconcile":

@@ -1,3 +1,4 @@
+import { isTicketReference } from "../../../conventions/ticket/context.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../../../vault/passphrase/pin.ts";
 import type { WatchKey } from "./keys.ts";
@@ -81,6 +82,12 @@ function sendReason(state: WatchState, { to, text }: Prompt & { readonly kind: "
   }
   const item = sameCard(state, to);
   if (item === undefined) return stay(note(next, GONE, "warning"));
+  if (to.kind === "ticket") {
+    const ticket = text.trim();
+    if (!isTicketReference(ticket)) return stay(note(state, NO_REFERENCE, "hint"));
+    const { approvalId, digest, guardRail } = to;
+    return stay(askYes(next, { kind: "approve", approvalId, digest, ticket }, guardRail));
+  }
   const approval = { ...item.view, card_digest: item.digest };
   return stay(
     { ...next, busy: { kind: "deny", id: to.approvalId } },
@@ -154,7 +161,7 @@ function runErrand(state: WatchState, about: Exclude<About, { readonly kind: "ap
   );
 }
 
-function approve(state: WatchState, about: { readonly approvalId: string; readonly digest: string }): Step {
+function approve(state: WatchState, about: About & { readonly kind: "approve" }): Step {
   const next = { ...state, prompt: null };
   const item = sameCard(state, about);
   if (item === undefined) return stay(note(next, GONE, "warning"), { kind: "clearSecret" });
@@ -162,7 +169,10 @@ function approve(state: WatchState, about: { readonly approvalId: string; readon
   const approval = { ...item.view, card_digest: item.digest };
   return stay(
     { ...next, busy: { kind: "approve", id: about.approvalId } },
-    { kind: "decide", approval, decision: "approve", reason: null, narrow: narrowingOf(item.narrow) },
+    {
+      ...{ kind: "decide", approval, decision: "approve", reason: null, narrow: narrowingOf(item.narrow) },
+      ...(about.ticket === undefined ? {} : { ticket: { ref: about.ticket, state: null, emergency: null } }),
+    },
   );
 }
 
@@ -178,4 +188,5 @@ function close(state: WatchState): Step {
 }
 
 export const NOT_CONNECTED = "not connected: nothing was signed or sent; try again when the gateway answers";
+const NO_REFERENCE = "a ticket is named SYSTEM:REF, such as jira:OPS-17; without one, deny it";
 const GONE = "that card is no longer the one on screen: nothing was signed";

@@ -1,7 +1,7 @@
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import type { OperationDetail, OperationSummary } from "../../../conventions/operation/summary.ts";
 import { FRESH_PIN_GUARD, type PinGuard } from "../../../vault/passphrase/pin.ts";
-import type { ApprovalView } from "../../client/operator.ts";
+import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
 import type { CardRow } from "./layout.ts";
 import type { NarrowDraft } from "./narrow.ts";
 
@@ -102,13 +102,15 @@ export type Prompt =
 
 /** What a yes is about. It is fixed when the question is put: nothing that arrives later can change it. */
 export type About =
-  | { readonly kind: "approve"; readonly approvalId: string; readonly digest: string }
+  | { readonly kind: "approve"; readonly approvalId: string; readonly digest: string; readonly ticket?: string }
   | { readonly kind: "cancel"; readonly operationId: string; readonly reason: string }
   /** One read beyond what the gateway may make by itself. */
   | { readonly kind: "reconcile"; readonly operationId: string };
 
 export type ReasonTo =
   | { readonly kind: "deny"; readonly approvalId: string; readonly digest: string }
+  /** The ticket that an approval of this card has to name. */
+  | { readonly kind: "ticket"; readonly approvalId: string; readonly digest: string; readonly guardRail: boolean }
   | { readonly kind: "revoke"; readonly sessionId: string }
   | { readonly kind: "cancel"; readonly operationId: string };
 
@@ -163,6 +165,7 @@ export type Effect =
       readonly decision: "approve" | "deny";
       readonly reason: string | null;
       readonly narrow: Narrowing | null;
+      readonly ticket?: TicketEntered;
     }
   | { readonly kind: "extend"; readonly approvalId: string; readonly seconds: number }
   | { readonly kind: "revoke"; readonly sessionId: string; readonly reason: string | null }
