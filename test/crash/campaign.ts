@@ -120,12 +120,12 @@ async function live(life: Life): Promise<void> {
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     said += text;
   });
-  const late = setTimeout(() => child.kill("SIGTERM"), 30_000);
+  const late = setTimeout(() => child.kill("SIGTERM"), 120_000);
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
   clearTimeout(late);
   const at = life.point === null ? "its end" : `${life.point.moment} ${life.point.step}`;
   if (life.point === null ? code === 0 : signal === "SIGKILL") return;
-  const why = code === 3 ? "it writes to one place alone" : code === 4 ? "the scene does not pass it" : said;
+  const why = code === 3 ? "it writes to one place alone" : code === 4 ? `the scene does not pass it: ${said}` : said;
   throw new Error(`${life.tag} did not die at ${at} (${code ?? signal}): ${why}`);
 }
 

@@ -3,14 +3,14 @@ import { createPrivateKey, createPublicKey, createSecretKey } from "node:crypto"
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSettled } from "../../src/conventions/operation/state.ts";
-import type { AuditSink, StateStore } from "../../src/gateway/ports.ts";
+import type { AuditSink, HttpTransport, StateStore } from "../../src/gateway/ports.ts";
 import type { Step, StepPort } from "../../src/gateway/steps.ts";
 import { Denied } from "../../src/kernel/failure.ts";
 import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
 import { scriptedCaller } from "../support/caller.ts";
-import { startBench } from "../support/gateway.ts";
-import { hurriedTime, type Life, type Told } from "./life.ts";
-import { packFor, scenes } from "./scenes.ts";
+import { type Bench, type BenchOptions, startBench } from "../support/gateway.ts";
+import { type Life, leapingTime, type Told } from "./life.ts";
+import { CALLBACK_KEY, packFor, scenes } from "./scenes.ts";
 
 /**
  * The gateway of the crash tests: the product's own parts, put together with a step port that ends this very process.
@@ -34,6 +34,7 @@ function between(sink: "log" | "store"): void {
   passing[sink] = true;
 }
 
+const passedSteps = new Set<Step>();
 const steps: StepPort = {
   before(step) {
     current.enterWith({ step, log: false, store: false });
@@ -44,6 +45,7 @@ const steps: StepPort = {
     const passed = current.getStore();
     if (passed?.step !== step) return;
     tell({ kind: "passed", ...passed });
+    passedSteps.add(step);
     // It has no half: somebody who lists it as having one is told.
     if (life.point?.step === step && life.point.moment === "half") process.exit(3);
   },
@@ -68,47 +70,61 @@ const wrapStore = (store: StateStore): StateStore => ({
   },
 });
 
-const bench = await startBench(packFor(life.origin), {
+const time = leapingTime(life.epochMs);
+const options: BenchOptions = {
   folder: life.folder,
-  time: hurriedTime(life.epochMs),
+  time,
   stateKey: createSecretKey(Buffer.from(life.stateKey, "hex")),
   reading: {
     publicKey: createPublicKey(life.reading.publicKey),
     privateKey: createPrivateKey(life.reading.privateKey),
   },
   token: life.token,
+  callbackKeys: { "reference reference-webhook": CALLBACK_KEY },
   credentials: [["reference", { eachUse: false, disabled: false, origin: life.origin }]],
-  steps,
-  wrapAudit,
-  wrapStore,
-});
-
-// A person who agrees to everything at once.
-const decided = new Set<string>();
-bench.gateway.desk.watch((approval) => {
-  if (approval.card === null || approval.state !== "pending" || decided.has(approval.approvalId)) return;
-  decided.add(approval.approvalId);
-  setImmediate(() => void bench.gateway.desk.decide(bench.decision(approval)).catch(() => undefined));
-});
-
+};
+const mortal = { steps, wrapAudit, wrapStore };
+const bench = await startAnother(mortal);
 const caller = scriptedCaller();
-await settleAll();
+await settleAll(bench);
 lookBack();
 if (life.point !== null) {
   const play = scenes.get(life.scene)?.play;
   if (play === undefined) throw new Error(`there is no scene ${life.scene}`);
-  await play({ bench, caller, life, tell, settleAll });
-  // The scene went by without passing the point.
+  await play({ bench, caller, life, tell, passed: passedSteps, settleAll, startAnother, mortal });
+  // The scene went by without passing the point: whoever looks into it wants to know what came of it.
+  for (const { id, state, problem } of bench.gateway.operations.list()) console.error(id, state, problem);
+  console.error(
+    readTold()
+      .map((told) => (told.kind === "passed" ? told.step : JSON.stringify(told)))
+      .join(" "),
+  );
   process.exit(4);
 }
 await bench.close();
 process.exit(0);
 
+/** A gateway on this store, with a person beside it who agrees to everything at once. */
+async function startAnother(more: Partial<BenchOptions>): Promise<Bench> {
+  const held = (http: HttpTransport): HttpTransport => ({
+    send: (receipt, request, credential, limits) => time.during(http.send(receipt, request, credential, limits)),
+  });
+  const wrapHttp = (http: HttpTransport): HttpTransport => more.wrapHttp?.(held(http)) ?? held(http);
+  const made = await startBench(packFor(life.origin), { ...options, ...more, wrapHttp });
+  const decided = new Set<string>();
+  made.gateway.desk.watch((approval) => {
+    if (approval.card === null || approval.state !== "pending" || decided.has(approval.approvalId)) return;
+    decided.add(approval.approvalId);
+    setImmediate(() => void made.gateway.desk.decide(made.decision(approval)).catch(() => undefined));
+  });
+  return made;
+}
+
 /** Until every operation has ended or waits for a person. */
-async function settleAll(): Promise<void> {
-  const giveUpAt = Date.now() + 15_000;
+async function settleAll({ gateway }: Bench): Promise<void> {
+  const giveUpAt = Date.now() + 60_000;
   for (;;) {
-    const open = bench.gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
+    const open = gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
     if (open.length === 0) return;
     if (Date.now() > giveUpAt) {
       throw new Error(`still open: ${open.map(({ id, state }) => `${id} ${state}`).join(", ")}`);

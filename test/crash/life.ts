@@ -1,4 +1,5 @@
 import type { Step } from "../../src/gateway/steps.ts";
+import type { Clock, Sleep } from "../../src/kernel/clock.ts";
 import type { ManualTime } from "../support/clock.ts";
 
 /** Where a life ends: before the step, when the first of its two writes is on disk, or after it. */
@@ -34,26 +35,64 @@ export type Told =
   | { readonly kind: "found"; readonly operationId: string; readonly state: string }
   | { readonly kind: "reused"; readonly planId: string; readonly code: string };
 
-/** The product's seconds go by in a hundredth, the same in every process that counts from one epoch. */
-const SPEED = 100;
+const WALL_SPEED = 20;
+const BOOT_SPEED = 1_000;
+const TICK_MS = 2;
+const LEAP_MS = 400;
 
-export function hurriedTime(epochMs: number): ManualTime {
-  const bootMs = (): number => (Date.now() - epochMs) * SPEED + 1_000;
+/** The provider's time, and everybody's wall clock: twenty times as fast, the same in every process. */
+export function hurriedTime(epochMs: number): { readonly clock: Clock; readonly sleep: Sleep } {
+  const wallMs = (): number => epochMs + (Date.now() - epochMs) * WALL_SPEED;
   return {
-    clock: { wallMs: () => epochMs + bootMs(), bootMs, bootId: () => "boot-1" },
+    clock: { wallMs, bootMs: wallMs, bootId: () => "provider" },
+    sleep: {
+      sleep: (ms, signal) =>
+        new Promise((resolve) => {
+          const timer = setTimeout(resolve, Math.ceil(ms / WALL_SPEED));
+          signal?.addEventListener("abort", () => {
+            clearTimeout(timer);
+            resolve();
+          });
+        }),
+    },
+  };
+}
+
+/**
+ * The gateway's time leaps to whatever is waited for, but stands still while a request is on its way: however slow the
+ * machine is, no deadline passes because of that. It goes on from life to life.
+ */
+export function leapingTime(epochMs: number): ManualTime & { during<Result>(work: Promise<Result>): Promise<Result> } {
+  let nowMs = (Date.now() - epochMs) * BOOT_SPEED + 1_000;
+  let outside = 0;
+  let sleepers: { readonly atMs: number; readonly wake: () => void }[] = [];
+  const tick = (): void => {
+    if (outside > 0 || sleepers.length === 0) return;
+    const next = Math.min(...sleepers.map(({ atMs }) => atMs));
+    nowMs = Math.min(Math.max(nowMs, next), nowMs + LEAP_MS);
+    const due = sleepers.filter(({ atMs }) => atMs <= nowMs);
+    sleepers = sleepers.filter(({ atMs }) => atMs > nowMs);
+    for (const { wake } of due) wake();
+  };
+  setInterval(tick, TICK_MS);
+  return {
+    clock: { wallMs: hurriedTime(epochMs).clock.wallMs, bootMs: () => nowMs, bootId: () => "boot-1" },
     sleep: {
       sleep: (ms, signal) =>
         new Promise((resolve) => {
           if (signal?.aborted === true) return resolve();
-          const timer = setTimeout(done, Math.ceil(ms / SPEED));
-          function done(): void {
-            clearTimeout(timer);
-            signal?.removeEventListener("abort", done);
+          const sleeper = { atMs: nowMs + ms, wake: resolve };
+          sleepers.push(sleeper);
+          signal?.addEventListener("abort", () => {
+            sleepers = sleepers.filter((one) => one !== sleeper);
             resolve();
-          }
-          signal?.addEventListener("abort", done, { once: true });
+          });
         }),
     },
     advance: () => Promise.resolve(),
+    during(work) {
+      outside++;
+      return work.finally(() => outside--);
+    },
   };
 }

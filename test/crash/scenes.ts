@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CallResult } from "../../src/conventions/outcome/result.ts";
 import { signContext } from "../../src/conventions/ticket/sign.ts";
+import type { HttpTransport } from "../../src/gateway/ports.ts";
 import type { Run } from "../../src/gateway/run/run.ts";
 import type { Errand, Step } from "../../src/gateway/steps.ts";
 import { digestText } from "../../src/kernel/canonical-json.ts";
@@ -10,8 +11,9 @@ import { Denied } from "../../src/kernel/failure.ts";
 import type { CallId, OperationId, PlanId } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { Secret } from "../../src/kernel/secret.ts";
+import { standardHeaders } from "../support/callbacks.ts";
 import type { ScriptedCaller } from "../support/caller.ts";
-import { type Bench, operatorKeys } from "../support/gateway.ts";
+import { type Bench, type BenchOptions, operatorKeys } from "../support/gateway.ts";
 import type { Life, Told } from "./life.ts";
 
 export interface Stage {
@@ -19,7 +21,13 @@ export interface Stage {
   readonly caller: ScriptedCaller;
   readonly life: Life;
   tell(told: Told): void;
-  settleAll(): Promise<void>;
+  /** The steps that this life has passed. */
+  readonly passed: ReadonlySet<Step>;
+  settleAll(bench: Bench): Promise<void>;
+  /** Another gateway on the same store, which lives until this process ends. */
+  startAnother(options: Partial<BenchOptions>): Promise<Bench>;
+  /** What makes a gateway die at the point. */
+  readonly mortal: Partial<BenchOptions>;
 }
 
 /** What an agent and a person do in one life, and the steps around which this scene is interrupted. */
@@ -30,6 +38,9 @@ export interface Scene {
 
 /** Recognised in the log: no other budget has this many attempts. */
 export const RUN_ATTEMPTS = 37;
+
+/** Stands for the provider's webhook secret. */
+export const CALLBACK_KEY = Buffer.alloc(32, 7);
 
 /** The shipped pack, and beside it what needs a ticket. */
 export function packFor(origin: string): string {
@@ -47,6 +58,17 @@ export function packFor(origin: string): string {
       artifact: { in: body, type: string, maxLength: 71 }
       environment: { in: body, enum: [staging, production] }
     unknown: { retry_allowed: true, reconcile: operation.by_client_id }
+  release.repeated:
+    effect: create
+    retry: idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/releases, body: application/json }
+    input:
+      operation_id: { in: body, type: string, maxLength: 128 }
+      service: { in: body, type: string, minLength: 1, maxLength: 128 }
+      artifact: { in: body, type: string, maxLength: 71 }
+      environment: { in: body, enum: [staging, production] }
+    unknown: { retry_allowed: true, reconcile: token_retry }
 `;
 }
 
@@ -91,7 +113,42 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const run = await openRun(stage, ["release.record"]);
         await arm(stage, "drop_after_commit", "POST /v1/releases");
         await call(stage, run, "release.record", releaseOf(stage));
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
+      },
+    },
+  ],
+  [
+    "repeated",
+    {
+      kills: [...all("token_retry")],
+      async play(stage) {
+        const run = await openRun(stage, ["release.repeated"]);
+        await arm(stage, "drop_after_commit", "POST /v1/releases");
+        await call(stage, run, "release.repeated", releaseOf(stage));
+        await stage.settleAll(stage.bench);
+      },
+    },
+  ],
+  [
+    "takeover",
+    {
+      kills: ["operation.taken_over"],
+      async play(stage) {
+        const { number, origin } = stage.life;
+        // One gateway stops with its creation on the way; another on the same store waits for the lease and finds out.
+        const never = new Promise<never>(() => undefined);
+        const wrapHttp = (http: HttpTransport): HttpTransport => ({
+          send: (receipt, request, credential, limits) =>
+            http.send(receipt, request, credential, limits).then((seen) => (request.method === "GET" ? seen : never)),
+        });
+        const first = await stage.startAnother({ logFolder: `first-${number}`, wrapHttp });
+        const run = await openRun({ ...stage, bench: first }, ["report.create"]);
+        void createReport({ ...stage, bench: first }, run);
+        while (!first.sent.includes(`POST ${origin}/v1/reports`)) await first.time.sleep.sleep(200);
+        await first.time.sleep.sleep(5_000);
+        await first.abandon();
+        const second = await stage.startAnother({ logFolder: `second-${number}`, ...stage.mortal });
+        await stage.settleAll(second);
       },
     },
   ],
@@ -124,14 +181,43 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
       async play(stage) {
         const run = await openRun(stage, ["report.create"]);
         await createReport(stage, run);
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
+      },
+    },
+  ],
+  [
+    "callback",
+    {
+      kills: ["callback.taken"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create"]);
+        const { operation_id } = (await createReport(stage, run)) ?? {};
+        const { remoteJobId } = stage.bench.gateway.operations.get(operation_id as OperationId);
+        // The repeat is what a provider does that saw us die before the answer.
+        for (let time = 0; time < 2; time++) await callBack(stage, remoteJobId);
+        await stage.settleAll(stage.bench);
       },
     },
   ],
   [
     "unclear",
     {
-      kills: ["job.unclear", "budget.denied"],
+      kills: ["job.unclear"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.create"]);
+        await arm(stage, "rate_limited", "POST /v1/reports");
+        const asked = createReport(stage, run);
+        // The agent leaves between two tries.
+        await passed(stage, "create_job.settled");
+        await stage.bench.gateway.leaveRun(stage.caller, run.id, "process_exited");
+        await asked;
+      },
+    },
+  ],
+  [
+    "spent",
+    {
+      kills: ["budget.denied"],
       async play(stage) {
         const run = await openRun(stage, ["report.create"], { attempts: 1 });
         await arm(stage, "unavailable_after_commit", "POST /v1/reports");
@@ -148,7 +234,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const { operation_id } = (await createReport(stage, run)) ?? {};
         const id = operation_id as OperationId;
         await answered(stage, stage.bench.gateway.startCancel(stage.caller, id, "not needed"));
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
       },
     },
   ],
@@ -160,10 +246,10 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const run = await openRun(stage, ["report.create", "report.resume"]);
         await arm(stage, "job_fails", "POST /v1/reports");
         const { operation_id } = (await createReport(stage, run)) ?? {};
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
         const id = operation_id as OperationId;
         await answered(stage, stage.bench.gateway.startResume(stage.caller, id, "once more"));
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
       },
     },
   ],
@@ -176,7 +262,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         await createReport(stage, run);
         stage.bench.credentials.set("reference", { eachUse: true, disabled: false, origin: stage.life.origin });
         await stage.bench.gateway.leaveRun(stage.caller, run.id, "process_exited");
-        await stage.settleAll();
+        await stage.settleAll(stage.bench);
       },
     },
   ],
@@ -298,6 +384,13 @@ function createReport(stage: Stage, run: Run): Promise<CallResult | null> {
   return call(stage, run, "report.create", { account: stage.life.tag, range, format: "csv" });
 }
 
+function callBack({ bench, life }: Stage, jobId: string | null): Promise<void> {
+  const body = JSON.stringify({ data: { job_id: jobId } });
+  const headers = standardHeaders(CALLBACK_KEY, `evt-${life.tag}`, Math.floor(bench.time.clock.wallMs() / 1000), body);
+  const received = { rawHeaders: Object.entries(headers).flat(), body: Buffer.from(body) };
+  return bench.gateway.callbacks.receive({ pack: "reference", peer: "127.0.0.1", ...received });
+}
+
 function releaseOf({ life: { tag } }: Stage): JsonObject {
   return { operation_id: tag, service: tag, artifact: digestText(tag), environment: "staging" };
 }
@@ -320,6 +413,11 @@ async function preview(
 async function executePlan(stage: Stage, run: Run, subject: string): Promise<void> {
   const { planId, revision } = await preview(stage, run, subject);
   await answered(stage, stage.bench.gateway.startExecution(stage.caller, planId, revision));
+}
+
+/** Until this life has passed the step. */
+async function passed({ passed: names, bench }: Stage, step: Step): Promise<void> {
+  while (!names.has(step)) await bench.time.sleep.sleep(50);
 }
 
 async function arm({ life }: Stage, fault: string, endpoint: string): Promise<void> {
