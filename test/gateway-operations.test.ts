@@ -547,17 +547,6 @@ test("after the session ended the gateway reads on as custodian, ten reads and n
   assert.ok(last?.event_type === "intent_accepted" && last.caller === "gateway");
 });
 
-test("after the session ended an each-use credential is not used without a person", async () => {
-  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
-  const pending = call("acme.report.create", { account: "a1" });
-  await bench.approve();
-  const operation = operationOf((await settled(pending)).operation_id);
-  caller.become({ kind: "gone" });
-  await untilDone(bench.time, 1_000, () => operation.problem !== null);
-  assert.equal(polls(), 0);
-  assert.equal(operation.problem?.code, "operation_needs_person");
-});
-
 test("a restarted worker resumes the stored schedule and finishes the job", async () => {
   const { operation_id } = await create();
   await untilDone(bench.time, 1_000, () => operationOf(operation_id).checks === 1);

@@ -4,6 +4,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
+import { createReadAsks, type ReadAsks } from "./ask-read.ts";
 import { scheduleNext, standingOf, stopCaring, takeCustody } from "./care.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createHints } from "./hints.ts";
@@ -38,6 +39,7 @@ export function createObserver(core: Core): Observer {
   let wake = new AbortController();
   let window = { startMs: 0, count: 0 };
   const hints = createHints(core);
+  const asks = createReadAsks(core, (operation, authorization) => begin(operation, authorization));
 
   function schedule(operation: Operation): void {
     // Its job may have been named just now, after a callback about it.
@@ -90,7 +92,7 @@ export function createObserver(core: Core): Observer {
 
   function begin(operation: Operation, asked: Authorization | null): Promise<void> {
     hints.begin(operation, asked !== null);
-    const work = observeOnce(core, operation, asked)
+    const work = observeOnce(core, operation, asked, asks)
       // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
       .catch((error: unknown) => {
         if (error instanceof Denied) return;
@@ -129,18 +131,19 @@ export function createObserver(core: Core): Observer {
 }
 
 /** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
-async function observeOnce(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
+async function observeOnce(
+  core: Core,
+  operation: Operation,
+  asked: Authorization | null,
+  asks: ReadAsks,
+): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
   if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
   const standing = standingOf(core, operation) !== null;
   if (!standing) takeCustody(operation);
   try {
-    if (!standing && asked === null && asksEachUse(core, operation)) {
-      throw new Denied(
-        "operation_needs_person",
-        "its session is over and its credential asks on every use: gw operation reconcile reads it",
-      );
-    }
+    if (!standing && asked === null && asksEachUse(core, operation) && asks.holdBack(operation)) return;
+    await asks.takeBack(operation);
     await look(core, operation, asked);
   } catch (error) {
     if (!(error instanceof Denied)) throw error;

@@ -11,7 +11,7 @@ import type { Moment, Operation } from "./operations.ts";
  * out: after settlement digests are enough.
  */
 export function operationRow(core: Core, operation: Operation): StateRow {
-  const { purse, result: _result, resuming: _resuming, id, state, ...rest } = operation;
+  const { purse, result: _result, resuming: _resuming, asking: _asking, id, state, ...rest } = operation;
   const { limits, attemptsUsed, sideEffectAttempts } = purse.budget;
   const body = { ...rest, boot_id: core.ports.clock.bootId(), purse: { limits, attemptsUsed, sideEffectAttempts } };
   const term = operation.lease?.term ?? 0;
@@ -29,7 +29,7 @@ export function termOf({ body }: StateRow): number {
 export function readOperation(core: Core, row: StateRow): Operation {
   const { boot_id, purse, ...rest } = row.body as unknown as Omit<
     Operation,
-    "purse" | "result" | "resuming" | "id" | "state"
+    "purse" | "result" | "resuming" | "asking" | "id" | "state"
   > & {
     readonly boot_id: string;
     readonly purse: { readonly limits: RunLimits; readonly attemptsUsed: number; readonly sideEffectAttempts: number };
@@ -56,6 +56,7 @@ export function readOperation(core: Core, row: StateRow): Operation {
     resumes: rest.resumes ?? [],
     hinted: { ...(rest.hinted ?? { allowed: 0, reads: 0 }), underWay: false },
     resuming: false,
+    asking: null,
     createDeadline: again(rest.createDeadline, job?.createDeadlineMs ?? MOST_MS),
     resultDeadline: again(rest.resultDeadline, job?.resultDeadlineMs ?? MOST_MS),
     nextPoll: rest.nextPoll === null ? null : again(rest.nextPoll, job?.pollCapMs ?? MOST_MS),

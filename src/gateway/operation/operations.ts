@@ -5,7 +5,7 @@ import type { TransitionRecord } from "../../conventions/operation/transition.ts
 import type { Code } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
+import type { ApprovalId, CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 
@@ -71,6 +71,8 @@ export interface Operation {
   resumes: readonly ResumeRecord[];
   /** One of them is on its way, in this process. */
   resuming: boolean;
+  /** The question of the gateway's own that waits for a person, in this process. */
+  asking: ApprovalId | null;
   /** Why automation stopped, and what a person should know of it. */
   problem: { readonly code: Code; readonly detail: string } | null;
   resultDigest: string | null;

@@ -3,7 +3,7 @@ import type { Job } from "../../conventions/action/pack.ts";
 import { type JobReport, readJobReport } from "../../conventions/operation/read-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
@@ -13,22 +13,36 @@ import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, st
 import { step } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 
+/** The next read about a job: of its state, or of its result once it is done. */
+export function jobReadOf(core: Core, { state, input, remoteJobId }: Operation, definition: Definition): JobRead {
+  const { status, result } = jobOf(definition);
+  const done = state === "result_collecting" && result !== null;
+  const { action, idInput } = done ? result : status;
+  const known = { ...input, [idInput]: remoteJobId ?? "" };
+  return { errand: done ? "collect_result" : "poll", reader: readerOf(core, definition, action), known };
+}
+
+interface JobRead {
+  readonly errand: "poll" | "collect_result";
+  readonly reader: Definition;
+  readonly known: JsonObject;
+}
+
 /** Reads the state of a job once, and takes whatever step the answer is evidence for. */
 export async function pollJob(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
   const definition = definitionOf(core, operation);
   const job = jobOf(definition);
-  if (operation.state === "result_collecting" && job.result !== null)
-    return collectResult(core, operation, definition, asked);
-  const reader = readerOf(core, definition, job.status.action);
-  const known = { ...operation.input, [job.status.idInput]: operation.remoteJobId ?? "" };
-  const read = { errand: "poll", reader, known, asked } as const;
-  await readFor(core, operation, read, (attempted) => ({
-    events: settlePoll(core, operation, job, attempted),
+  const read = jobReadOf(core, operation, definition);
+  await readFor(core, operation, { ...read, asked }, (attempted) => ({
+    events:
+      read.errand === "poll"
+        ? settlePoll(core, operation, job, attempted)
+        : settleResult(core, operation, job, attempted),
     rows: [],
   }));
-  if ((operation.state as string) === "result_collecting" && job.result !== null) {
-    await collectResult(core, operation, definition, asked);
-  }
+  // A card is for the one read that it shows; the result is then another question.
+  const one = read.errand === "collect_result" || asked?.kind === "each_use";
+  if (!one && operation.state === "result_collecting" && job.result !== null) return pollJob(core, operation, asked);
 }
 
 export function readerOf(core: Core, { pack }: Definition, name: string): Definition {
@@ -87,25 +101,14 @@ function takeReport(core: Core, operation: Operation, report: JobReport): readon
   }
 }
 
-async function collectResult(
-  core: Core,
-  operation: Operation,
-  definition: Definition,
-  asked: Authorization | null,
-): Promise<void> {
-  const job = jobOf(definition);
-  if (job.result === null) return;
-  const known = { ...operation.input, [job.result.idInput]: operation.remoteJobId ?? "" };
-  const reader = readerOf(core, definition, job.result.action);
-  await readFor(core, operation, { errand: "collect_result", reader, known, asked }, (attempted) => {
-    const { verdict } = attempted;
-    const events =
-      verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];
-    if (events.length === 0) operation.faults++;
-    exhaust(operation, job);
-    scheduleNext(core, operation, job, attempted.observation);
-    return { events, rows: [] };
-  });
+function settleResult(core: Core, operation: Operation, job: Job, attempted: Attempted): readonly NewEvent[] {
+  const { verdict, observation } = attempted;
+  const events =
+    verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];
+  if (events.length === 0) operation.faults++;
+  exhaust(operation, job);
+  scheduleNext(core, operation, job, observation);
+  return events;
 }
 
 function keepResult(core: Core, operation: Operation, { verdict }: Attempted, body: JsonValue): readonly NewEvent[] {

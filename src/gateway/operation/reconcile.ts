@@ -5,6 +5,7 @@ import { sayStop } from "../../conventions/operation/repeat.ts";
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import { splitIntent } from "../attempt/confirm.ts";
 import { readJson } from "../attempt/read-json.ts";
@@ -59,14 +60,7 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
   const method = isStatusReader(reader)
     ? "status_by_client_id"
     : methodOf(reader.action.inputs.map(({ name }) => name));
-  const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
-  const known = knownOf({
-    operationId: operation.id,
-    token: operation.token,
-    correlationId: operation.callId,
-    correlated: definition.pack.provider?.correlationHeader != null,
-    input: { ...operation.input, ...named },
-  });
+  const known = knownFor(operation, definition, reader);
   const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
   let settled = false;
   try {
@@ -80,6 +74,27 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
     // Refused before it was sent: nothing was found out.
     if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
   }
+}
+
+/** The read that would find out, as it would be bound; null where the definition names none. */
+export function reconcileReadOf(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+): { readonly reader: Definition; readonly known: JsonObject } | null {
+  const reader = reconcilerOf(core, definition);
+  return reader === null ? null : { reader, known: knownFor(operation, definition, reader) };
+}
+
+function knownFor(operation: Operation, { pack }: Definition, reader: Definition): JsonObject {
+  const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
+  return knownOf({
+    operationId: operation.id,
+    token: operation.token,
+    correlationId: operation.callId,
+    correlated: pack.provider?.correlationHeader != null,
+    input: { ...operation.input, ...named },
+  });
 }
 
 function settleRead(

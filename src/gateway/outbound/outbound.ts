@@ -2,6 +2,7 @@ import type { BoundAction } from "../../conventions/action/bind.ts";
 import { type ActionDefinition, hasSideEffect, type Pack } from "../../conventions/action/pack.ts";
 import type { ActionReach } from "../../conventions/scope/scope.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { readSshPublicLine, sshFingerprint } from "../../kernel/ssh-key.ts";
 
 /** A trusted definition together with the pack that speaks for its provider. */
 export interface Definition {
@@ -42,6 +43,7 @@ export function reachOf({ pack, action }: Definition): ActionReach {
         ...base,
         channel: "http",
         destination: pack.provider?.origin ?? "",
+        hostKey: null,
         credential: pack.provider?.credential ?? null,
         method: action.method,
         path: action.template.text,
@@ -51,6 +53,7 @@ export function reachOf({ pack, action }: Definition): ActionReach {
         ...base,
         channel: "http",
         destination: [...new Set(action.allow.map(({ origin }) => origin))].join(" "),
+        hostKey: null,
         credential: action.credential,
         method: action.method,
         path: action.allow.map(({ pathPrefix }) => `${pathPrefix}…`).join(" "),
@@ -60,6 +63,7 @@ export function reachOf({ pack, action }: Definition): ActionReach {
         ...base,
         channel: "ssh",
         destination: `${action.user}@${action.host}:${action.port}`,
+        hostKey: fingerprintOf(action.hostKey),
         credential: action.credential,
         method: "ssh",
         path: action.action,
@@ -81,4 +85,15 @@ export function reasonsToAsk(action: ActionDefinition, eachUse: boolean): readon
   if (action.effect === "purchase") reasons.push("it places an order");
   else if (action.asksEachCall) reasons.push("it may cost money and has no cost ceiling");
   return reasons;
+}
+
+/** Where it goes, as a card shows it: the whole URL, or the host, its user and the fingerprint of its key. */
+export function targetOf({ bound }: Outbound): string {
+  if (bound.kind !== "ssh") return bound.url;
+  return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprintOf(bound.hostKey)}`;
+}
+
+function fingerprintOf(hostKey: string): string {
+  const key = readSshPublicLine(hostKey);
+  return key === undefined ? hostKey : sshFingerprint(key.blob);
 }
