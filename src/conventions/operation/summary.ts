@@ -23,6 +23,8 @@ export type OperationSummary = {
   readonly result_in_ms: number;
   readonly cancel: { readonly actor: string; readonly reason: string } | null;
   readonly problem: { readonly code: string; readonly detail: string } | null;
+  /** The card that asks a person for its next read, while one waits. */
+  readonly approval_id: string | null;
 };
 
 /** One operation whole: the record of the specification, and what a person asks beside it. */
@@ -59,17 +61,14 @@ export type OperationBoard = {
 /** What its urgency is told by. */
 export type Standing = Pick<
   OperationSummary,
-  "operation_id" | "state" | "problem" | "next_poll_in_ms" | "result_in_ms"
+  "operation_id" | "state" | "problem" | "next_poll_in_ms" | "result_in_ms" | "approval_id"
 >;
 
-/** Nobody goes on by itself with this one: automation stopped, or there never was a way to find out. */
-export function needsPerson({
-  state,
-  problem,
-  next_poll_in_ms,
-}: Omit<Standing, "result_in_ms" | "operation_id">): boolean {
+/** Nobody goes on by itself with this one: automation stopped, asks first, or never had a way to find out. */
+export function needsPerson(operation: Omit<Standing, "result_in_ms" | "operation_id">): boolean {
+  const { state, problem, next_poll_in_ms, approval_id } = operation;
   if (isSettled(state)) return false;
-  return problem !== null || (state === "create_unknown" && next_poll_in_ms === null);
+  return problem !== null || approval_id !== null || (state === "create_unknown" && next_poll_in_ms === null);
 }
 
 /** Smaller is more urgent: a person, then what nobody knows, then what is late, then the rest. */

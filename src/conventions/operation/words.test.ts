@@ -22,6 +22,7 @@ const running: OperationSummary = {
   result_in_ms: 120_000,
   cancel: null,
   problem: null,
+  approval_id: null,
 };
 
 function stopped(code: string): OperationSummary {
@@ -48,6 +49,7 @@ test("an operation needs a person when automation stopped, or never had a way to
   assert.equal(needsPerson(stopped("poll_allowance_exhausted")), true);
   assert.equal(needsPerson({ ...running, state: "create_unknown", next_poll_in_ms: null }), true);
   assert.equal(needsPerson({ ...running, state: "create_pending", next_poll_in_ms: null }), false);
+  assert.equal(needsPerson({ ...running, next_poll_in_ms: null, approval_id: "apr_1" }), true);
   assert.equal(needsPerson({ ...stopped("internal_fault"), state: "succeeded" }), false);
 });
 
@@ -62,6 +64,7 @@ test("what a person can do is a command, and never to repeat it", () => {
   };
   for (const [code, command] of Object.entries(commands)) assert.match(adviseOn(stopped(code))?.command ?? "", command);
   assert.equal(adviseOn(running), null);
+  assert.equal(adviseOn({ ...running, next_poll_in_ms: null, approval_id: "apr_1" })?.command, "gw approve apr_1");
   assert.match(adviseOn({ ...running, state: "create_unknown", next_poll_in_ms: null })?.does ?? "", /do not repeat/);
 });
 

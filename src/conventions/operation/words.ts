@@ -110,11 +110,15 @@ export interface Advice {
 /** Null while the gateway goes on by itself. */
 export function adviseOn(operation: OperationSummary): Advice | null {
   if (!needsPerson(operation)) return null;
-  const { problem } = operation;
+  const { problem, approval_id } = operation;
   const id = showIdentifier(operation.operation_id);
   const why = problem === null ? "nothing tells how it ended" : showBounded(problem.detail, MAX_DETAIL);
   const show = `gw operation show ${id}`;
   const read = { why, command: `gw operation reconcile ${id}`, does: "to read it once more" };
+  if (problem === null && approval_id !== null) {
+    const command = `gw approve ${showIdentifier(approval_id)}`;
+    return { why: "its next read waits for your answer to a card", command, does: "to allow that one read" };
+  }
   switch (problem?.code) {
     case undefined:
     case "operation_not_reconcilable":

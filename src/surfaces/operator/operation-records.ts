@@ -85,13 +85,14 @@ export function createOperationRecords(gateway: Gateway, clock: Pick<Clock, "boo
   };
 }
 
-function standingOf({ id, state, problem, nextPoll, resultDeadline }: Operation, nowMs: number): Standing {
+function standingOf({ id, state, problem, nextPoll, resultDeadline, asking }: Operation, nowMs: number): Standing {
   return {
     operation_id: id,
     state,
     problem,
     next_poll_in_ms: nextPoll === null ? null : Math.round(nextPoll.bootMs - nowMs),
     result_in_ms: Math.round(resultDeadline.bootMs - nowMs),
+    approval_id: asking,
   };
 }
 
