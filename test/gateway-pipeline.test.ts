@@ -120,6 +120,25 @@ test("the intent is durable before the call is sent, and a completion follows th
   assert.ok(!JSON.stringify(events).includes(TOKEN));
 });
 
+test("authorization is evidence of its own: told once a call, durable before the send, however often it is tried", async () => {
+  const run = await openApproved();
+  let tries = 0;
+  provider.answer((_request, response) => void response.writeHead(++tries === 1 ? 503 : 200).end("{}"));
+  const result = await settled(get(run));
+  assert.equal(result.outcome, "success");
+  const types = bench.events().map(({ event_type }) => event_type);
+  assert.equal(types.filter((type) => type === "intent_accepted").length, 2);
+  assert.ok(types.indexOf("authorization_granted") < types.indexOf("intent_accepted"));
+  const [granted, ...more] = bench.events().filter(({ event_type }) => event_type === "authorization_granted");
+  assert.deepEqual(more, []);
+  const [session] = bench.gateway.sessions();
+  const { run: runId, action, target, approval_id, authorized_by } = granted as Record<string, unknown>;
+  assert.deepEqual(
+    [runId, action, target, approval_id, authorized_by],
+    [run.id, "acme.thing.get", `${provider.origin}/v1/things/7`, session?.approvalId, session?.approvedBy],
+  );
+});
+
 test("when the log cannot be written nothing is sent and the gateway stops", async () => {
   await bench.close();
   let broken = false;
@@ -224,7 +243,14 @@ test("a denial carries the person's reason to the agent, and the same question c
     assert.match(error.message, /not on a Friday/);
     return true;
   });
-  await assert.rejects(bench.openRun(caller, ["acme.thing.get"]), denies("approval_cooling_down"));
+  const again = (limits = {}) => bench.openRun(caller, ["acme.thing.get"], limits);
+  await assert.rejects(again(), denies("approval_cooling_down"));
+  await assert.rejects(again({ attempts: 41 }), denies("approval_cooling_down"));
+  await assert.rejects(again({ attempts: 39 }), denies("approval_cooling_down"));
+  await again({ attempts: 20 });
+  await bench.deny("still not");
+  await assert.rejects(again({ attempts: 20 }), denies("approval_cooling_down"));
+  await assert.rejects(again(), denies("approval_cooling_down"));
   await bench.time.advance(60_000);
   await bench.openRun(caller, ["acme.thing.get"]);
   assert.equal(bench.gateway.desk.list().length, 1);

@@ -177,11 +177,48 @@ test("the line moves in order and never opens more than the limits allow", () =>
 
 test("a denied digest cools down", () => {
   const key = coolDownKey(1000, "sha256:aa");
-  const cooling = addCoolDown(new Map(), key, 60_000, 0, 8);
-  assert.equal(isCoolingDown(cooling, key, 59_999), true);
-  assert.equal(isCoolingDown(cooling, key, 60_000), false);
-  assert.equal(isCoolingDown(cooling, coolDownKey(1001, "sha256:aa"), 0), false);
+  const cooling = addCoolDown(new Map(), key, { untilBootMs: 60_000, budget: null }, 0, 8);
+  assert.equal(isCoolingDown(cooling, key, null, 59_999), true);
+  assert.equal(isCoolingDown(cooling, key, null, 60_000), false);
+  assert.equal(isCoolingDown(cooling, coolDownKey(1001, "sha256:aa"), null, 0), false);
   let many = cooling;
-  for (let index = 0; index < 20; index++) many = addCoolDown(many, `k${index}`, 60_000, 0, 8);
+  for (let index = 0; index < 20; index++) many = addCoolDown(many, `k${index}`, { untilBootMs: 60_000, budget: null }, 0, 8);
   assert.equal(many.size, 8);
+});
+
+const budget = { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 100 };
+
+test("what was denied cools down with any budget but a markedly smaller one", () => {
+  const denied = { untilBootMs: 60_000, budget };
+  const cools = (asked: Partial<typeof budget>): boolean =>
+    isCoolingDown(addCoolDown(new Map(), "k", denied, 0, 8), "k", { ...budget, ...asked }, 0);
+  assert.equal(cools({}), true, "the same");
+  assert.equal(cools({ attempts: 41 }), true, "a larger one");
+  assert.equal(cools({ attempts: 39 }), true, "shaving off a little does not count");
+  assert.equal(cools({ attempts: 20 }), false, "half of one ceiling");
+  assert.equal(cools({ spend_cents: 0 }), false);
+  assert.equal(cools({ attempts: 10, duration_seconds: 601 }), true, "smaller here and larger there");
+});
+
+test("nobody can ask many times by asking for less and less", () => {
+  const limits = fc.record({
+    attempts: fc.nat(1_000),
+    side_effects: fc.nat(100),
+    duration_seconds: fc.nat(86_400),
+    spend_cents: fc.nat(1_000_000),
+  });
+  fc.assert(
+    fc.property(limits, fc.array(limits, { maxLength: 60 }), (first, others) => {
+      let last = first;
+      let asked = 1;
+      for (const next of others.sort((a, b) => b.attempts - a.attempts)) {
+        const cooling = addCoolDown(new Map(), "k", { untilBootMs: 1, budget: last }, 0, 8);
+        if (isCoolingDown(cooling, "k", next, 0)) continue;
+        asked++;
+        last = next;
+      }
+      // Each question that gets through halves a ceiling, and none ever grows.
+      assert.ok(asked <= 1 + 11 + 8 + 18 + 21);
+    }),
+  );
 });

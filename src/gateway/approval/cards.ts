@@ -62,10 +62,10 @@ export function writeQuestion(
     action: call?.outbound.action ?? null,
     deadlineBootMs: run.budget.deadlineBootMs,
     ...(call?.approvalId === undefined ? {} : { approvalId: call.approvalId }),
+    budget: scope === null ? null : budget,
     askDigest: digestJson({
       mode,
       scope: scope === null ? null : scopeRecord(scope),
-      budget: scope === null ? null : budget,
       request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
       ...(ticket === undefined ? {} : { ticket: ticket.scopeDigest }),
       notes,

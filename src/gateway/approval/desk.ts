@@ -181,7 +181,7 @@ export function createDesk(ports: DeskPorts): Desk {
   return {
     ask(question) {
       const cooling = coolDownKey(question.uid, question.askDigest);
-      if (isCoolingDown(coolDowns, cooling, clock.bootMs())) {
+      if (isCoolingDown(coolDowns, cooling, question.budget, clock.bootMs())) {
         throw new Denied(
           "approval_cooling_down",
           "A person denied exactly this a moment ago; it is not asked again yet.",
@@ -238,13 +238,8 @@ export function createDesk(ports: DeskPorts): Desk {
         } else {
           const cooling = coolDownKey(asked.question.uid, asked.question.askDigest);
           const nowMs = clock.bootMs();
-          coolDowns = addCoolDown(
-            coolDowns,
-            cooling,
-            nowMs + defaults.denialCoolDownMs,
-            nowMs,
-            defaults.coolDownsRemembered,
-          );
+          const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget: asked.question.budget };
+          coolDowns = addCoolDown(coolDowns, cooling, denied, nowMs, defaults.coolDownsRemembered);
           const reason = statement.reason ?? "no reason given";
           await finish(asked, "operator_denied", "signature", change, {
             ...decisionEvent(envelope, "approval_denied", asked.approval, signed),

@@ -2,6 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Card } from "../../conventions/approval/card.ts";
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
+import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { ApprovalState } from "../../conventions/approval/state.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 
@@ -14,8 +15,10 @@ export interface Question extends CardPlace {
   readonly callId: string | null;
   readonly mode: "session" | "each_use" | "join" | "redirect" | "access" | "custody";
   readonly action: string | null;
-  /** What is asked, without identifiers: the same question again has the same digest. */
+  /** What is asked, without identifiers and budget: the same question again has the same digest. */
   readonly askDigest: string;
+  /** The budget that would be granted; null where none would. */
+  readonly budget: LimitsRecord | null;
   readonly deadlineBootMs: number;
   /** Chosen before the question is asked, where the request itself names it. */
   readonly approvalId?: ApprovalId;

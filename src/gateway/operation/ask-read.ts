@@ -123,6 +123,7 @@ function writeReadQuestion(core: Core, operation: Operation, outbound: Outbound)
     callId: operation.callId,
     action: outbound.action,
     deadlineBootMs: budget.deadlineBootMs,
+    budget: null,
     askDigest: digestJson({ mode: "custody", operation: operation.id, request: outbound.requestDigest }),
     writeCard: (approval_id, created_at, expires_at): Card => ({
       format: "gw.card/v1",
