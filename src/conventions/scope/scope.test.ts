@@ -8,6 +8,7 @@ const list: ActionReach = {
   effect: "read",
   channel: "http",
   destination: "https://api.acme.example",
+  hostKey: null,
   credential: "acme-deploy",
   method: "GET",
   path: "/v1/projects",
@@ -17,6 +18,7 @@ const restart: ActionReach = {
   effect: "write",
   channel: "ssh",
   destination: "gw@app-1.acme.example:22",
+  hostKey: "SHA256:app-1",
   credential: "acme-ssh",
   method: "ssh",
   path: "restart_worker",
@@ -53,7 +55,12 @@ test("scopes limit hosts, credentials, methods, SSH destinations, paths or comma
       JSON.stringify(change),
     );
   }
-  assert.equal(decideScope(scope, { ...restart, requestBytes: 0, path: "run_shell" }), "action_not_permitted");
+  for (const change of [
+    { path: "run_shell" },
+    { hostKey: "SHA256:another" },
+    { destination: "root@app-1.acme.example:22" },
+  ])
+    assert.equal(decideScope(scope, { ...restart, requestBytes: 0, ...change }), "action_not_permitted");
 });
 
 test("narrowing never lets in what was not granted", () => {
@@ -73,7 +80,7 @@ test("the record lists each dimension once", () => {
     hosts: ["https://api.acme.example"],
     credentials: ["acme-deploy", "acme-ssh"],
     methods: ["GET"],
-    ssh_destinations: ["gw@app-1.acme.example:22"],
+    ssh_destinations: ["gw@app-1.acme.example:22, host key SHA256:app-1"],
     paths: ["GET /v1/projects", "ssh restart_worker"],
     request_bytes: 1_000,
   });

@@ -10,6 +10,8 @@ export interface ActionReach {
   readonly channel: "http" | "ssh";
   /** An origin, or `user@host:port` for SSH. */
   readonly destination: string;
+  /** The fingerprint by which an SSH host is known; null for HTTP, where the name is proven by its certificate. */
+  readonly hostKey: string | null;
   readonly credential: string | null;
   /** The HTTP method, or `ssh`. */
   readonly method: string;
@@ -64,7 +66,7 @@ export function scopeRecord(scope: Scope): ScopeRecord {
     hosts: distinct(http.map(({ destination }) => destination)),
     credentials: distinct(scope.actions.flatMap(({ credential }) => (credential === null ? [] : [credential]))),
     methods: distinct(http.map(({ method }) => method)),
-    ssh_destinations: distinct(ssh.map(({ destination }) => destination)),
+    ssh_destinations: distinct(ssh.map(({ destination, hostKey }) => `${destination}, host key ${hostKey}`)),
     paths: distinct(scope.actions.map(({ method, path }) => `${method} ${path}`)),
     request_bytes: scope.requestBytes,
   };
@@ -73,6 +75,7 @@ export function scopeRecord(scope: Scope): ScopeRecord {
 function sameReach(granted: ActionReach, call: ActionReach): boolean {
   return (
     granted.channel === call.channel &&
+    granted.hostKey === call.hostKey &&
     granted.destination === call.destination &&
     granted.credential === call.credential &&
     granted.method === call.method &&

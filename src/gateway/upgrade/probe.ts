@@ -229,7 +229,10 @@ function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credentia
     sideEffect: request.sideEffect,
     method,
     credential,
-    reach: { action: name, effect, channel: "http", destination: url.origin, credential, method, path: url.pathname },
+    reach: {
+      ...{ action: name, effect, channel: "http", destination: url.origin, hostKey: null },
+      ...{ credential, method, path: url.pathname },
+    },
     requestDigest,
     requestBytes,
     shownArguments: {},
