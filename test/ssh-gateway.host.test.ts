@@ -103,7 +103,8 @@ const finished = (args: readonly string[], look?: (card: Members) => void | Prom
 real("a person approves, the receiver runs the operation, the agent gets what it wrote: exit 0", async () => {
   const { code, result, err, run } = await finished(["ops.release.status"], (card) => {
     const scope = card["scope"] as Members;
-    assert.deepEqual(scope["ssh_destinations"], [`${stand.user}@127.0.0.1:${stand.port}`]);
+    const where = `${stand.user}@127.0.0.1:${stand.port}, host key ${fingerprintOf(stand.hostKey)}`;
+    assert.deepEqual(scope["ssh_destinations"], [where], "a session is for a host by its key");
     assert.deepEqual([scope["hosts"], scope["credentials"]], [[], ["ops-key"]]);
     assert.deepEqual(scope["paths"], ["ssh release_status"], "the command family, by the receiver's name");
   });
@@ -119,8 +120,7 @@ real("a person approves, the receiver runs the operation, the agent gets what it
 });
 
 real("the card shows host, host key, user, operation and the exact fields; the host keeps its own record", async () => {
-  const key = readSshPublicLine(stand.hostKey);
-  const fingerprint = key === undefined ? "" : sshFingerprint(key.blob);
+  const fingerprint = fingerprintOf(stand.hostKey);
   const { code, result, err, run } = await finished(["ops.worker.restart", "worker=web-1"], async (card) => {
     const asked = card["call"] as Members;
     assert.equal(asked["channel"], "ssh");
@@ -314,3 +314,8 @@ real("a locked gateway lends no key, and leaves no helper, socket or key file be
   assert.deepEqual(readdirSync(join(home.folder, "ssh")), []);
   await home.must(["unlock"]);
 });
+
+function fingerprintOf(hostKey: string): string {
+  const key = readSshPublicLine(hostKey) ?? assert.fail("not a key");
+  return sshFingerprint(key.blob);
+}

@@ -26,6 +26,7 @@ writeManifest({
     executable: writeProgram({ folder }, "release-status", `echo '{"release_id":"r1"}'`),
     arguments: ["--json"],
   },
+  look_back: { executable: writeProgram({ folder }, "look-back", `cat ${join(state, "requests")}/*`) },
   wait: { executable: writeProgram({ folder }, "wait-long", `touch ${join(folder, "waiting")}; sleep 3`) },
   flood: {
     executable: writeProgram({ folder }, "flood", "head -c 1500000 /dev/zero; exit 4"),
@@ -151,10 +152,29 @@ test("a manifest that is absent, another's to change or not well formed serves n
     const strict = ["--manifest", manifest];
     assert.equal(codeOf(await talk(request("release_status"), { args: strict }).done), "manifest_invalid");
   }
+  if (process.getuid?.() !== 0) {
+    const sealed = join(folder, "sealed.json");
+    writeFileSync(sealed, "{}", { mode: 0o000 });
+    const unreadable = ["--manifest", sealed, "--trust-own-files"];
+    assert.equal(codeOf(await talk(request("release_status"), { args: unreadable }).done), "manifest_invalid");
+  }
   const loose = join(folder, "loose.json");
   writeFileSync(loose, "{}", { mode: 0o600 });
   const args = ["--manifest", loose, "--trust-own-files"];
   assert.equal(codeOf(await talk(request("release_status"), { args }).done), "manifest_invalid");
+});
+
+test("the start is on disk before the program runs, and the end after it", async () => {
+  const id = nextId();
+  const frames = await talk(JSON.stringify({ action: "look_back", request_id: id })).done;
+  const seen = frames.flatMap((frame) => (frame.kind === "output" ? [frame.data.toString()] : [])).join("");
+  const own = seen.split("\n").filter((line) => line.includes(id));
+  assert.equal(own.length, 1, "what the program itself found");
+  assert.match(own[0] ?? "", /"event":"action_started".*"operation":"look_back"/);
+  const record = readFileSync(join(state, "requests", id), "utf8")
+    .trimEnd()
+    .split("\n");
+  assert.match(record[1] ?? "", /"event":"action_finished".*"exit_status":0/);
 });
 
 test("a receiver that is killed leaves a start without an end, and the status says interrupted", async () => {

@@ -41,11 +41,16 @@ export async function receive(receiver: Receiver): Promise<void> {
   await speaker.drain(DRAIN_MS);
 }
 
-export function loadManifest(path: string, trust: Trust): Manifest | undefined {
+function loadManifest(path: string, trust: Trust): Manifest | undefined {
   const real = resolveTrusted(path, trust);
   if (real === undefined) return undefined;
-  const reading = readManifest(readFileSync(real));
-  return reading.kind === "manifest" ? reading.manifest : undefined;
+  try {
+    const reading = readManifest(readFileSync(real));
+    return reading.kind === "manifest" ? reading.manifest : undefined;
+  } catch {
+    // There, and not readable for this account.
+    return undefined;
+  }
 }
 
 async function serve(receiver: Receiver, speaker: Speaker, manifest: Manifest, recorder: Recorder): Promise<void> {

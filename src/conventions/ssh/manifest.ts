@@ -44,21 +44,14 @@ const TIMEOUT_S_MAX = 3_600;
 const OUTPUT_BYTES_MAX = 4_194_304;
 const defaultEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 /** Programs that take a program as an argument: with one of them the grammar would not be closed. */
-const OPEN_ENDED = [
-  "sh",
-  "bash",
-  "dash",
-  "zsh",
-  "ksh",
-  "csh",
-  "tcsh",
-  "fish",
-  "busybox",
-  "env",
-  "xargs",
-  "nohup",
-  "su",
-];
+const OPEN_ENDED = new Set(
+  [
+    "sh bash dash zsh ksh csh tcsh fish busybox",
+    "env xargs nohup su runuser setpriv setsid timeout nice ionice chrt stdbuf time watch flock script find parallel",
+    "chroot unshare nsenter systemd-run start-stop-daemon ssh",
+    "python pypy perl ruby node nodejs php lua tclsh awk gawk mawk sed ed vi vim",
+  ].flatMap((names) => names.split(" ")),
+);
 const VARIABLE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
 export type ManifestReading =
@@ -100,7 +93,7 @@ function readOperation(entry: JsonValue): Operation | string {
   const unknown = findUnknown(entry, ["executable", "arguments", "fields", "cwd", "timeout_s", "output_bytes"]);
   if (unknown !== undefined) return unknown;
   const { executable, cwd = "/", timeout_s: timeoutS = 30, output_bytes: outputBytes = 65_536 } = entry;
-  if (!isAbsolute(executable) || OPEN_ENDED.includes(baseOf(executable))) return "executable";
+  if (!isAbsolute(executable) || isOpenEnded(executable)) return "executable";
   if (!isAbsolute(cwd)) return "cwd";
   if (!isWhole(timeoutS, 1, TIMEOUT_S_MAX)) return "timeout_s";
   if (!isWhole(outputBytes, 0, OUTPUT_BYTES_MAX)) return "output_bytes";
@@ -156,7 +149,7 @@ function elevatedOf(executable: string, args: readonly Argument[]): string | nul
   if (!["sudo", "doas", "pkexec", "run0"].includes(baseOf(executable))) return null;
   if (baseOf(executable) !== "sudo") return undefined;
   const [batch, end, target] = args.map((argument) => (argument.kind === "literal" ? argument.text : undefined));
-  if (batch !== "-n" || end !== "--" || !isAbsolute(target) || OPEN_ENDED.includes(baseOf(target))) return undefined;
+  if (batch !== "-n" || end !== "--" || !isAbsolute(target) || isOpenEnded(target)) return undefined;
   return target;
 }
 
@@ -195,6 +188,11 @@ function isAbsolute(value: JsonValue | undefined): value is string {
   return (
     value === "/" || value.split("/").every((part, at) => (part === "" ? at === 0 : part !== "." && part !== ".."))
   );
+}
+
+/** Also by a name with its version, such as `python3.11`. */
+function isOpenEnded(path: string): boolean {
+  return OPEN_ENDED.has(baseOf(path).replace(/[0-9.-]+$/, ""));
 }
 
 function baseOf(path: string): string {

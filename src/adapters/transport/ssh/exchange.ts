@@ -1,5 +1,5 @@
 import type { AgentState } from "../../../conventions/ssh/agent.ts";
-import { type SshEnding, type SshEvidence, tameDiagnostics } from "../../../conventions/ssh/evidence.ts";
+import type { SshEnding, SshEvidence } from "../../../conventions/ssh/evidence.ts";
 import {
   createFrameReader,
   type FinishedFrame,
@@ -9,6 +9,7 @@ import {
 import type { OutboundSsh } from "../../../conventions/ssh/outbound.ts";
 import { writeRequest } from "../../../conventions/ssh/request.ts";
 import type { SendLimits } from "../../../gateway/ports.ts";
+import { keepDiagnostics } from "./diagnostics.ts";
 import type { SshTransportOptions } from "./options.ts";
 import type { OutputKeeper } from "./output.ts";
 import type { Session } from "./session.ts";
@@ -16,7 +17,6 @@ import type { HelperReport } from "./start-helper.ts";
 
 /** After the last frame the connection should end by itself; a host that holds it open gets this long. */
 const LAST_FRAME_GRACE_MS = 500;
-const DIAGNOSTICS_BYTES_MAX = 4_096;
 /** All that a manifest may let through, as frames, and what is dropped here; beyond this a host only wants to fill us. */
 const FLOOD_FACTOR = 4;
 const FLOOD_FLOOR_BYTES = 8_388_608;
@@ -33,7 +33,7 @@ export async function exchange(
   const frames = createFrameReader(request.requestId);
   let payloadLeft = false;
   let last: RefusedFrame | FinishedFrame | null = null;
-  let diagnostics: Buffer = Buffer.alloc(0);
+  const diagnostics = keepDiagnostics(helper.diagnostics);
   const ended = await new Promise<SshEnding>((settle) => {
     let received = 0;
     let over = false;
@@ -95,9 +95,6 @@ export async function exchange(
       frames.end();
       if (last !== null) end({ kind: "cut" });
     });
-    helper.diagnostics.on("data", (chunk: Buffer) => {
-      if (diagnostics.length < DIAGNOSTICS_BYTES_MAX) diagnostics = Buffer.concat([diagnostics, chunk]);
-    });
     void helper.ended.then((report) => end(endingOf(report)));
   });
   const { state } = agent;
@@ -113,7 +110,7 @@ export async function exchange(
     stdout: keeper.stdout,
     stderr: keeper.stderr,
     truncated: keeper.truncated,
-    diagnostics: tameDiagnostics(diagnostics.subarray(0, DIAGNOSTICS_BYTES_MAX)),
+    diagnostics: diagnostics(),
   };
 }
 

@@ -1,12 +1,11 @@
 import type { ClientMode } from "../../../conventions/ssh/client-options.ts";
-import { tameDiagnostics } from "../../../conventions/ssh/evidence.ts";
 import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
 import { judgeProbe, type ProbeResult, type ProbeSeen, probes } from "../../../conventions/ssh/probe.ts";
+import { keepDiagnostics } from "./diagnostics.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { openSession, planSession, type Session, type SshTarget } from "./session.ts";
 
 const LINE_BYTES_MAX = 4_096;
-const DIAGNOSTICS_BYTES_MAX = 4_096;
 /** Makes an sftp server answer, should one be there: SSH_FXP_INIT, version 3. */
 const SFTP_HELLO = Buffer.from("000000050100000003", "hex");
 
@@ -42,7 +41,7 @@ async function tryOne(
 function watch(session: Session, waitMs: number): Promise<ProbeSeen> {
   const { helper, agent } = session;
   let output: Buffer = Buffer.alloc(0);
-  let diagnostics: Buffer = Buffer.alloc(0);
+  const diagnostics = keepDiagnostics(helper.diagnostics);
   return new Promise((resolve) => {
     const end = (ended: ProbeSeen["ended"]): void => {
       clearTimeout(timer);
@@ -50,15 +49,12 @@ function watch(session: Session, waitMs: number): Promise<ProbeSeen> {
       const firstLine = newline < 0 ? output : output.subarray(0, newline);
       const { signed, offence } = agent.state;
       const seen = { signed: signed && offence === null, firstLine, ended };
-      resolve({ ...seen, diagnostics: tameDiagnostics(diagnostics) });
+      resolve({ ...seen, diagnostics: diagnostics() });
     };
     const timer = setTimeout(() => end("deadline"), waitMs);
     helper.output.on("data", (chunk: Buffer) => {
       if (output.length < LINE_BYTES_MAX) output = Buffer.concat([output, chunk]).subarray(0, LINE_BYTES_MAX);
       if (output.includes(0x0a) || output.length === LINE_BYTES_MAX) end("client");
-    });
-    helper.diagnostics.on("data", (chunk: Buffer) => {
-      if (diagnostics.length < DIAGNOSTICS_BYTES_MAX) diagnostics = Buffer.concat([diagnostics, chunk]);
     });
     void helper.ended.then(() => end("client"));
   });
