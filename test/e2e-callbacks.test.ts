@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -24,6 +24,7 @@ import {
 } from "./support/home.ts";
 
 const FOREIGN = `whsec_${Buffer.alloc(32, 3).toString("base64")}`;
+const SLOW = `whsec_${Buffer.alloc(32, 4).toString("base64")}`;
 const range = { start: "2026-01-01", end: "2026-01-31" };
 
 interface Answer {
@@ -40,6 +41,7 @@ describe("callbacks with the real programs, a real credential and the real liste
   let secret: string;
   let run: string;
   let serial = 0;
+  const slow = { server: createHttpServer(), state: "running", jobs: 0, reads: 0 };
 
   before(async () => {
     home = await new Home(makeFolder()).init();
@@ -68,6 +70,8 @@ describe("callbacks with the real programs, a real credential and the real liste
     agent?.close();
     await gateway?.end();
     await reference?.end();
+    slow.server.close();
+    slow.server.closeAllConnections();
   });
 
   /** What the provider signs, with whatever secret. */
@@ -108,6 +112,35 @@ describe("callbacks with the real programs, a real credential and the real liste
     const reply = await call(agent, run, "reference.report.create", { account: "a1", range, format: "csv" });
     assert.equal(reply.status, 200, reply.text);
     return operation(String(reply.body["operation_id"]));
+  }
+
+  /** A provider whose job runs until the test says otherwise, whatever the machine is busy with. */
+  async function startSlow(): Promise<void> {
+    slow.server.on("request", (asked: IncomingMessage, response: ServerResponse) => {
+      asked.resume();
+      const creates = asked.method === "POST";
+      if (creates) slow.jobs++;
+      else slow.reads++;
+      const state = creates ? "queued" : slow.state;
+      const job_id = creates ? `job-${slow.jobs}` : String(asked.url?.split("/").at(-1));
+      response.writeHead(creates ? 202 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ job_id, state }));
+    });
+    slow.server.listen(0, "127.0.0.1");
+    await once(slow.server, "listening");
+    const origin = `http://127.0.0.1:${(slow.server.address() as AddressInfo).port}`;
+    await home.addCredential("slow-token", origin);
+    await home.must(["credential", "add", "slow-hook", "--kind", "hmac", "--pack", "slow"], { input: SLOW });
+    await home.trustPack("slow", slowPack(origin));
+  }
+
+  /** Starts a job there, in a run of its own. */
+  async function begin(): Promise<{ readonly id: string; readonly job: string }> {
+    run = await openRun(home, agent, ["slow.work.start"]);
+    const reply = await call(agent, run, "slow.work.start", { name: "long" });
+    assert.equal(reply.status, 200, reply.text);
+    const id = String(reply.body["operation_id"]);
+    return { id, job: String((await operation(id))["remote_job_id"]) };
   }
 
   async function operation(id: string): Promise<Members> {
@@ -167,39 +200,39 @@ describe("callbacks with the real programs, a real credential and the real liste
   });
 
   test("forged, replayed, changed and foreign callbacks are one refusal and read nothing", async () => {
-    const made = await create();
-    const job = String(made["remote_job_id"]);
-    const id = String(made["operation_id"]);
+    await startSlow();
+    const { id, job } = await begin();
     const nowS = Math.floor(Date.now() / 1000);
-    const body = JSON.stringify({ data: { job_id: job, state: "succeeded" } });
-    const honest = headersOf("evt_honest", body);
+    const body = JSON.stringify({ job, state: "succeeded" });
+    const honest = headersOf("evt_honest", body, SLOW);
     const answers = [
-      await post("reference", body, headersOf("evt_a", body, FOREIGN)),
-      await post("reference", body, headersOf("evt_b", body, secret, nowS - 3_600)),
-      await post("reference", body, headersOf("evt_c", body, secret, nowS + 3_600)),
-      await post("reference", body.replace("succeeded", "succeedeD"), honest),
-      await post("reference", body, { ...honest, "webhook-id": "evt_other" }),
-      await post("reference", body, {}),
+      await post("slow", body, headersOf("evt_a", body, FOREIGN)),
+      await post("slow", body, headersOf("evt_b", body, SLOW, nowS - 3_600)),
+      await post("slow", body, headersOf("evt_c", body, SLOW, nowS + 3_600)),
+      await post("slow", body.replace("succeeded", "succeedeD"), honest),
+      await post("slow", body, { ...honest, "webhook-id": "evt_other" }),
+      await post("slow", body, headersOf("evt_d", body, secret)),
+      await post("slow", body, {}),
+      await post("reference", body, honest),
       await post("unheard-of", body, honest),
-      await post("demo", body, honest),
     ];
     const [first] = answers;
     assert.equal(first?.status, 404);
     for (const answer of answers) assert.deepEqual(answer, first);
-    assert.equal((await post("reference", `${body}${" ".repeat(65_536)}`, honest)).status, 413);
-    assert.equal((await post("reference", body, { ...honest, "content-type": "text/plain" })).status, 415);
+    assert.equal((await post("slow", `${body}${" ".repeat(65_536)}`, honest)).status, 413);
+    assert.equal((await post("slow", body, { ...honest, "content-type": "text/plain" })).status, 415);
     const now = await operation(id);
     assert.deepEqual([now["state"], now["checks"], now["remote_state"]], ["accepted", 0, null]);
-    assert.ok(!(await home.events("callback_received")).some((event) => event["operation_id"] === id));
+    assert.equal(slow.reads, 0);
 
     // And a true signature over a lie is no more than a hint: the status says that the job still runs.
-    assert.equal((await post("reference", body, honest)).status, 202);
+    assert.equal((await post("slow", body, honest)).status, 202);
     const looked = await until("the status was read", async () => {
       const seen = await operation(id);
       return seen["remote_state"] !== null && seen;
     });
-    assert.equal(looked["state"], "observing");
-    assert.equal(looked["checks"], 0, "beside the schedule");
+    assert.deepEqual([looked["state"], looked["remote_state"]], ["observing", "running"]);
+    assert.deepEqual([looked["checks"], slow.reads], [0, 1], "one read, beside the schedule");
     assert.equal(await effectOf("evt_honest"), "read_scheduled");
   });
 
@@ -244,15 +277,16 @@ describe("callbacks with the real programs, a real credential and the real liste
   });
 
   test("a locked gateway refuses like a stranger's door; afterwards the run is over and stays over", async () => {
-    run = await openRun(home, agent, ["reference.report.create"]);
-    const made = await create();
-    const job = String(made["remote_job_id"]);
-    const forged = await post("reference", "{}", headersOf("evt_f", "{}", FOREIGN));
+    const { id, job } = await begin();
+    const body = JSON.stringify({ job });
+    const forged = await post("slow", "{}", headersOf("evt_f", "{}", FOREIGN));
     await home.must(["lock"]);
-    assert.deepEqual(await tell(job, "evt_locked"), forged);
+    slow.state = "succeeded";
+    assert.deepEqual(await post("slow", body, headersOf("evt_locked", body, SLOW)), forged);
+    assert.equal(slow.reads, 1);
     await home.must(["unlock"]);
-    assert.equal((await tell(job, "evt_locked")).status, 202, "it was refused, so that its repeat counts");
-    const id = String(made["operation_id"]);
+    const answer = await post("slow", body, headersOf("evt_locked", body, SLOW));
+    assert.equal(answer.status, 202, "it was refused, so that its repeat counts");
     const done = await until("its end is known", async () => {
       const now = await operation(id);
       return now["state"] === "succeeded" && now;
@@ -260,10 +294,7 @@ describe("callbacks with the real programs, a real credential and the real liste
     assert.equal(done["observed_by"], "gateway");
     const over = await agent.ask("GET", `/v1/runs/${run}`);
     assert.ok(over.status === 404 || over.body["state"] === "ended", over.text);
-    assert.equal(
-      (await call(agent, run, "reference.report.create", { account: "b", range, format: "csv" })).status >= 400,
-      true,
-    );
+    assert.ok((await call(agent, run, "slow.work.start", { name: "again" })).status >= 400);
   });
 
   test("signing it off closes it at once, and the log verifies with everything that was tried", async () => {
@@ -275,6 +306,35 @@ describe("callbacks with the real programs, a real credential and the real liste
     assert.equal(verified.code, 0, verified.out);
   });
 });
+
+/** Polls are five minutes apart. */
+function slowPack(origin: string): string {
+  return `format: gw.pack/v1
+pack: slow
+provider:
+  origin: ${origin}
+  credential: slow-token
+  auth: { scheme: bearer }
+  network: private
+  idempotency: { header: Idempotency-Key, window_s: 86400 }
+  callbacks: { verify: standard_webhooks, credential: slow-hook, job_id: job }
+actions:
+  work.start:
+    effect: create
+    retry: idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/work, body: application/json }
+    input: { name: { in: body, type: string, maxLength: 64 } }
+    job:
+      { id: job_id, status: work.status, succeeded: [succeeded], failed: [failed], result_deadline_s: 3600,
+        poll: { first_s: 300, cap_s: 300, max_checks: 10 } }
+    unknown: { retry_allowed: true }
+  work.status:
+    effect: read
+    request: { method: GET, path: "/v1/work/{job_id}" }
+    input: { job_id: { in: path, type: string, maxLength: 64 } }
+`;
+}
 
 /** An answer without the name that each has of its own. */
 function bare(text: string): string {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isSettled } from "../../src/conventions/operation/state.ts";
+import { isSettled, operationStates } from "../../src/conventions/operation/state.ts";
 import type { AuditSink, HttpTransport, StateStore } from "../../src/gateway/ports.ts";
 import type { Step, StepPort } from "../../src/gateway/steps.ts";
 import { Denied } from "../../src/kernel/failure.ts";
@@ -120,12 +120,13 @@ async function startAnother(more: Partial<BenchOptions>): Promise<Bench> {
   return made;
 }
 
-/** Until every operation has ended or waits for a person. */
-async function settleAll({ gateway }: Bench): Promise<void> {
+/** Until every operation has ended or waits for a person, in its row too. */
+async function settleAll({ gateway, rows }: Bench): Promise<void> {
   const giveUpAt = Date.now() + 60_000;
   for (;;) {
     const open = gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
-    if (open.length === 0) return;
+    const unsettled = operationStates.filter((state) => !isSettled(state)).flatMap((state) => rows("operations", state));
+    if (open.length === 0 && unsettled.every(({ problem }) => problem !== null)) return;
     if (Date.now() > giveUpAt) {
       throw new Error(`still open: ${open.map(({ id, state }) => `${id} ${state}`).join(", ")}`);
     }

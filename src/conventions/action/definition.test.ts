@@ -48,6 +48,8 @@ describe("a provider's members", () => {
       network: "public",
       ca: null,
       limits: { timeoutMs: null, responseBytes: defaults.responseBytes },
+      callbacks: null,
+      success: null,
     });
   });
 
@@ -74,6 +76,8 @@ describe("a provider's members", () => {
       network: "private",
       ca: "/etc/acme/ca.pem",
       limits: { timeoutMs: 7_000, responseBytes: 2048 },
+      callbacks: null,
+      success: null,
     });
   });
 
