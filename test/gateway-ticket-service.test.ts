@@ -247,6 +247,9 @@ test("a read that is not trusted any more, asks on each use or has another crede
   }
   bench.services.splice(0, 1, { ...service, referenceInput: "id" });
   await assert.rejects(apply(run), denies("ticket_unconfirmed"));
+  bench.services.splice(0, 1, service);
+  const long = await openAssigned(`tracker:${"x".repeat(65)}`);
+  await assert.rejects(apply(long), denies("ticket_unconfirmed"), "a reference that the read does not take");
   assert.equal(provider.received.length, 0);
 });
 

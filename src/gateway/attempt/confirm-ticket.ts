@@ -4,7 +4,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import { requireCredential } from "../outbound/admit.ts";
-import type { Outbound } from "../outbound/outbound.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
 import { observedEvent } from "../ticket/attach.ts";
 import { isFresh, placeOf } from "../ticket/ticket.ts";
@@ -69,13 +69,26 @@ function bindLookup(core: Core, service: TicketService, wanted: Confirmed): Outb
   if (effect !== "read" || pages !== null || needs.ticket || needs.plan !== null || needs.approval === "each_use") {
     throw unconfirmed(service, wanted, "that action is not a plain read");
   }
-  const outbound = bindRead(reader, { [service.referenceInput]: wanted.reference });
-  if (outbound === null) throw unconfirmed(service, wanted, "that action needs more than a reference");
+  const outbound = bindReference(reader, service, wanted);
+  if (outbound === null) throw unconfirmed(service, wanted, "that action does not take that reference, or needs more");
   if (outbound.channel !== "http") throw unconfirmed(service, wanted, "that action is not a plain read");
   if (requireCredential(core, outbound).eachUse) {
     throw unconfirmed(service, wanted, "its credential asks on every use, and nobody is there to ask");
   }
   return outbound;
+}
+
+function bindReference(
+  reader: Definition,
+  { referenceInput }: TicketService,
+  { reference }: Confirmed,
+): Outbound | null {
+  try {
+    return bindRead(reader, { [referenceInput]: reference });
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
 }
 
 function judge(service: TicketService, { verdict }: Attempted, wanted: Confirmed): string | Denied {

@@ -115,7 +115,8 @@ function report(view: TicketView, { json }: OperatorOptions, { io }: CliDeps): E
 
 function ticketLines({ run_id, state, deadline_at, ticket }: TicketView): readonly string[] {
   const run = `run ${showIdentifier(run_id)}, ${showIdentifier(state)}, until ${showText(deadline_at)}`;
-  if (ticket === null) return [run, "  No work context is attached; actions that need a ticket are denied."];
+  if (ticket === null)
+    return [run, "  No work context is attached; whoever approves a call that needs a ticket has to name one."];
   const { emergency, batch } = ticket;
   return [
     run,
