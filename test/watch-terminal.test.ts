@@ -233,10 +233,10 @@ describe("gw watch in a real terminal", skip, () => {
       "\\u{20}\\u{20}",
       "\\u{9b}",
     ]) {
-      assert.ok(shown.replaceAll(/\n\|\+ {3}/g, "").includes(escaped), escaped);
+      assert.ok(shown.replaceAll(/\n\|: {3}/g, "").includes(escaped), escaped);
     }
     for (let index = 0; index < 1200; index++) {
-      assert.ok(shown.replaceAll(/\n\|\+ {3}/g, "").includes(`<${index}>`), `<${index}>`);
+      assert.ok(shown.replaceAll(/\n\|: {3}/g, "").includes(`<${index}>`), `<${index}>`);
     }
     assert.notEqual(pane.show("#{pane_title}"), "title");
     pane.type("d", "Enter");

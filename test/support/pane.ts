@@ -7,6 +7,8 @@ export interface Pane {
   /** What a person sees now, row by row. */
   rows(): readonly string[];
   text(): string;
+  /** The same with the attributes that the terminal draws it with, as escapes. */
+  painted(): string;
   /** Types names of keys (`Enter`, `Escape`) or single characters, one after another. */
   type(...keys: readonly string[]): void;
   /** Types a text as it stands. */
@@ -41,6 +43,7 @@ export function openPane(
   const pane: Pane = {
     rows: () => tmux("capture-pane", "-p", "-t", "t").split("\n").slice(0, -1),
     text: () => pane.rows().join("\n"),
+    painted: () => tmux("capture-pane", "-p", "-e", "-t", "t"),
     type: (...keys) => void tmux("send-keys", "-t", "t", ...keys),
     write: (text) => void tmux("send-keys", "-t", "t", "-l", text),
     paste(text) {

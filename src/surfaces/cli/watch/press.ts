@@ -39,7 +39,7 @@ export function press(before: WatchState, key: WatchKey): Step {
     case "operations":
       return pressOperations(state, state.screen, key);
     case "operation":
-      return pressOperation(state, state.screen, key, bodyRows(state.size) - 1);
+      return pressOperation(state, state.screen, key, Math.max(1, bodyRows(state.size) - 4));
   }
 }
 
