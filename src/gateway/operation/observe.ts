@@ -53,6 +53,8 @@ export function createObserver(core: Core): Observer {
   }
 
   function dueOf(operation: Operation): number | null {
+    // Where nothing is read any more, or a person decides whether, no callback counts.
+    if (isSettled(operation.state) || operation.problem !== null) hints.forget(operation);
     if (isSettled(operation.state)) return null;
     const [poll, hint] = [operation.nextPoll?.bootMs ?? null, hints.dueMs(operation)];
     return poll === null || hint === null ? (poll ?? hint) : Math.min(poll, hint);
@@ -138,11 +140,13 @@ async function observeOnce(
   asks: ReadAsks,
 ): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
-  if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
-  const standing = standingOf(core, operation) !== null;
-  if (!standing) takeCustody(operation);
   try {
-    if (!standing && asked === null && asksEachUse(core, operation) && asks.holdBack(operation)) return;
+    if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
+    const standing = standingOf(core, operation) !== null;
+    if (!standing) takeCustody(operation);
+    // A person is asked on the schedule's account, never because somebody outside said so.
+    const holdsBack = (): boolean => operation.hinted.underWay || asks.holdBack(operation);
+    if (!standing && asked === null && asksEachUse(core, operation) && holdsBack()) return;
     await asks.takeBack(operation);
     await look(core, operation, asked);
   } catch (error) {
@@ -201,6 +205,8 @@ function asksEachUse(core: Core, { credential }: Operation): boolean {
 
 /** What cannot be read is not read again and again: its allowance is over, or a person is needed. */
 async function refuse(core: Core, operation: Operation, denied: Denied): Promise<void> {
+  // A callback cannot bring the end of automation forward: the schedule finds out in its own time.
+  if (operation.hinted.underWay && denied.code !== "operation_taken_over") return;
   switch (denied.code) {
     case "gateway_locked":
     case "gateway_stopped":
@@ -215,8 +221,6 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
       return;
     case "attempts_exhausted":
     case "run_deadline_exhausted": {
-      // A callback cannot bring the end of automation forward.
-      if (operation.hinted.underWay) return;
       const { remoteState, remoteJobId } = operation;
       const known = `last known state ${remoteState ?? "none"}, remote id ${remoteJobId ?? "none"}`;
       stopCaring(operation, "poll_allowance_exhausted", `its reads are used up; ${known}`);

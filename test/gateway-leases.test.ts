@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import type { Operation } from "../src/gateway/operation/operations.ts";
+import type { HttpTransport, StateStore } from "../src/gateway/ports.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import type { OperationId } from "../src/kernel/ids.ts";
+import { scriptedCaller } from "./support/caller.ts";
+import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
+import { answerJson, consequentialPack } from "./support/consequential.ts";
+import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** Gateways that share one store file, each with a log and a connection of its own. */
+let provider: TestProvider;
+let folder: string;
+let time: ManualTime;
+let jobs: Map<string, string>;
+let reading: Map<string, number>;
+let most: number;
+const open = new Set<Bench>();
+const caller = scriptedCaller();
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-leases-"));
+  time = manualTime();
+  jobs = new Map();
+  reading = new Map();
+  most = 0;
+  provider.answer(({ method, url }, response) => {
+    if (method === "POST" && url === "/v1/reports") {
+      const id = `job-${jobs.size + 1}`;
+      jobs.set(id, "running");
+      return answerJson(response, 202, { job_id: id, state: "queued", status_url: `/v1/jobs/${id}` });
+    }
+    const id = url.split("/")[3] ?? "";
+    if (url.endsWith("/result")) return answerJson(response, 200, { rows: 42 });
+    if (url.startsWith("/v1/jobs/")) return observed(id, response);
+    answerJson(response, method === "GET" ? 200 : 202, {});
+  });
+});
+afterEach(async () => {
+  for (const bench of open) await bench.close();
+  open.clear();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Counts how many look at one job in the same moment. */
+function observed(id: string, response: ServerResponse): void {
+  const now = (reading.get(id) ?? 0) + 1;
+  reading.set(id, now);
+  most = Math.max(most, now);
+  setTimeout(() => {
+    reading.set(id, (reading.get(id) ?? 1) - 1);
+    const progress = { completed: 1, total: 100 };
+    answerJson(response, 200, { job_id: id, state: jobs.get(id) ?? "running", updated_at: "x", progress });
+  }, 3);
+}
+
+async function start(name: string, more: Partial<BenchOptions> = {}): Promise<Bench> {
+  const bench = await startBench(consequentialPack(provider.origin), {
+    folder,
+    time,
+    logFolder: name,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    ...more,
+  });
+  open.add(bench);
+  return bench;
+}
+
+async function kill(bench: Bench): Promise<void> {
+  open.delete(bench);
+  await bench.abandon();
+}
+
+async function openRun(bench: Bench): Promise<Run> {
+  const run = await bench.openRun(caller, ["acme.report.create", "acme.report.cancel", "acme.thing.get"]);
+  await bench.approve();
+  await run.admission?.session;
+  return run;
+}
+
+async function create(bench: Bench, run: Run): Promise<Operation> {
+  const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
+  const { operation_id } = await asked.done;
+  return bench.gateway.operations.get(operation_id as OperationId);
+}
+
+/** A gate that a test opens: whoever comes before that waits. */
+function gate(): { readonly passed: Promise<void>; reached: boolean; open(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, reached: false, open: resolve };
+}
+
+/** Reads of this gateway wait at the gate, with the answer in hand. */
+function stalledReads(at: ReturnType<typeof gate>): Partial<BenchOptions> {
+  return {
+    wrapHttp: (http: HttpTransport): HttpTransport => ({
+      async send(receipt, request, credential, limits) {
+        const seen = await http.send(receipt, request, credential, limits);
+        if (request.method === "GET") {
+          at.reached = true;
+          await at.passed;
+        }
+        return seen;
+      },
+    }),
+  };
+}
+
+const stored = (bench: Bench, state: string): number => bench.rows("operations", state).length;
+
+test("a worker that slept through its lease writes nothing over the other's progress", async () => {
+  const slow = gate();
+  const first = await start("first", stalledReads(slow));
+  const mine = await create(first, await openRun(first));
+  await untilDone(time, 1_000, () => slow.reached);
+  const second = await start("second");
+  jobs.set("job-1", "succeeded");
+  const theirs = second.gateway.operations.get(mine.id);
+  await time.advance(10_000);
+  assert.equal(theirs.checks, 0, "the other holds the lease");
+  await untilDone(time, 5_000, () => theirs.state === "succeeded");
+  const history = [...theirs.history];
+  slow.open();
+  await untilDone(time, 1_000, () => mine.state === "succeeded");
+  assert.deepEqual([stored(second, "succeeded"), stored(second, "observing")], [1, 0]);
+  assert.deepEqual(mine.history, history, "what the other wrote is what this one goes by");
+  const late = first.events().filter((event) => event.event_type === "action_finished" && "operation_id" in event);
+  assert.ok(late.length >= 2, "what it saw late is in its log all the same");
+});
+
+test("a worker that slept between its lease and its intent sends nothing", async () => {
+  const slow = gate();
+  let held = false;
+  const first = await start("first", {
+    wrapStore: (store): StateStore => ({
+      ...store,
+      async commit(rows, durability) {
+        if (held && rows.some(({ table }) => table === "attempts")) {
+          slow.reached = true;
+          await slow.passed;
+        }
+        return store.commit(rows, durability);
+      },
+    }),
+  });
+  const mine = await create(first, await openRun(first));
+  held = true;
+  await untilDone(time, 1_000, () => slow.reached);
+  const before = first.sent.length;
+  const second = await start("second");
+  const theirs = second.gateway.operations.get(mine.id);
+  await untilDone(time, 5_000, () => theirs.checks > 0);
+  slow.open();
+  await time.advance(1_000);
+  assert.equal(first.sent.length, before, "its intent was refused by the store");
+  assert.equal(first.gateway.ledger.stopped, false, "and that is no broken disk");
+  assert.equal(mine.lease?.owner, "second");
+});
+
+test("whoever does not hold the lease cannot cancel, and what it knows stays as it is", async () => {
+  const first = await start("first");
+  const mine = await create(first, await openRun(first));
+  await untilDone(time, 1_000, () => mine.checks > 0);
+  const slow = gate();
+  const second = await start("second", stalledReads(slow));
+  // The first one is not heard of for longer than its lease.
+  mine.nextPoll = null;
+  await untilDone(time, 5_000, () => slow.reached);
+  const refused = first.gateway.startCancel(caller, mine.id, "not needed").done;
+  await assert.rejects(refused, denies("operation_taken_over"));
+  assert.equal(mine.cancel, null);
+  assert.equal(first.sent.filter((line) => line.startsWith("DELETE")).length, 0);
+  slow.open();
+  await time.advance(100);
+  assert.equal(stored(second, "observing"), 1);
+});
+
+test("a gateway that starts beside another ends nothing of the other's", async () => {
+  const slow = gate();
+  const first = await start("first", stalledReads(slow));
+  const run = await openRun(first);
+  const asked = first.gateway.startCall(caller, run.id, { action: "acme.thing.get", input: { id: "7" } });
+  await untilDone(time, 1, () => slow.reached);
+  const second = await start("second");
+  assert.deepEqual(
+    second.events().filter(({ event_type }) => event_type === "run_ended" || event_type === "outcome_unobserved"),
+    [],
+  );
+  slow.open();
+  assert.equal((await asked.done).outcome, "success");
+  assert.equal(first.rows("runs", "open").length, 1);
+});
+
+test("a creation on its way is nobody else's until its lease runs out, and is then asked about and not repeated", async () => {
+  const slow = gate();
+  const first = await start("first", {
+    wrapHttp: (http): HttpTransport => ({
+      async send(receipt, request, credential, limits) {
+        const seen = await http.send(receipt, request, credential, limits);
+        if (request.method !== "POST") return seen;
+        slow.reached = true;
+        await slow.passed;
+        return seen;
+      },
+    }),
+  });
+  const run = await openRun(first);
+  const asked = first.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
+  await untilDone(time, 1, () => slow.reached);
+  const second = await start("second");
+  const [theirs] = second.gateway.operations.list();
+  assert.equal(theirs?.state, "create_pending");
+  await time.advance(30_000);
+  assert.equal(theirs?.state, "create_pending");
+  await untilDone(time, 5_000, () => theirs?.state !== "create_pending");
+  slow.open();
+  await asked.done.catch(() => undefined);
+  await time.advance(1_000);
+  assert.equal(jobs.size, 1, "one job");
+  assert.equal(stored(second, "accepted") + stored(second, "observing") <= 1, true);
+});
+
+test("under kills and restarts of either, no two workers look at one job at once, and every job is seen to its end", async () => {
+  let [first, second] = [await start("first"), await start("second")];
+  const run = await openRun(first);
+  for (let index = 0; index < 4; index++) await create(first, run);
+  for (let round = 0; round < 10; round++) {
+    await time.advance(3_000 + 997 * round);
+    if (round % 3 === 1) {
+      await kill(first);
+      first = await start("first");
+    } else if (round % 3 === 2) {
+      await kill(second);
+      second = await start("second");
+    }
+  }
+  assert.equal(most, 1);
+  for (const id of jobs.keys()) jobs.set(id, "succeeded");
+  const ended = (): boolean => stored(first, "succeeded") + stopped(first) === 4;
+  await untilDone(time, 5_000, ended);
+  assert.equal(most, 1);
+  assert.ok(stored(first, "succeeded") > 0);
+});
+
+/** Automation that used up its reads asks for a person; that is an end too. */
+function stopped(bench: Bench): number {
+  return ["observing", "accepted", "result_collecting"]
+    .flatMap((state) => bench.rows("operations", state))
+    .filter(({ problem }) => problem !== null).length;
+}
