@@ -50,7 +50,10 @@ test("direct, derived and separate effects are groups of their own, with totals 
   const separate = group("separate", { ...effect, compensating_action: "send another" });
   const text = planLines(plan(group("direct", effect), derived, separate)).join("\n");
   assert.match(text, /in short +changes 1 direct; 40 derived, 39 NOT LISTED; 1 separate\n/);
-  assert.match(text, /changes directly +1\n[^]*follows from that +40, 1 of them listed\n[^]*not undone with it +1\n/);
+  assert.match(
+    text,
+    /changes directly +1\n[\s\S]*follows from that +40, 1 of them listed\n[\s\S]*not undone with it +1\n/,
+  );
   assert.match(text, /and 39 MORE that the provider counts/);
   assert.match(text, /to make up for it: "send another"/);
 });

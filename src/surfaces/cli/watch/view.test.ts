@@ -214,7 +214,10 @@ test("a plan's time counts down above its card, and approving one that ran out i
   assert.ok(!textOf(table).some((line) => line.startsWith("? Approve")));
   assert.match(table.state.notices.at(-1)?.text ?? "", /its plan has run out/);
   table.type("d");
-  assert.ok(textOf(table).some((line) => line.startsWith("? Deny")), "it can still be denied");
+  assert.ok(
+    textOf(table).some((line) => line.startsWith("? Deny")),
+    "it can still be denied",
+  );
 });
 
 test("a colour only repeats the sign of a diff, on every row of a long value", () => {
