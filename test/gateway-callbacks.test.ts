@@ -27,7 +27,13 @@ let door: Awaited<ReturnType<typeof openCallbacks>>;
 let caller: ScriptedCaller;
 let run: Run;
 let folder: string;
-let jobs: { state: string; serial: number; held: ((answer: () => void) => void) | null; status: (() => void) | null };
+let jobs: {
+  state: string;
+  serial: number;
+  id: string | null;
+  held: ((answer: () => void) => void) | null;
+  status: (() => void) | null;
+};
 let events = 0;
 
 function answerJobs({ method, url }: Received, response: ServerResponse): unknown {
@@ -40,7 +46,7 @@ function answerJobs({ method, url }: Received, response: ServerResponse): unknow
   if (url.endsWith("/result")) return answerJson(response, 200, { rows: 42 });
   if (method === "GET" && url.startsWith("/v1/jobs/")) {
     jobs.status?.();
-    return answerJson(response, 200, { job_id: url.split("/").at(-1), state: jobs.state });
+    return answerJson(response, 200, { job_id: jobs.id ?? url.split("/").at(-1), state: jobs.state });
   }
   return answerJson(response, 200, {});
 }
@@ -74,7 +80,7 @@ beforeEach(async () => {
   provider = await startProvider();
   provider.answer(answerJobs);
   folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
-  jobs = { state: "running", serial: 0, held: null, status: null };
+  jobs = { state: "running", serial: 0, id: null, held: null, status: null };
   caller = scriptedCaller();
   await startGateway();
   run = await openApproved();
@@ -318,6 +324,49 @@ test("a callback during a read is answered by another one", async () => {
   await untilDone(bench.time, 200, () => operation.state === "succeeded");
   await told;
   assert.equal(polls() - before, 2);
+});
+
+test("a callback that waits for its read is dropped when automation stops meanwhile", async () => {
+  const operation = await observed();
+  const before = polls();
+  let told: Promise<unknown> | null = null;
+  jobs.status = () => {
+    jobs.status = null;
+    jobs.id = "job-666";
+    told = tell("job-1", "evt_meanwhile");
+  };
+  await tell("job-1", "evt_first");
+  await untilDone(bench.time, 200, () => operation.problem !== null);
+  await told;
+  await bench.time.advance(120_000);
+  assert.equal(operation.problem?.code, "operation_needs_person");
+  assert.equal(polls() - before, 1, "nothing more is read");
+});
+
+test("a credential that is disabled for a moment does not end automation because a callback came then", async () => {
+  const operation = await observed();
+  const held = { eachUse: false, disabled: false, origin: provider.origin };
+  bench.credentials.set("acme-token", { ...held, origin: "https://elsewhere.example" });
+  await tell("job-1");
+  await untilDone(bench.time, 200, () => operation.hinted.reads === 1);
+  await bench.time.advance(3_000);
+  assert.equal(operation.problem, null);
+  bench.credentials.set("acme-token", held);
+  jobs.state = "succeeded";
+  await untilDone(bench.time, 5_000, () => operation.state === "succeeded");
+});
+
+test("after the session of a credential that asks on every use, a callback asks nobody", async () => {
+  const operation = await observed();
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  caller.become({ kind: "gone" });
+  await untilDone(bench.time, 0, () => run.state === "ended");
+  const [reads, due] = [polls(), operation.nextPoll];
+  await tell("job-1");
+  await untilDone(bench.time, 200, () => operation.hinted.reads === 1);
+  await bench.time.advance(3_000);
+  assert.deepEqual(bench.gateway.desk.list(), []);
+  assert.deepEqual([polls(), operation.nextPoll], [reads, due], "the schedule asks when its time has come");
 });
 
 test("a callback is matched within its pack and its account alone", async () => {

@@ -11,6 +11,7 @@ export interface Hints {
   /** A read begins; it answers every hint that is due. Says on the operation whether it is made for a hint alone. */
   begin(operation: Operation, asked: boolean): void;
   end(operation: Operation): void;
+  forget(operation: Operation): void;
   clear(): void;
 }
 
@@ -58,6 +59,7 @@ export function createHints({ ports: { clock } }: Core): Hints {
       lastRead.set(operation, clock.bootMs());
       operation.hinted = { ...operation.hinted, underWay: false };
     },
+    forget: (operation) => void due.delete(operation),
     clear: () => due.clear(),
   };
 }

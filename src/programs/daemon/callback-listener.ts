@@ -56,10 +56,14 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
     socket.destroySoon();
   });
   const { host } = options.address;
+  let refuse = (_error: Error): void => undefined;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    refuse = reject;
+    server.once("error", refuse);
     server.listen({ host, port: options.address.port, exclusive: true }, () => resolve());
   });
+  // A connection that could not be taken, for want of descriptors for instance, must not end the gateway.
+  server.off("error", refuse).on("error", (error) => options.onFault(error, options.correlationId()));
   const { port } = server.address() as AddressInfo;
   return {
     address: { host, port },
