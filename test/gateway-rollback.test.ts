@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -19,6 +19,8 @@ let run: Run;
 let folder: string;
 let target: { release: string; generation: number };
 let promotion: JsonObject;
+/** What the provider lets slip into its answers. */
+let echoes: string | null;
 
 const ACTIONS = ["acme.deployment.promote", "acme.deployment.rollback"];
 
@@ -26,6 +28,7 @@ beforeEach(async () => {
   provider = await startProvider();
   folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   target = { release: "sha256:r0", generation: 4 };
+  echoes = null;
   promotion = { reversibility: "reversible_at_application_level" };
   provider.answer((request, response) => {
     const body = bodyOf(request);
@@ -39,7 +42,12 @@ beforeEach(async () => {
         prior_release_id,
         created_target_generation: target.generation,
         actor_id: "bot",
-        capability: { capability_id: "cap-secret" },
+        capability: {
+          capability_id: `${CAPABILITY}-${target.generation}`,
+          route: "/v1/rollbacks",
+          expires_at: "2030-01-01T00:00:00Z",
+        },
+        ...(echoes === null ? {} : { hint: echoes }),
         ...promotion,
       });
     }
@@ -124,15 +132,81 @@ test("a rollback is built from the stored link: the agent names the deployment a
   await assert.rejects(forged.done, (error) => error instanceof Denied);
 });
 
-test("a capability of the provider never reaches the agent and is dropped on a terminal state", async () => {
+const CAPABILITY = "cap-5ecret-0123456789";
+
+/** Everything that this process and its files hold of the log and of memory, as text. */
+const logged = (): string => JSON.stringify(bench.events());
+
+test("a capability of the provider never reaches the agent or the log, and is dropped on a terminal state", async () => {
   const result = await promote("sha256:r1");
-  assert.ok(!JSON.stringify(result).includes("cap-secret"));
+  assert.ok(!JSON.stringify(result).includes(CAPABILITY));
   const { body } = result.response ?? assert.fail();
   assert.equal((body as JsonObject)["deployment_id"], "dep-5");
-  assert.equal(JSON.stringify(bench.rows("deployments", "current")).includes("cap-secret"), true);
+  assert.equal(JSON.stringify(bench.rows("deployments", "current")).includes(CAPABILITY), true);
+  assert.ok(!readFileSync(join(folder, "state.db")).includes(CAPABILITY), "its row is sealed");
   await rollBack("dep-5").done;
   const [row] = bench.rows("deployments", "rolled_back");
   assert.equal(row?.["capability"], null);
+  assert.ok(!logged().includes(CAPABILITY));
+});
+
+test("a capability that comes back in a later answer is withheld like any credential, until it is dropped", async () => {
+  await promote("sha256:r1");
+  echoes = `${CAPABILITY}-5`;
+  const echoed = await promote("sha256:r2");
+  assert.equal(echoed.response?.body_kind, "withheld");
+  assert.equal(echoed.transport_observation.reason, "credential_echoed");
+  assert.ok(!JSON.stringify(echoed).includes(CAPABILITY) && !logged().includes(CAPABILITY));
+  echoes = Buffer.from(`${CAPABILITY}-5`).toString("base64");
+  assert.equal((await promote("sha256:r3")).response?.body_kind, "withheld", "in any form");
+  target = { release: "sha256:r1", generation: 5 };
+  echoes = null;
+  await rollBack("dep-5").done;
+  echoes = `${CAPABILITY}-5`;
+  promotion = { ...promotion, capability: null };
+  assert.equal((await promote("sha256:r4")).response?.body_kind, "json", "it is nothing any more");
+});
+
+test("a capability survives a restart, sealed, and is looked for again", async () => {
+  await promote("sha256:r1");
+  await bench.close();
+  await startGateway();
+  run = await openApproved(caller);
+  echoes = `${CAPABILITY}-5`;
+  assert.equal((await promote("sha256:r2")).response?.body_kind, "withheld");
+});
+
+test("what ended is not taken into memory at unlock, and is found in the store by its id", async () => {
+  for (const release of ["r1", "r2", "r3"]) await promote(`sha256:${release}`);
+  await bench.close();
+  const loaded: string[] = [];
+  const found: string[] = [];
+  bench = await startBench(consequentialPack(provider.origin), {
+    folder,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    wrapStore: (store) => ({
+      ...store,
+      load(table, state) {
+        if (table === "deployments") loaded.push(state);
+        return store.load(table, state);
+      },
+      find(table, id) {
+        if (table === "deployments") found.push(id);
+        return store.find(table, id);
+      },
+    }),
+  });
+  assert.deepEqual(loaded, ["current"]);
+  run = await openApproved(caller);
+  await assert.rejects(rollBack("dep-5").done, (error) => {
+    assert.ok(error instanceof Denied && error.code === "stale_rollback");
+    assert.equal(error.extra["observed_target_generation"], 7);
+    return true;
+  });
+  assert.deepEqual(found, ["acme/dep-5"]);
+  const mine = rollBack("dep-7");
+  await bench.approve();
+  assert.equal((await mine.done).outcome, "success");
 });
 
 test("a 409 stale_rollback stops: observed values attached, no fallback, no second try", async () => {
@@ -195,6 +269,7 @@ test("what is classified as needing repair, or not classified at all, always ask
 });
 
 test("a denied rollback cools down although each question bears another approval", async () => {
+  echoes = null;
   promotion = { reversibility: "needing_repair" };
   await promote("sha256:r1");
   const call = rollBack("dep-5");

@@ -132,7 +132,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     envelope,
     plans: createShelf(),
     operations: createOperationBook((id) => recallOperation(core, id)),
-    deployments: createDeploymentBook(),
+    deployments: createDeploymentBook((id) => ledger.find("deployments", id)),
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     tickets: createTickets(

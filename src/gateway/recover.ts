@@ -42,12 +42,10 @@ export async function recover(
     }
     rows.push({ ...row, state: "tracked", body: {}, over: true });
   }
-  for (const state of ["current", "superseded", "rolled_back", "stale"]) {
-    for (const row of store.load("deployments", state)) {
-      if ("tampered" in row)
-        events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });
-      else core.deployments.put(readDeployment(row));
-    }
+  // Only what can still be undone is taken into memory; whatever ended is looked up by its id.
+  for (const row of store.load("deployments", "current")) {
+    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });
+    else core.deployments.put(readDeployment(row));
   }
   for (const row of store.load("plans", "previewed").filter(own)) {
     if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });

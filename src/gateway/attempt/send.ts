@@ -47,9 +47,14 @@ async function exchange(
     }
     const { origin } = new URL(request.url);
     const loan = sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin);
+    // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
+    const entrusted = core.deployments.lendSecrets(outbound.definition.pack.name);
     try {
-      return await core.ports.http.send(receipt, request, loan, limits);
+      const { secrets } = entrusted;
+      const lent = secrets.length === 0 ? loan : { ...loan, secrets: [...loan.secrets, ...secrets] };
+      return await core.ports.http.send(receipt, request, lent, limits);
     } finally {
+      entrusted.release();
       loan.release();
     }
   } catch (error) {

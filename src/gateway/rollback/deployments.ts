@@ -1,7 +1,12 @@
 import type { ProvenanceRecord } from "../../conventions/rollback/record.ts";
 import type { Reversibility } from "../../conventions/rollback/reversibility.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { Secret } from "../../kernel/secret.ts";
 import type { StateRow } from "../ports.ts";
+import type { Ledger } from "../record/ledger.ts";
+import { capabilityText, type HeldCapability, readCapability, wipeCapability } from "./capability.ts";
 
 /** A deployment that was made through this gateway, with the link that a rollback is built from. */
 export interface Deployment {
@@ -15,34 +20,77 @@ export interface Deployment {
   readonly provenance: ProvenanceRecord;
   readonly reversibility: Reversibility;
   readonly madeAt: string;
-  /** Kept sealed, and only while the deployment can still be undone. */
-  capability: JsonValue;
+  /** Kept only while the deployment can still be undone. */
+  capability: HeldCapability | null;
   /** `stale`: the provider said that its generation is not current any more. */
   state: "current" | "superseded" | "rolled_back" | "stale";
 }
 
+/** The newest deployment of each environment, in memory and bounded; any other is looked up in the store by its id. */
 export interface DeploymentBook {
   put(deployment: Deployment): void;
   find(pack: string, deploymentId: string): Deployment | undefined;
   /** The one whose generation is the newest that this gateway knows of. */
   newest(pack: string, environment: string): Deployment | undefined;
+  /** Copies of what the provider entrusted to us about this pack's deployments, for one send. */
+  lendSecrets(pack: string): { readonly secrets: readonly Secret[]; release(): void };
+  readonly size: number;
 }
 
-export function createDeploymentBook(): DeploymentBook {
-  const deployments = new Map<string, Deployment>();
+export function createDeploymentBook(find: (id: string) => ReturnType<Ledger["find"]>): DeploymentBook {
+  const newest = new Map<string, Deployment>();
+
+  function drop(place: string): void {
+    const gone = newest.get(place);
+    newest.delete(place);
+    // Its row has it, while it can still be undone.
+    wipeCapability(gone?.capability ?? null);
+  }
+
   return {
-    put: (deployment) => void deployments.set(deployment.id, deployment),
-    find: (pack, deploymentId) => deployments.get(deploymentKey(pack, deploymentId)),
-    newest(pack, environment) {
-      let newest: Deployment | undefined;
-      for (const one of deployments.values()) {
-        if (one.pack !== pack || one.provenance.environment !== environment) continue;
-        const { created_target_generation } = one.provenance;
-        if (created_target_generation > (newest?.provenance.created_target_generation ?? -1)) newest = one;
+    put(deployment) {
+      const place = `${deployment.pack} ${deployment.provenance.environment}`;
+      const before = newest.get(place);
+      if (before !== undefined && generationOf(before) > generationOf(deployment)) return;
+      if (before !== undefined && before !== deployment) drop(place);
+      newest.delete(place);
+      newest.set(place, deployment);
+      for (const oldest of newest.keys()) {
+        if (newest.size <= defaults.deploymentsHeld) break;
+        drop(oldest);
       }
-      return newest;
+    },
+    find(pack, deploymentId) {
+      const id = deploymentKey(pack, deploymentId);
+      for (const held of newest.values()) if (held.id === id) return held;
+      const row = find(id);
+      if (row !== null && "tampered" in row) {
+        throw new Denied(
+          "state_tampered",
+          "The stored record of this deployment was changed behind the gateway's back.",
+        );
+      }
+      return row === null ? undefined : readDeployment(row);
+    },
+    newest: (pack, environment) => newest.get(`${pack} ${environment}`),
+    lendSecrets(pack) {
+      const held = [...newest.values()].flatMap((one) => (one.pack === pack ? (one.capability?.secrets ?? []) : []));
+      const secrets = held.map((secret) => secret.use((bytes) => Secret.take(Buffer.from(bytes))));
+      return {
+        secrets,
+        release: () => {
+          for (const secret of secrets) secret.wipe();
+        },
+      };
+    },
+    get size() {
+      return newest.size;
     },
   };
+}
+
+function generationOf({ provenance }: Deployment): number {
+  return provenance.created_target_generation;
 }
 
 export function deploymentKey(pack: string, deploymentId: string): string {
@@ -52,16 +100,19 @@ export function deploymentKey(pack: string, deploymentId: string): string {
 /** A terminal state ends every authority over it. */
 export function endDeployment(deployment: Deployment, state: Exclude<Deployment["state"], "current">): StateRow {
   deployment.state = state;
+  wipeCapability(deployment.capability);
   deployment.capability = null;
   return deploymentRow(deployment);
 }
 
 export function deploymentRow(deployment: Deployment): StateRow {
-  const { id, runId, state, ...body } = deployment;
+  const { id, runId, state, capability, ...rest } = deployment;
+  const body = { ...rest, capability: capabilityText(capability) };
   return { table: "deployments", id, runId, state, body: body as unknown as JsonObject };
 }
 
 export function readDeployment(row: StateRow): Deployment {
-  const body = row.body as unknown as Omit<Deployment, "id" | "runId" | "state">;
-  return { ...body, id: row.id, runId: row.runId, state: row.state as Deployment["state"] };
+  const body = row.body as unknown as Omit<Deployment, "id" | "runId" | "state" | "capability">;
+  const capability = readCapability(row.body["capability"], body.provenance);
+  return { ...body, capability, id: row.id, runId: row.runId, state: row.state as Deployment["state"] };
 }

@@ -8,8 +8,8 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { readJson } from "../attempt/confirm.ts";
 import { follow } from "../attempt/follow.ts";
+import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { concludeEffect } from "../operation/conclude.ts";
@@ -17,6 +17,7 @@ import { bindDefinition } from "../outbound/admit.ts";
 import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import { partyOf, type Run } from "../run/run.ts";
+import { holdCapability } from "./capability.ts";
 import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
 
 export interface PreparedRollback {
@@ -88,7 +89,7 @@ export function prepareRollback(
 function requireCurrent(core: Core, deployment: Deployment): void {
   const { provenance, pack } = deployment;
   const newest = core.deployments.newest(pack, provenance.environment);
-  if (deployment.state === "current" && newest === deployment) return;
+  if (deployment.state === "current" && (newest === undefined || newest.id === deployment.id)) return;
   throw staleRollback({
     error: "stale_rollback",
     origin_deployment_id: provenance.deployment_id,
@@ -146,10 +147,11 @@ export async function promoteThrough(core: Core, sending: Sending): Promise<Call
       provenance,
       reversibility,
       madeAt: isoTime(core.ports.clock.wallMs()),
-      capability,
+      capability: holdCapability(capability, provenance),
       state: "current",
     };
-    const rows = before?.state === "current" ? [endDeployment(before, "superseded")] : [];
+    const superseded = before?.state === "current" && before.id !== deployment.id;
+    const rows = superseded ? [endDeployment(before, "superseded")] : [];
     core.deployments.put(deployment);
     return { events: [], rows: [...rows, deploymentRow(deployment)] };
   };

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import { defaults } from "../../kernel/defaults.ts";
+import { holdCapability } from "./capability.ts";
+import { createDeploymentBook, type Deployment, deploymentRow, endDeployment, readDeployment } from "./deployments.ts";
+
+const TOKEN = "cap-5ecret-0123456789";
+
+function made(environment: string, generation: number, capability: string | null = TOKEN): Deployment {
+  const provenance = {
+    ...{ deployment_id: `dep-${environment}-${generation}`, environment, release_id: "r", artifact_digest: "" },
+    ...{ source_revision: "", config_digest: "", prior_release_id: "q", created_target_generation: generation },
+    ...{ migration_set_id: null, actor_id: "bot" },
+  };
+  return {
+    ...{ id: `acme/${provenance.deployment_id}`, runId: "run_1", party: "me", pack: "acme", action: "acme.promote" },
+    ...{ provenance, reversibility: "needing_repair", madeAt: "now", state: "current" },
+    capability: holdCapability(capability, provenance),
+  };
+}
+
+test("a capability is shown by nothing, kept through its row, and gone with a terminal state", () => {
+  const deployment = made("production", 5);
+  for (const text of [JSON.stringify(deployment), inspect(deployment, { depth: 9 }), String(deployment.capability)]) {
+    assert.ok(!text.includes(TOKEN));
+  }
+  const back = readDeployment(deploymentRow(deployment));
+  assert.equal(
+    back.capability?.whole.use((bytes) => bytes.toString()),
+    JSON.stringify(TOKEN),
+  );
+  const { whole, secrets } = deployment.capability ?? assert.fail();
+  assert.equal(endDeployment(deployment, "stale").body["capability"], null);
+  for (const secret of [whole, ...secrets]) assert.throws(() => secret.use(() => undefined), /wiped/);
+});
+
+test("what is lent for a send is a copy of this pack's alone, and outlives the deployment until it is given back", () => {
+  const book = createDeploymentBook(() => null);
+  const deployment = made("production", 5);
+  book.put(deployment);
+  assert.deepEqual(book.lendSecrets("other").secrets, []);
+  const { secrets, release } = book.lendSecrets("acme");
+  endDeployment(deployment, "rolled_back");
+  assert.deepEqual(
+    secrets.map((secret) => secret.use((bytes) => bytes.toString())),
+    [TOKEN],
+  );
+  release();
+  assert.throws(() => secrets[0]?.use(() => undefined), /wiped/);
+  assert.deepEqual(book.lendSecrets("acme").secrets, []);
+});
+
+test("however many deployments there were, the newest of a bounded number of environments are held", () => {
+  const rows = new Map<string, ReturnType<typeof deploymentRow>>();
+  const book = createDeploymentBook((id) => rows.get(id) ?? null);
+  const first = made("env-0", 1);
+  rows.set(first.id, deploymentRow(first));
+  book.put(first);
+  for (let generation = 2; generation < 50; generation++) book.put(made("env-0", generation));
+  assert.equal(book.size, 1);
+  assert.equal(book.newest("acme", "env-0")?.provenance.created_target_generation, 49);
+  book.put(made("env-0", 7));
+  assert.equal(book.newest("acme", "env-0")?.provenance.created_target_generation, 49, "an older one changes nothing");
+  assert.equal(book.find("acme", "dep-env-0-1")?.id, first.id, "what is not held is looked up");
+  assert.equal(book.find("acme", "dep-env-0-2"), undefined);
+  for (let count = 1; count < defaults.deploymentsHeld + 50; count++) book.put(made(`env-${count}`, 1));
+  assert.equal(book.size, defaults.deploymentsHeld);
+  assert.equal(book.newest("acme", "env-0"), undefined);
+});
+
+test("a row that was changed is refused and never used", () => {
+  const book = createDeploymentBook(() => ({ tampered: "acme/dep-1" }));
+  assert.throws(() => book.find("acme", "dep-1"), { code: "state_tampered" });
+});
