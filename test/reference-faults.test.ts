@@ -147,3 +147,24 @@ async function until(done: () => Promise<boolean>): Promise<void> {
   }
   assert.fail("what was waited for did not happen");
 }
+
+test("an answer that breaks off in the middle of its body was committed", async (t) => {
+  const stand = await startStand(t);
+  await stand.arm("drop_mid_response");
+  const key = randomUUID();
+  await assert.rejects(stand.ask("POST", promote, { key, body }));
+  assert.equal(await generation(stand), 2);
+  assert.equal((await stand.ask("POST", promote, { key, body })).status, 201, "the repeat gives the whole answer");
+  assert.equal(await generation(stand), 2);
+});
+
+test("a provider that lies names other things than it made, and calls a preview executed", async (t) => {
+  const stand = await startStand(t);
+  await stand.arm("lie");
+  const made = await stand.ask("POST", "/v1/reports", { body: report });
+  assert.deepEqual([made.status, made.body.job_id], [202, "somebody-elses"]);
+  await stand.arm("lie");
+  const plan = { subject_id: "ada", role: "editor", if_match: "r1" };
+  const preview = await stand.ask("POST", "/v1/projects/atlas/memberships/plan", { body: plan });
+  assert.deepEqual([preview.status, preview.body.mode], [200, "executed"]);
+});

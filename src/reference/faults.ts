@@ -10,6 +10,7 @@ export const exchangeFaults = [
   "timeout_after_commit",
   "drop_before_commit",
   "drop_after_commit",
+  "drop_mid_response",
   "late_before_commit",
   "late_after_commit",
   "unavailable_before_commit",
@@ -19,6 +20,7 @@ export const exchangeFaults = [
   "loop_cursor",
   "foreign_next_link",
   "unknown_job_id",
+  "lie",
   "echo_credential",
 ] as const;
 

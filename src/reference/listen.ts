@@ -7,6 +7,7 @@ import type { Core } from "./core.ts";
 import { createInFlight } from "./idempotency.ts";
 import { createRouteMaker } from "./route.ts";
 import { DOCUMENT_PATH, referenceRoutes } from "./routes/routes.ts";
+import { cutShort } from "./suffer.ts";
 import { createVerifier } from "./tokens/verify.ts";
 import { DEFAULT_VERSION, readVersion, type Version, versions } from "./version.ts";
 
@@ -74,9 +75,15 @@ export function createListener(
         return response.headersSent;
       },
       writeHead: (status, headers) => response.writeHead(status, { ...headers, ...added }),
-      end: (body) => response.end(body),
+      end: (body) => (cutShort.has(request) ? breakOff(response, body) : response.end(body)),
     });
   };
+}
+
+/** Half of the body leaves, and then the connection is gone. */
+function breakOff(response: ServerResponse, body: string): void {
+  const bytes = Buffer.from(body, "utf8");
+  response.write(bytes.subarray(0, bytes.byteLength >> 1), () => response.destroy());
 }
 
 /** A repeated selector selects nothing here; the caller is told so when the fields are read. */

@@ -30,6 +30,11 @@ export async function sufferFault(
       who.request.socket.destroy();
       return answer;
     }
+    case "drop_mid_response": {
+      const answer = await work();
+      cutShort.add(who.request);
+      return answer;
+    }
     case "late_before_commit":
       await sleep.sleep(fault.delay_ms);
       return work();
@@ -64,9 +69,23 @@ export async function sufferFault(
         job_id: "job_nobodyknowsthisone",
         status_url: "/v1/jobs/job_nobodyknowsthisone",
       }));
+    case "lie":
+      return alter(await work(), misname);
     case "echo_credential":
       return alter(await work(), (body) => ({ ...body, debug: { authorization: who.fields.authorization ?? "" } }));
   }
+}
+
+/** Requests whose answer is broken off in the middle of its body. */
+export const cutShort = new WeakSet<object>();
+
+/** A provider that lies about what it did: it names other things than it was asked about, and calls a preview executed. */
+function misname(body: JsonObject): JsonObject {
+  const named = Object.entries(body).map(([name, value]): [string, JsonValue] => [
+    name,
+    name.endsWith("_id") && typeof value === "string" ? "somebody-elses" : value,
+  ]);
+  return { ...Object.fromEntries(named), ...("mode" in body ? { mode: "executed" } : {}) };
 }
 
 const LOOPING = "the-same-cursor-again";
