@@ -49,6 +49,12 @@ test("a name cannot pass for a path", () => {
   assert.notDeepEqual(shown(undefined, { "t[]": "a" }), shown({ t: ["b"] }, { t: ["b", "a"] }));
 });
 
+test("a member called like something that every object inherits is only a member", () => {
+  assert.deepEqual(shown({ valueOf: "a" }, { x: 1 }), ['- valueOf="a"', "+ x=1"]);
+  const odd = JSON.parse('{"__proto__": 1, "constructor": 2}') as JsonValue;
+  assert.deepEqual(shown(odd, { y: 1 }), ["- __proto__=1", "- constructor=2", "+ y=1"]);
+});
+
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
 
 /** Leaves of a value, as a bag: what must stand in a diff, whatever the other side is. */

@@ -19,7 +19,7 @@ type Held = JsonValue | undefined;
 export function diffValues(before: Held, after: Held, path = ""): readonly Difference[] {
   if (isFilled(before) && isFilled(after)) {
     const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-    return [...names].flatMap((name) => diffValues(before[name], after[name], join(path, name)));
+    return [...names].flatMap((name) => diffValues(ownOf(before, name), ownOf(after, name), join(path, name)));
   }
   if (isList(before) && isList(after)) {
     if (isPlain(before) && isPlain(after)) return diffLists(before, after, `${path}[]`);
@@ -74,6 +74,11 @@ function diffLists(before: readonly JsonValue[], after: readonly JsonValue[], pa
 }
 
 const MAX_CELLS = 250_000;
+
+/** A provider may call a member what every object inherits; only what it wrote itself is a value. */
+function ownOf(object: JsonObject, name: string): Held {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
 
 function isFilled(value: Held): value is JsonObject {
   return value !== undefined && isJsonObject(value) && Object.keys(value).length > 0;
