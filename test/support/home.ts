@@ -356,9 +356,9 @@ export interface AgentProcess extends Plane {
   replaceImage(): Promise<void>;
 }
 
-export async function startAgent(home: Home): Promise<AgentProcess> {
+export async function startAgent(home: Home, image = process.execPath): Promise<AgentProcess> {
   const program = join(dirname(import.meta.dirname), "fixtures", "agent.ts");
-  const command = [process.execPath, "--disable-warning=ExperimentalWarning", program, home.agentSocket];
+  const command = [image, "--disable-warning=ExperimentalWarning", program, home.agentSocket];
   const child = spawn(command[0] ?? "", command.slice(1), {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"],

@@ -2,8 +2,8 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Card } from "../../conventions/approval/card.ts";
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
-import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { ApprovalState } from "../../conventions/approval/state.ts";
+import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 
 /** Stands where a caller's user would: what the gateway asks for itself takes no place in anybody's line. */
