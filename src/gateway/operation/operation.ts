@@ -1,6 +1,7 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
+import { budgetRecord } from "../../conventions/budget/record.ts";
 import type { OperationRecord } from "../../conventions/operation/record.ts";
 import { isSettled, type OperationState, type OperationTrigger } from "../../conventions/operation/state.ts";
 import { stepOperation, type TransitionRecord } from "../../conventions/operation/transition.ts";
@@ -194,6 +195,7 @@ export function operationRecord(operation: Operation): JsonObject {
     remote_state: operation.remoteState,
     progress: operation.progress,
     checks: operation.checks,
+    budget: budgetRecord(operation.purse.budget),
     approval_id: operation.asking,
     observed_by: operation.custodian ? "gateway" : "session",
     cancel: cancelRecord(operation),

@@ -1,3 +1,4 @@
+import { budgetRecord } from "../../conventions/budget/record.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -69,9 +70,11 @@ export async function reconcileNow(
   return operation;
 }
 
-function stopped({ id, state, remoteJobId, problem }: Operation): Denied {
+/** The last known state, the remote id and what is left of its reads: whoever reports the stop needs no second question. */
+function stopped({ id, state, remoteState, remoteJobId, problem, purse }: Operation): Denied {
   const { code, detail } = problem ?? { code: "operation_needs_person" as const, detail: "" };
-  const extra = { operation_id: id, state, remote_job_id: remoteJobId };
+  const known = { operation_id: id, state, remote_state: remoteState, remote_job_id: remoteJobId };
+  const extra = { ...known, budget: budgetRecord(purse.budget) };
   return new Denied(code, `Nothing more is read for this operation: ${detail}.`, { extra });
 }
 

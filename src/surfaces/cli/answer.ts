@@ -18,8 +18,20 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
     // Messages may quote what a provider or an agent wrote, and this is a person's terminal.
     for (const line of rest) io.err(`  ${printable(line)}`);
     for (const { path, message } of error.errors) io.err(printable(`  ${path === "" ? "/" : path}: ${message}`));
+    for (const line of budgetLines(error.extra["budget"])) io.err(line);
     return exitOf(error);
   }
+}
+
+/** Which ceiling stopped it first, and what is left of each: a report of a stop needs no second question. */
+function budgetLines(budget: unknown): readonly string[] {
+  if (typeof budget !== "object" || budget === null) return [];
+  const shown = (name: string): string => printable(String((budget as Record<string, unknown>)[name] ?? "none"));
+  const left = `${shown("attempts_remaining")} attempts, ${shown("side_effects_remaining")} side effects, ${shown("spend_remaining_cents")} cents`;
+  return [
+    `  left of the budget: ${left}, until ${shown("deadline_at")}`,
+    `  first stopped by: ${shown("budget_stop_reason")}`,
+  ];
 }
 
 function exitOf({ code }: Denied): Exit {
