@@ -94,76 +94,38 @@ test("what succeeded or was cancelled is final, and a deadline or a sent cancell
   }
 });
 
-test("a transition without evidence is refused", () => {
-  const without: readonly (readonly [OperationNow, OperationTrigger])[] = [
-    [
-      { state: "create_pending", remoteJobId: null },
-      { ...triggers.job_named, remoteJobId: "" },
-    ],
-    [
-      { state: "create_pending", remoteJobId: null },
-      { ...triggers.no_clear_answer, observation: "" },
-    ],
-    [
-      { state: "create_pending", remoteJobId: null },
-      { ...triggers.creation_rejected, proof: "" },
-    ],
-    [
-      { state: "reconciliation", remoteJobId: null },
-      { ...triggers.reconciliation_inconclusive, observation: "" },
-    ],
-    [
-      { state: "accepted", remoteJobId: job },
-      { ...triggers.observation_started, leaseOwner: "" },
-    ],
-    [
-      { state: "accepted", remoteJobId: job },
-      { ...triggers.observation_started, leaseExpiresAtMs: 1 },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.remote_succeeded, remoteState: "" },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.remote_succeeded, remoteJobId: "" },
-    ],
-    [
-      { state: "result_collecting", remoteJobId: job },
-      { ...triggers.result_fetched, resultDigest: "" },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.cancel_decided, reason: "" },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.cancel_decided, actor: "" },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.cancel_decided, expectedEffect: "" },
-    ],
-    [
-      { state: "cancel_requested", remoteJobId: job },
-      { ...triggers.cancel_sent, attemptId: "" },
-    ],
-    [
-      { state: "observing", remoteJobId: job },
-      { ...triggers.result_deadline_passed, nowMs: 0 },
-    ],
-    [
-      { state: "reconciliation", remoteJobId: null },
-      { ...triggers.effect_shown, receipt: "" },
-    ],
-    [{ state: "reconciliation", remoteJobId: job }, triggers.effect_shown],
-  ];
-  for (const [now, trigger] of without) {
-    assert.deepEqual(stepOperation(now, trigger, at, "gateway"), { kind: "refused", why: "no_evidence" }, trigger.kind);
+/** Every way to take a trigger's evidence away: one member of it at a time. */
+function withoutEvidence(kind: Kind): readonly OperationTrigger[] {
+  const trigger = triggers[kind];
+  const spoilt: Record<string, unknown>[] = Object.entries(trigger)
+    .filter(([name, value]) => name !== "kind" && typeof value === "string")
+    .map(([name]) => ({ ...trigger, [name]: "" }));
+  if (kind === "observation_started") spoilt.push({ ...trigger, leaseExpiresAtMs: triggers[kind].nowMs });
+  if (kind === "result_deadline_passed") spoilt.push({ ...trigger, nowMs: triggers[kind].deadlineMs - 1 });
+  if (kind === "resume_sent") spoilt.push({ ...trigger, documented: false });
+  return spoilt as unknown as readonly OperationTrigger[];
+}
+
+const EARLY: readonly OperationState[] = ["create_pending", "create_unknown", "reconciliation"];
+
+test("any transition without evidence is refused: every row of the table, every member of its evidence", () => {
+  let tried = 0;
+  for (const state of Object.keys(specified) as OperationState[]) {
+    for (const kind of Object.keys(specified[state]) as Kind[]) {
+      const now: OperationNow = { state, remoteJobId: EARLY.includes(state) ? null : job };
+      const spoilt = withoutEvidence(kind);
+      assert.ok(spoilt.length > 0, `${kind} carries no evidence at all`);
+      for (const trigger of spoilt) {
+        assert.equal(stepOperation(now, trigger, at, "gateway").kind, "refused", JSON.stringify(trigger));
+        tried++;
+      }
+      assert.equal(stepOperation(now, triggers[kind], "", "gateway").kind, "refused", `${kind} without a time`);
+      assert.equal(stepOperation(now, triggers[kind], at, "").kind, "refused", `${kind} without an actor`);
+    }
   }
-  const now: OperationNow = { state: "create_pending", remoteJobId: null };
-  assert.equal(stepOperation(now, triggers.job_named, at, "").kind, "refused");
-  assert.equal(stepOperation(now, triggers.job_named, "", "gateway").kind, "refused");
+  assert.ok(tried >= operationTable.length);
+  const named: OperationNow = { state: "reconciliation", remoteJobId: job };
+  assert.equal(stepOperation(named, triggers.effect_shown, at, "gateway").kind, "refused", "what named a job is one");
 });
 
 test("failed work is resumed only where the provider documents it", () => {
@@ -204,6 +166,61 @@ test("over any sequence of events: no end without a remote report, history is a 
     }),
     { numRuns: 2_000 },
   );
+});
+
+/**
+ * A small model of the table, written from the specification alone: it knows which evidence an event was made without,
+ * and never looks at how the table or its evidence is checked.
+ */
+interface Event {
+  readonly trigger: OperationTrigger;
+  /** Nothing of it is missing. */
+  readonly whole: boolean;
+  /** The job that it names; null where it names none. */
+  readonly names: string | null;
+}
+
+const anyEvent: fc.Arbitrary<Event> = fc
+  .record({ kind: fc.constantFrom(...kinds), spoil: fc.nat(20), other: fc.nat(9).map((drawn) => drawn === 0) })
+  .map(({ kind, spoil, other }): Event => {
+    const spoilt = withoutEvidence(kind);
+    const missing = spoilt[spoil];
+    const base = missing ?? triggers[kind];
+    const trigger =
+      other && "remoteJobId" in base && base.remoteJobId !== "" ? { ...base, remoteJobId: "job_2" } : base;
+    const names = "remoteJobId" in trigger && trigger.remoteJobId !== "" ? trigger.remoteJobId : null;
+    return { trigger, whole: missing === undefined, names };
+  });
+
+const aboutKnown: readonly Kind[] = ["remote_succeeded", "remote_failed", "remote_cancelled", "result_fetched"];
+
+function model(now: OperationNow, { trigger, whole, names }: Event): OperationNow {
+  if (!whole) return now;
+  if (names !== null && now.remoteJobId !== null && names !== now.remoteJobId) return now;
+  if (aboutKnown.includes(trigger.kind) && names !== now.remoteJobId) return now;
+  if (trigger.kind === "effect_shown" && now.remoteJobId !== null) return now;
+  const to = specified[now.state][trigger.kind];
+  return to === undefined ? now : { state: to, remoteJobId: names ?? now.remoteJobId };
+}
+
+test("over any sequence of events, with any evidence missing, the table does what the model of the specification does", () => {
+  const reached = new Set<OperationState>();
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 60 }), (events) => {
+      let now: OperationNow = { state: "create_pending", remoteJobId: null };
+      for (const event of events) {
+        const expected = model(now, event);
+        const step = stepOperation(now, event.trigger, at, "gateway");
+        const next = step.kind === "moved" ? { state: step.to, remoteJobId: step.remoteJobId } : now;
+        assert.deepEqual(next, expected, `${now.state} ${JSON.stringify(event)}`);
+        if (step.kind === "moved") assert.deepEqual([step.entry.from, step.entry.to], [now.state, step.to]);
+        now = next;
+        reached.add(now.state);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  assert.deepEqual([...reached].sort(), [...operationStates].sort(), "the sequences reach every state");
 });
 
 test("a lease is one owner's until it runs out in boot time, and ends with its boot", () => {

@@ -54,7 +54,7 @@ function hasEvidence(now: OperationNow, trigger: OperationTrigger): boolean {
       // What named a job is a job, and its end is what the provider reports of it.
       return trigger.receipt !== "" && trigger.source !== "" && now.remoteJobId === null;
     case "reconciliation_started":
-      return true;
+      return trigger.method.length > 0;
     case "observation_started":
       return trigger.leaseOwner !== "" && trigger.leaseExpiresAtMs > trigger.nowMs;
     case "remote_succeeded":
