@@ -292,3 +292,34 @@ test("a person who lets a run begin can assign its work in the same decision", a
   assert.equal((await apply(run)).outcome, "success");
   await assert.rejects(apply(run, { project_id: "p2", role: "viewer" }), denies("ticket_scope_mismatch"));
 });
+
+test("a run that is granted less time than it asked for has no ticket beyond it", async () => {
+  const run = await bench.openRun(caller, [APPLY]);
+  const approval = await bench.waiting();
+  const budget = { attempts: 40, side_effects: 5, duration_seconds: 300, spend_cents: 0 };
+  const narrow = { actions: null, request_bytes: null, budget };
+  const contextUntil = (deadlineMs: number) =>
+    composeContext(
+      {
+        ref: "jira:OPS-20",
+        operations: [APPLY],
+        targets: [`${provider.origin}/v1/projects/p1/roles`],
+        state: null,
+        emergency: null,
+      },
+      { id: run.id, deadlineMs },
+      "ada",
+      bench.time.clock.wallMs(),
+    );
+  const asked = Date.parse(run.budget.deadlineAt);
+  const decide = async (deadlineMs: number) => {
+    const signer = { keyId: "k1", key: operatorKeys.privateKey };
+    const ticket_context = await signContext(contextUntil(deadlineMs), signer);
+    return bench.gateway.desk.decide(bench.decision(approval, { narrow, ticket_context }));
+  };
+  await assert.rejects(decide(asked), denies("ticket_outlives_run"));
+  assert.equal(run.state, "pending");
+  await decide(asked - 300_000);
+  await run.admission?.session;
+  assert.equal(bench.gateway.ticketOf(run.id).evidence?.context.expires_at, run.budget.deadlineAt);
+});

@@ -246,6 +246,18 @@ test("the card shows the ticket, and what was shown is what is used", async () =
   assert.equal(provider.received.length, 0);
 });
 
+test("an approval brings no ticket along where the card asks for none", async () => {
+  const run = await openApproved();
+  await attach(run);
+  const pending = apply(run, undefined, ASKED);
+  const approval = await bench.waiting();
+  const ticket_context = await sign(contextOf(run));
+  const decision = bench.decision(approval, { ticket_context });
+  await assert.rejects(bench.gateway.desk.decide(decision), denies("ticket_invalid"));
+  await bench.gateway.desk.decide(bench.decision(approval));
+  assert.equal((await pending).outcome, "success");
+});
+
 test("an emergency carries marker, reason, approver and the time the normal ticket was opened", async () => {
   const run = await openApproved();
   const emergency = { reason: "database down", normal_ticket_opened_at: "2030-01-01T00:00:00Z" };

@@ -91,12 +91,7 @@ export function bindContext(
   }
   const leftMs = Date.parse(context.expires_at) - now.wallMs;
   if (leftMs <= 0) throw ticketExpired(context);
-  if (Date.parse(context.expires_at) > Date.parse(run.deadlineAt)) {
-    throw new Denied(
-      "ticket_outlives_run",
-      `The work context would be good until ${context.expires_at}; the run ends at ${run.deadlineAt}.`,
-    );
-  }
+  if (Date.parse(context.expires_at) > Date.parse(run.deadlineAt)) throw ticketOutlives(context, run.deadlineAt);
   const { kind, name, keyId } = issuer;
   return {
     context,
@@ -105,6 +100,13 @@ export function bindContext(
     observedAt: now.at,
     expiresBootMs: now.bootMs + leftMs,
   } as TicketEvidence;
+}
+
+export function ticketOutlives({ expires_at }: WorkContext, deadlineAt: string): Denied {
+  return new Denied(
+    "ticket_outlives_run",
+    `The work context would be good until ${expires_at}; the run ends at ${deadlineAt}.`,
+  );
 }
 
 export function ticketExpired({ expires_at }: WorkContext): Denied {

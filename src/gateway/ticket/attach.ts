@@ -1,8 +1,10 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { DecisionStatement } from "../../conventions/approval/decision.ts";
+import { narrowBudget } from "../../conventions/budget/budget.ts";
+import { readLimits } from "../../conventions/budget/record.ts";
 import { splitReference, type WorkContext } from "../../conventions/ticket/context.ts";
 import { requireExactly, type TicketNeed } from "../../conventions/ticket/need.ts";
-import { bindContext, type TicketEvidence, verifyContext } from "../../conventions/ticket/verify.ts";
+import { bindContext, type TicketEvidence, ticketOutlives, verifyContext } from "../../conventions/ticket/verify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import type { Code } from "../../kernel/codes.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
@@ -61,9 +63,10 @@ export function openEntry(core: Core, run: Run, need: TicketNeed, args: JsonObje
 export function acceptForRun(core: Core, run: Run): Accept {
   return async ({ statement }) => {
     if (statement.ticket_context === undefined) return { events: [], take: () => undefined };
-    const { evidence, event } = await verifyTicket(core, run, statement.ticket_context, (found) =>
-      requireSigner(found, statement),
-    );
+    const { evidence, event } = await verifyTicket(core, run, statement.ticket_context, (found) => {
+      requireSigner(found, statement);
+      requireWithin(found, run, statement.narrow);
+    });
     return { events: [event], take: () => core.tickets.put(run, evidence) };
   };
 }
@@ -72,6 +75,14 @@ export function acceptForRun(core: Core, run: Run): Accept {
 function requireSigner({ issuer }: TicketEvidence, { operator_key_id }: DecisionStatement): void {
   if (issuer.kind === "operator" && issuer.keyId === operator_key_id) return;
   throw new Denied("ticket_signature_invalid", "The work context in an approval is signed by whoever approves.");
+}
+
+/** A run that is granted less time than it asked for takes its ticket with it. */
+function requireWithin({ context }: TicketEvidence, { budget }: Run, narrow: DecisionStatement["narrow"]): void {
+  const limits = narrow?.budget ?? null;
+  if (limits === null) return;
+  const { deadlineAt } = narrowBudget(budget, readLimits(limits, budget.limits));
+  if (Date.parse(context.expires_at) > Date.parse(deadlineAt)) throw ticketOutlives(context, deadlineAt);
 }
 
 /** Verified and bound to the run, with its record. What is refused is recorded here, with the reason and none of its words. */

@@ -147,12 +147,16 @@ export async function connectOperator(
   async function assign(
     { run, ticket_needed: need }: Card,
     { covers, ...entered }: TicketEntered,
+    narrow: Narrowing | null,
   ): Promise<Pick<DecisionStatement, "ticket_context">> {
     const what = need === undefined ? covers : { operations: [need.operation], targets: [need.target] };
     if (what === undefined || (need !== undefined && covers !== undefined)) {
       throw new Denied("ticket_invalid", "This card takes no ticket of that kind. Nothing was signed.");
     }
-    const bounds = { id: run.run_id, deadlineMs: Date.parse(run.deadline_at) };
+    // What the run is not granted, its ticket does not get either.
+    const cutSeconds = run.budget.duration_seconds - (narrow?.budget?.duration_seconds ?? run.budget.duration_seconds);
+    const deadlineMs = Date.parse(run.deadline_at) - Math.max(0, cutSeconds) * 1000;
+    const bounds = { id: run.run_id, deadlineMs };
     const context = composeContext({ ...entered, ...what }, bounds, operator.name, clock.wallMs());
     return { ticket_context: await signContext(context, { keyId: operator.keyId, key: operator.approver.key }) };
   }
@@ -173,7 +177,7 @@ export async function connectOperator(
       if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
         throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
       }
-      const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket) : {};
+      const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket, narrow) : {};
       const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
       const statement: DecisionStatement = {
         format: "gw.decision/v1",
