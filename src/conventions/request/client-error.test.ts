@@ -37,6 +37,22 @@ test("an overlong head and a request that never ends have codes of their own", (
   assert.match(handle(new Error("no code"), fresh), /framing_invalid/);
 });
 
+test("whoever never hangs up does not hold the connection: it ends when the refusal is written", () => {
+  const steps: string[] = [];
+  let written = (): void => undefined;
+  createClientErrorHandler(() => "c-1")(new Error("x"), {
+    ...fresh,
+    end: (_text, onWritten) => {
+      steps.push("end");
+      written = onWritten;
+    },
+    destroy: () => steps.push("destroy"),
+  });
+  assert.deepEqual(steps, ["end"]);
+  written();
+  assert.deepEqual(steps, ["end", "destroy"]);
+});
+
 test("nothing is added to a reply that is already under way", () => {
   assert.equal(handle(new Error("x"), { writable: true, bytesWritten: 10 }), "destroyed");
   assert.equal(handle(new Error("x"), { writable: false, bytesWritten: 0 }), "destroyed");

@@ -6,7 +6,7 @@ import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
 export interface ErrorSocket {
   readonly writable: boolean;
   readonly bytesWritten: number;
-  end(text: string): unknown;
+  end(text: string, onWritten: () => void): unknown;
   destroy(): unknown;
 }
 
@@ -32,7 +32,7 @@ export function createClientErrorHandler(correlationId: () => string): (error: E
 }
 
 /** The one envelope as the last bytes of a connection, for refusals that no response object can carry. */
-export function refuseOn(socket: Pick<ErrorSocket, "end">, denied: Denied, correlationId: string): void {
+export function refuseOn(socket: Pick<ErrorSocket, "end" | "destroy">, denied: Denied, correlationId: string): void {
   const problem = problemOf(denied, correlationId);
   const body = JSON.stringify(problem);
   const head = [
@@ -42,5 +42,6 @@ export function refuseOn(socket: Pick<ErrorSocket, "end">, denied: Denied, corre
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  // Whoever does not hang up either would hold the connection for good.
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

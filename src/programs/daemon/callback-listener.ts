@@ -50,10 +50,8 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
   boundConnections(server);
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket) => {
-    if (!(socket instanceof Socket)) return void socket.destroy();
-    clientError(error, socket);
-    // Whoever does not hang up either would hold the connection for good.
-    socket.destroySoon();
+    if (socket instanceof Socket) clientError(error, socket);
+    else socket.destroy();
   });
   const { host } = options.address;
   let refuse = (_error: Error): void => undefined;
