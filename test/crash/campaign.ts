@@ -33,15 +33,17 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
 ]);
 
 /**
- * The moments around the steps. Right before one, the disk is as it was right after the one before it, so that `after` and
- * the middle of every step are all that can differ; `everything` has them all.
+ * The moments to die in. Of a step that writes to two places the one between them is the delicate one; a send, and what
+ * writes to one place alone, is over when it is over. `everything` has the moments before and after each as well: there
+ * the disk is as it is around the neighbouring steps.
  */
 export function pointsOf(kills: readonly Step[], everything = false): readonly CrashPoint[] {
-  return kills.flatMap((step): readonly CrashPoint[] => [
-    ...(everything ? [{ step, moment: "before" } as const] : []),
-    ...(unsplit.has(step) || step.endsWith(".sent") ? [] : [{ step, moment: "half" } as const]),
-    { step, moment: "after" },
-  ]);
+  return kills.flatMap((step): readonly CrashPoint[] => {
+    const whole = unsplit.has(step) || step.endsWith(".sent");
+    const middle: CrashPoint = { step, moment: whole ? "after" : "half" };
+    if (!everything) return [middle];
+    return [{ step, moment: "before" }, middle, ...(whole ? [] : [{ step, moment: "after" } as const])];
+  });
 }
 
 /** What is left after a chain of lives, for whoever judges it. */

@@ -125,7 +125,9 @@ async function settleAll({ gateway, rows }: Bench): Promise<void> {
   const giveUpAt = Date.now() + 60_000;
   for (;;) {
     const open = gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
-    const unsettled = operationStates.filter((state) => !isSettled(state)).flatMap((state) => rows("operations", state));
+    const unsettled = operationStates
+      .filter((state) => !isSettled(state))
+      .flatMap((state) => rows("operations", state));
     if (open.length === 0 && unsettled.every(({ problem }) => problem !== null)) return;
     if (Date.now() > giveUpAt) {
       throw new Error(`still open: ${open.map(({ id, state }) => `${id} ${state}`).join(", ")}`);
