@@ -487,7 +487,7 @@ test("a gateway killed while it resumes observes the job again and does not resu
   const gate = Promise.withResolvers<void>();
   jobs.resume = (response) => void gate.promise.then(() => response.destroy());
   bench.gateway.startResume(caller, operation.id, "again").done.catch(() => undefined);
-  await untilDone(bench.time, 0, () => jobs.resumes.length === 1);
+  await untilDone(bench.time, 10, () => jobs.resumes.length === 1);
   const { time } = bench;
   await bench.abandon();
   jobs.state = "succeeded";
