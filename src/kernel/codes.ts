@@ -1050,8 +1050,8 @@ export const codes = {
   },
   operation_needs_person: {
     status: 409,
-    means: "Automation stopped for this operation: what the provider said contradicts what is on record.",
-    mend: "Show both records to a person; nothing more is sent for it.",
+    means: "Automation stopped for this operation: what is known contradicts itself, or going on is a person's decision.",
+    mend: "Show its record to a person; gw operation reconcile reads it once more. Nothing is sent again for it.",
   },
   definition_changed: {
     status: 409,
