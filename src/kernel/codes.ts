@@ -1050,7 +1050,8 @@ export const codes = {
   },
   operation_needs_person: {
     status: 409,
-    means: "Automation stopped for this operation: what is known contradicts itself, or going on is a person's decision.",
+    means:
+      "Automation stopped for this operation: what is known contradicts itself, or going on is a person's decision.",
     mend: "Show its record to a person; gw operation reconcile reads it once more. Nothing is sent again for it.",
   },
   definition_changed: {
