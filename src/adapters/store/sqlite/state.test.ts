@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
 import type { StateRow } from "../../../gateway/ports.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import { firstIdAt } from "../../../kernel/ids.ts";
 import { openStateStore } from "./state.ts";
 
@@ -112,5 +113,22 @@ test("a commit that fails rejects everyone who waited for it", async () => {
     results.map(({ status }) => status),
     ["rejected", "rejected"],
   );
+  await store.close();
+});
+
+test("a commit whose row is no longer its own writes nothing, and those beside it in the turn are written", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open", { term: 2 })], "process");
+  const termIs = (term: number) => (stored: StateRow | null) => stored === null || stored.body["term"] === term;
+  const late = store.commit([row("b", "open"), { ...row("a", "open", { term: 1 }), onlyIf: termIs(1) }], "process");
+  const own = store.commit([{ ...row("a", "pending", { term: 2 }), onlyIf: termIs(2) }], "power");
+  const fresh = store.commit([{ ...row("c", "open", { term: 1 }), onlyIf: termIs(1) }], "process");
+  await assert.rejects(late, (error: unknown) => error instanceof Denied && error.code === "operation_taken_over");
+  await Promise.all([own, fresh]);
+  assert.deepEqual(
+    store.load("runs", "open").map((found) => ("tampered" in found ? found.tampered : found.id)),
+    ["c"],
+  );
+  assert.deepEqual(store.load("runs", "pending"), [row("a", "pending", { term: 2 })]);
   await store.close();
 });
