@@ -52,8 +52,9 @@ export async function exchange(
       let bytes: Buffer;
       try {
         bytes = writeRequest(request, { hostKey: session.hostKey, nonce }, options.signRequest);
-      } catch {
-        end({ kind: "helper_failed", detail: "the request could not be signed: the vault is locked" });
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        end({ kind: "helper_failed", detail: `the request could not be signed: ${why}` });
         return;
       }
       payloadLeft = true;
