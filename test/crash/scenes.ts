@@ -258,10 +258,10 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     {
       kills: ["operation.stopped"],
       async play(stage) {
-        const run = await openRun(stage, ["report.create"]);
-        await createReport(stage, run);
-        stage.bench.credentials.set("reference", { eachUse: true, disabled: false, origin: stage.life.origin });
-        await stage.bench.gateway.leaveRun(stage.caller, run.id, "process_exited");
+        const run = await openRun(stage, ["release.record"]);
+        await arm(stage, "drop_after_commit", "POST /v1/releases");
+        await call(stage, run, "release.record", releaseOf(stage));
+        // The read finds the request and proves nothing of its effect, until its allowance is used up.
         await stage.settleAll(stage.bench);
       },
     },
