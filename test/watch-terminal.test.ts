@@ -28,6 +28,12 @@ const LONG = `
     request: { method: POST, path: /v1/long, body: application/json }
     input:
       name: { in: body, type: string, maxLength: 20000 }
+  thing.ticketed:
+    effect: write
+    needs: { ticket: true }
+    request: { method: POST, path: /v1/ticketed, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 64 }
 `;
 const skip = noTmux === null ? {} : { skip: noTmux };
 
@@ -132,6 +138,34 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("approved by ada");
     const done = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "1" });
     assert.equal(done.status, 200, done.text);
+    pane.close();
+  });
+
+  test("a call that needs a ticket is approved by naming it, then by the PIN, and goes out under that name", async () => {
+    const pane = await watch();
+    const run = await ask("to use a ticket", ["demo.thing.ticketed"]);
+    await home.approve(String(run["approval_id"]));
+    const done = call(agent, String(run["run_id"]), "demo.thing.ticketed", { name: "x" }, 55);
+    await pane.shows("demo.thing.ticketed");
+    const pages = await readOn(pane);
+    assert.ok(pages.some((page) => page.includes("NEEDED")));
+    pane.type("a");
+    await pane.shows("Under which ticket?");
+    pane.write("OPS-17");
+    pane.type("Enter");
+    await pane.shows("A ticket is named SYSTEM:REF");
+    pane.type("C-u");
+    pane.write("jira:OPS-17");
+    pane.type("Enter");
+    await pane.shows("Approve under ticket jira:OPS-17");
+    await pane.shows("PIN:");
+    pane.write(PIN);
+    pane.type("Enter");
+    await pane.shows("approved by ada");
+    assert.equal((await done).body["outcome"], "success");
+    const [intent] = await home.events("action.intent");
+    assert.ok(intent !== undefined);
+    assert.equal((intent["ticket"] as Members)["reference"], "OPS-17");
     pane.close();
   });
 

@@ -29,6 +29,11 @@ test("what is missing names the operation and the place with every plain argumen
   });
 });
 
+test("an SSH call is named by user, host and port, with its arguments", () => {
+  const call = { location: "ssh://gw@app-1.acme.example:22", arguments: { worker: "web-3" } };
+  assert.equal(needOf("ops.worker.restart", call)?.target, "ssh://gw@app-1.acme.example:22?worker=web-3");
+});
+
 test("an argument that does not fit a target is left to the card's digest, the others stay pinned", () => {
   const found = needOf("acme.a", { location: LOCATION, arguments: { a: "1", long: "x".repeat(3_000), z: "2" } });
   assert.equal(found?.target, `${LOCATION}?a=1&z=2`);

@@ -22,7 +22,7 @@ export function promptLines(state: WatchState, prompt: Prompt, columns: number, 
       return [
         line(`? ${asks}`, "strong"),
         line(`  ${tailOf(showText(prompt.text), columns - 4)}_`, "plain"),
-        line(`  ${hint}`, "quiet"),
+        prompt.note === undefined ? line(`  ${hint}`, "quiet") : line(`! ${prompt.note}`, "warning"),
       ];
     }
     case "confirm":
@@ -53,7 +53,7 @@ function reasonWords(state: WatchState, to: ReasonTo): readonly [string, string]
     case "ticket":
       return [
         `Approve${what(state, to.approvalId, false)}. Under which ticket?`,
-        "SYSTEM:REF, as it was given to you. You sign that it covers exactly this call. Enter goes on, Esc goes back.",
+        "SYSTEM:REF. You sign that it covers exactly this call. Enter goes on, Esc goes back.",
       ];
     case "revoke":
       return [`Revoke session ${to.sessionId}. Why?`, "For the log. Enter ends the session now, Esc goes back."];

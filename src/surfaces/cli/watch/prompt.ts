@@ -47,7 +47,7 @@ export function pressPrompt(state: WatchState, prompt: Prompt, key: WatchKey): S
 function pressReason(state: WatchState, prompt: Prompt & { readonly kind: "reason" }, key: WatchKey): Step {
   const write = (text: string): Step => {
     const kept = [...text].slice(0, defaults.watchReasonCharacters).join("");
-    return stay({ ...state, prompt: { ...prompt, text: kept } });
+    return stay({ ...state, prompt: { kind: "reason", to: prompt.to, text: kept } });
   };
   switch (key.kind) {
     case "text":
@@ -84,7 +84,7 @@ function sendReason(state: WatchState, { to, text }: Prompt & { readonly kind: "
   if (item === undefined) return stay(note(next, GONE, "warning"));
   if (to.kind === "ticket") {
     const ticket = text.trim();
-    if (!isTicketReference(ticket)) return stay(note(state, NO_REFERENCE, "hint"));
+    if (!isTicketReference(ticket)) return stay({ ...state, prompt: { kind: "reason", to, text, note: NO_REFERENCE } });
     const { approvalId, digest, guardRail } = to;
     return stay(askYes(next, { kind: "approve", approvalId, digest, ticket }, guardRail));
   }
@@ -188,5 +188,5 @@ function close(state: WatchState): Step {
 }
 
 export const NOT_CONNECTED = "not connected: nothing was signed or sent; try again when the gateway answers";
-const NO_REFERENCE = "a ticket is named SYSTEM:REF, such as jira:OPS-17; without one, deny it";
+const NO_REFERENCE = "A ticket is named SYSTEM:REF, such as jira:OPS-17. Without one, go back and deny it";
 const GONE = "that card is no longer the one on screen: nothing was signed";

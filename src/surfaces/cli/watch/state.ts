@@ -85,7 +85,8 @@ export interface SessionLine {
 }
 
 export type Prompt =
-  | { readonly kind: "reason"; readonly to: ReasonTo; readonly text: string }
+  /** A line of text. `note` says what was wrong with the last one, until something is typed. */
+  | { readonly kind: "reason"; readonly to: ReasonTo; readonly text: string; readonly note?: string }
   | {
       readonly kind: "secret";
       readonly which: "pin" | "passphrase";

@@ -37,6 +37,11 @@ test("without a reference, or with something that is none, nothing goes on to be
     typed(table, wrong);
     table.type("enter");
     assert.equal(table.state.prompt?.kind, "reason", wrong);
+    const shown = viewWatch(table.state).map(({ text }) => text);
+    assert.ok(
+      shown.some((line) => line.startsWith("! A ticket is named SYSTEM:REF")),
+      "and it is said why",
+    );
     table.type("kill");
   }
   table.type("escape");
