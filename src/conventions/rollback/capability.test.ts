@@ -41,3 +41,8 @@ test("a capability of any size costs a bounded search", () => {
   const many = Array.from({ length: 1_000 }, (_, index) => `secret-number-${index}`);
   assert.equal(secretTexts(many, provenance).length, 16);
 });
+
+test("a route is no secret, with its method or without: the next promotion names it again", () => {
+  const route = "/v1/environments/{environment}/rollbacks";
+  assert.deepEqual(secretTexts({ route, by: `POST ${route}` }, provenance), []);
+});

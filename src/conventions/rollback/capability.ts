@@ -8,6 +8,9 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
 /** More members than this are no authority over one deployment; nothing beyond is looked for. */
 const MOST = 16;
 
+/** A path, or a method and a path: every capability of one kind names the same. */
+const ROUTE = /^(?:[A-Z]{3,7} )?\//;
+
 /**
  * The texts in a provider's capability that must not come back in any answer. Times, routes and what the provenance says
  * anyway tell nobody anything, and an answer may well hold them.
@@ -25,5 +28,5 @@ function leavesOf(value: JsonValue): readonly string[] {
 }
 
 function isTelling(text: string): boolean {
-  return text.length >= TELLING_CHARACTERS && !text.startsWith("/") && !TIME.test(text);
+  return text.length >= TELLING_CHARACTERS && !ROUTE.test(text) && !TIME.test(text);
 }
