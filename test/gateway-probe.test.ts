@@ -66,6 +66,7 @@ test("a probe is one attempt: intent, completion and budget are in the log, unde
     events.map(({ event_type }) => event_type),
     [
       "upgrade_probe_started",
+      "authorization_granted",
       "intent_accepted",
       "action_started",
       "budget_reserved",

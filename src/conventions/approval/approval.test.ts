@@ -182,7 +182,8 @@ test("a denied digest cools down", () => {
   assert.equal(isCoolingDown(cooling, key, null, 60_000), false);
   assert.equal(isCoolingDown(cooling, coolDownKey(1001, "sha256:aa"), null, 0), false);
   let many = cooling;
-  for (let index = 0; index < 20; index++) many = addCoolDown(many, `k${index}`, { untilBootMs: 60_000, budget: null }, 0, 8);
+  for (let index = 0; index < 20; index++)
+    many = addCoolDown(many, `k${index}`, { untilBootMs: 60_000, budget: null }, 0, 8);
   assert.equal(many.size, 8);
 });
 

@@ -86,7 +86,6 @@ async function claimed<Result>(core: Core, operation: Operation, work: () => Pro
   if (operation.state !== "failed" || operation.resuming) throw beingResumed();
   operation.resuming = true;
   try {
-    await untilEndIsKept(core, operation);
     await requireLease(core, operation);
     if (operation.state !== "failed") throw beingResumed();
     return await work();
@@ -94,16 +93,6 @@ async function claimed<Result>(core: Core, operation: Operation, work: () => Pro
     operation.resuming = false;
     core.schedule(operation);
   }
-}
-
-/** Its end is written after the log has it: what a resume writes must come after that, or the end would undo it. */
-async function untilEndIsKept(core: Core, operation: Operation): Promise<void> {
-  for (let looks = 0; looks < 100; looks++) {
-    const row = core.ledger.find("operations", operation.id);
-    if (row === null || "tampered" in row || row.state === "failed") return;
-    await core.ports.sleep.sleep(10);
-  }
-  throw new Denied("operation_not_resumable", "Its end is not written down yet.");
 }
 
 function resumeHooks(core: Core, operation: Operation, callId: string, actor: string, reason: string) {

@@ -1,7 +1,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { readJson } from "../attempt/confirm.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
+import { readJson } from "../attempt/read-json.ts";
 import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";

@@ -3,6 +3,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
 import { type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
+import { createRowOrder } from "./row-order.ts";
 
 /**
  * The one place where the log and the store are written. Whatever opens something is in the store before it is in the log,
@@ -55,6 +56,7 @@ export interface LedgerParts {
 export function createLedger({ audit, worker, steps = unwatched, onStop }: LedgerParts): Ledger {
   let store: StateStore | null = null;
   let stopped = false;
+  const order = createRowOrder();
   const watchers = new Set<{ readonly table: StateRow["table"]; listener(): void }>();
 
   function tell(rows: readonly StateRow[]): void {
@@ -86,6 +88,11 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     }
   }
 
+  async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
+    const newest = order.newest(moment, rows);
+    if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
+  }
+
   return {
     get stopped() {
       return stopped;
@@ -98,7 +105,12 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       steps.before(step);
-      await keep(store.commit(rows.map(own), sideEffect ? "power" : "process"));
+      const moment = order.begin();
+      try {
+        await keep(store.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process"));
+      } finally {
+        order.end(moment);
+      }
       const receipt = await keep(audit.append(events));
       if (stopped) throw stoppedError();
       steps.after(step);
@@ -108,7 +120,10 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     async change(step, table, id, change) {
       if (stopped) throw stoppedError();
       steps.before(step);
-      const changed = store === null ? null : await keep(store.change(table, id, change));
+      const moment = order.begin();
+      const changed =
+        store === null ? null : await keep(store.change(table, id, change)).finally(() => order.end(moment));
+      if (changed !== null && !("tampered" in changed)) order.newest(moment, [changed]);
       steps.after(step);
       if (changed !== null && !("tampered" in changed)) tell([changed]);
       return changed;
@@ -122,10 +137,14 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
-      const stored = () => (rows.length === 0 ? NOTHING : keep(store?.commit(rows.map(own), "process") ?? NOTHING));
-      if (opening) await stored();
-      if (events.length > 0) await keep(audit.append(events));
-      if (!opening) await stored();
+      const moment = order.begin();
+      try {
+        if (opening) await commit(moment, rows);
+        if (events.length > 0) await keep(audit.append(events));
+        if (!opening) await commit(moment, rows);
+      } finally {
+        order.end(moment);
+      }
       steps.after(step);
       tell(rows);
     },
@@ -135,8 +154,6 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     },
   };
 }
-
-const NOTHING = Promise.resolve();
 
 function stoppedError(): Denied {
   return new Denied("gateway_stopped", "The gateway could not write its log or its state and has stopped sending.");
