@@ -4,13 +4,10 @@ import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { OperationRecords } from "./operation-records.ts";
+import { loggedIn } from "./permit.ts";
 
 /** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
-export function operationRoutes(
-  gateway: Gateway,
-  records: OperationRecords,
-  loggedIn: (context: OperatorContext) => string,
-): readonly PlaneRoute<OperatorContext>[] {
+export function operationRoutes(gateway: Gateway, records: OperationRecords): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },

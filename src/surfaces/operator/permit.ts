@@ -1,8 +1,6 @@
 import type { OperatorContext } from "./context.ts";
 
-/** Says under which right a route may be used, or refuses. */
-export type Permit = (context: OperatorContext) => string;
-
+/** Each says under which right a route may be used, or refuses. */
 export function open(): string {
   return "open to the owner of the socket";
 }

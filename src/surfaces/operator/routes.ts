@@ -8,7 +8,7 @@ import { logRoutes } from "./log-routes.ts";
 import type { Logins } from "./logins.ts";
 import { createOperationRecords } from "./operation-records.ts";
 import { operationRoutes } from "./operation-routes.ts";
-import { loggedIn, open } from "./permit.ts";
+import { open } from "./permit.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { sshRoutes } from "./ssh-routes.ts";
 import type { Steward } from "./steward.ts";
@@ -29,11 +29,11 @@ export function operatorRoutes(
     ...doorRoutes(steward, logins),
     ...approvalRoutes(steward),
     ...sessionRoutes(steward),
-    ...ticketRoutes(gateway, loggedIn),
-    ...operationRoutes(gateway, createOperationRecords(gateway, clock), loggedIn),
+    ...ticketRoutes(gateway),
+    ...operationRoutes(gateway, createOperationRecords(gateway, clock)),
     ...logRoutes(steward),
-    ...sshRoutes(steward, loggedIn),
-    ...upgradeRoutes(steward, loggedIn),
+    ...sshRoutes(steward),
+    ...upgradeRoutes(steward),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
       { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },

@@ -3,13 +3,11 @@ import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
+import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
 
 /** Whether a host does no more than it should is for the gateway to find out: it alone has the key. */
-export function sshRoutes(
-  steward: Steward,
-  loggedIn: (context: OperatorContext) => string,
-): readonly PlaneRoute<OperatorContext>[] {
+export function sshRoutes(steward: Steward): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "POST", path: "/v1/ssh/check", body: { kind: "json", schema: checkSchema } },

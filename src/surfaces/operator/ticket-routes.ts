@@ -7,12 +7,10 @@ import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
+import { loggedIn } from "./permit.ts";
 
 /** Work contexts of runs. There is no such route on the agent plane: an agent does not attest its own reference. */
-export function ticketRoutes(
-  gateway: Gateway,
-  loggedIn: (context: OperatorContext) => string,
-): readonly PlaneRoute<OperatorContext>[] {
+export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "GET", path: "/v1/runs/{run_id}/ticket", params: runParams, body: { kind: "none" } },

@@ -10,13 +10,11 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
+import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
 
 /** Reviews of a provider's upgrade: decisions go into the log, and probes leave through the gateway like every call. */
-export function upgradeRoutes(
-  steward: Steward,
-  loggedIn: (context: OperatorContext) => string,
-): readonly PlaneRoute<OperatorContext>[] {
+export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorContext>[] {
   const { probes } = steward.gateway;
   return [
     planeRoute(
