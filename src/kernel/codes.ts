@@ -726,6 +726,11 @@ export const codes = {
     means: "The credential is not bound to this origin, host key or use. Nothing was lent.",
     mend: "Correct the pack; or an operator adds the credential again for that place.",
   },
+  request_key_missing: {
+    status: 409,
+    means: "The vault is older than the gateway's own key, by which hosts know its requests.",
+    mend: "Draw one with gw ssh new-key. Hosts that pin no key go on as before.",
+  },
   ssh_key_malformed: {
     status: 422,
     means: "The file is no private key that gw can read.",

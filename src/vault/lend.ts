@@ -44,8 +44,8 @@ export interface ServiceVault {
   lendHttp(label: string, origin: string): HttpLoan;
   lendSshSigner(label: string, hostKey: string): SshSigner;
   lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
-  /** The gateway's own key, for what it sends to hosts. No label leads here. */
-  lendRequestSigner(): SshSigner;
+  /** The gateway's own key, for what it sends to hosts; null in a vault without one. No label leads here. */
+  lendRequestSigner(): SshSigner | null;
   /** Takes effect here at once; the returned vault is for the file. Only an operator can lift it. */
   suspend(label: string, reason: string, wallMs: number): Vault;
   /** Continues with a newer vault; refuses an older or foreign one and keeps what it has. */
@@ -138,7 +138,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     lendRequestSigner: () => {
       if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
-      return requestSignerOf(serviceKey, vault);
+      return vault.requestKey === null ? null : requestSignerOf(serviceKey, vault.vaultId, vault.requestKey);
     },
     suspend: (label, reason, wallMs) => {
       vault = suspendCredential(vault, serviceKey, label, reason, wallMs);

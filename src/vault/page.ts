@@ -42,7 +42,7 @@ export function writeVaultPage({ content, signature, notes, serviceMac }: VaultP
     lineage: content.lineage.map((record) => ({ ...lineagePage(record), signature: base64(record.signature) })),
     slots: content.slots.map(slotPage),
     state_root: base64(content.stateRoot),
-    request_key: requestKeyPage(content.requestKey),
+    ...requestKeyMember(content.requestKey),
     credentials: content.credentials.map(credentialPage),
     signature: base64(signature),
     notes: notesPage(notes),
@@ -51,22 +51,26 @@ export function writeVaultPage({ content, signature, notes, serviceMac }: VaultP
 }
 
 export function readVaultPage(page: string): VaultPage {
-  const vault = shape.members(parsePage(page, shape), "", [
-    "format",
-    "vault_id",
-    "generation",
-    "previous",
-    "signed_at",
-    "signed_by",
-    "lineage",
-    "slots",
-    "state_root",
-    "request_key",
-    "credentials",
-    "signature",
-    "notes",
-    "service_mac",
-  ]);
+  const vault = shape.members(
+    parsePage(page, shape),
+    "",
+    [
+      "format",
+      "vault_id",
+      "generation",
+      "previous",
+      "signed_at",
+      "signed_by",
+      "lineage",
+      "slots",
+      "state_root",
+      "credentials",
+      "signature",
+      "notes",
+      "service_mac",
+    ],
+    ["request_key"],
+  );
   shape.oneOf(vault.format, "/format", [FORMAT]);
   const credentials = shape.list(vault.credentials, "/credentials", defaults.vaultCredentials, readCredential);
   const labels = credentials.map(({ label }) => label);
@@ -83,7 +87,7 @@ export function readVaultPage(page: string): VaultPage {
       lineage: shape.list(vault.lineage, "/lineage", defaults.vaultLineage, readLineage),
       slots: shape.list(vault.slots, "/slots", defaults.vaultOperators, readSlot),
       stateRoot: shape.bytes(vault.state_root, "/state_root", BOX_OVERHEAD_BYTES + 32, BOX_OVERHEAD_BYTES + 32),
-      requestKey: readRequestKey(vault.request_key, "/request_key"),
+      requestKey: vault.request_key === undefined ? null : readRequestKey(vault.request_key, "/request_key"),
       credentials,
     },
     signature: shape.bytes(vault.signature, "/signature", 64, 64),
@@ -108,8 +112,9 @@ export function slotPage(slot: OperatorSlot): JsonObject {
   };
 }
 
-export function requestKeyPage({ publicKey, sealed }: RequestKey): JsonObject {
-  return { public_key: publicKey, sealed: base64(sealed) };
+/** Left out where there is none, so that a vault which was signed before such keys still verifies. */
+export function requestKeyMember(key: RequestKey | null): JsonObject {
+  return key === null ? {} : { request_key: { public_key: key.publicKey, sealed: base64(key.sealed) } };
 }
 
 export function credentialPage(entry: CredentialEntry): JsonObject {

@@ -26,18 +26,19 @@ export function drawRequestKey(serviceKey: Secret, vaultId: string, random: Rand
 
 /** The same key under another service key. */
 export function resealRequestKey(
-  vault: Pick<VaultContent, "vaultId" | "requestKey">,
+  { vaultId, requestKey }: Pick<VaultContent, "vaultId" | "requestKey">,
   oldServiceKey: Secret,
   newServiceKey: Secret,
   random: Random,
-): RequestKey {
-  using secret = openRequestKey(oldServiceKey, vault);
-  return sealRequestKey(newServiceKey, vault.vaultId, vault.requestKey.publicKey, secret, random);
+): RequestKey | null {
+  if (requestKey === null) return null;
+  using secret = openRequestKey(oldServiceKey, vaultId, requestKey);
+  return sealRequestKey(newServiceKey, vaultId, requestKey.publicKey, secret, random);
 }
 
-export function requestSignerOf(serviceKey: Secret, vault: Pick<VaultContent, "vaultId" | "requestKey">): SshSigner {
-  using secret = openRequestKey(serviceKey, vault);
-  return signerFor("request key", secret, vault.requestKey.publicKey);
+export function requestSignerOf(serviceKey: Secret, vaultId: string, requestKey: RequestKey): SshSigner {
+  using secret = openRequestKey(serviceKey, vaultId, requestKey);
+  return signerFor("request key", secret, requestKey.publicKey);
 }
 
 function sealRequestKey(
@@ -51,10 +52,7 @@ function sealRequestKey(
   return { publicKey, sealed: secret.use((der) => seal(key, requestKeyAad(vaultId, publicKey), der, random)) };
 }
 
-function openRequestKey(
-  serviceKey: Secret,
-  { vaultId, requestKey }: Pick<VaultContent, "vaultId" | "requestKey">,
-): Secret {
+function openRequestKey(serviceKey: Secret, vaultId: string, requestKey: RequestKey): Secret {
   const key = serviceSubkey(serviceKey, vaultId, "request key");
   const secret = unseal(key, requestKeyAad(vaultId, requestKey.publicKey), requestKey.sealed);
   if (secret === undefined)

@@ -19,7 +19,8 @@ export interface VaultContent {
   readonly slots: readonly OperatorSlot[];
   /** Root of the keys that guard the state store; it outlives a change of the service key. */
   readonly stateRoot: Buffer;
-  readonly requestKey: RequestKey;
+  /** Null in a vault that is older than such keys, until an operator draws one. */
+  readonly requestKey: RequestKey | null;
   readonly credentials: readonly CredentialEntry[];
 }
 

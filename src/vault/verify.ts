@@ -9,7 +9,7 @@ import {
   credentialPage,
   notesPage,
   readVaultPage,
-  requestKeyPage,
+  requestKeyMember,
   slotPage,
   type VaultPage,
   writeVaultPage,
@@ -109,7 +109,7 @@ function manifestText(content: VaultContent): string {
     lineage_length: content.lineage.length,
     slots: content.slots.map((slot) => ({ name: slot.name, digest: digestJson(slotPage(slot)) })),
     state_root: content.stateRoot.toString("base64url"),
-    request_key: requestKeyPage(content.requestKey),
+    ...requestKeyMember(content.requestKey),
     credentials: content.credentials.map((entry) => ({
       label: entry.label,
       digest: digestJson(credentialPage(entry)),

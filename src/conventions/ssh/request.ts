@@ -62,17 +62,17 @@ export interface RequestPlace {
   readonly nonce: string;
 }
 
-/** The bytes to send, and with a signer the signature in them. */
+/** The bytes to send, and where there is a key the signature in them. */
 export function writeRequest(
   draft: RequestDraft,
   { hostKey, nonce }: RequestPlace,
-  sign: ((data: Buffer) => Buffer) | null,
+  sign: ((data: Buffer) => Buffer | null) | null,
 ): Buffer {
   const members = { ...membersOf(draft), nonce };
   const signed = canonicalFlat(members);
-  if (sign === null) return Buffer.from(`${signed}\n`, "utf8");
-  const signature = sign(signedBytes(hostKey, signed)).toString("base64");
-  return Buffer.from(`${canonicalFlat({ ...members, signature })}\n`, "utf8");
+  const signature = sign?.(signedBytes(hostKey, signed)) ?? null;
+  if (signature === null) return Buffer.from(`${signed}\n`, "utf8");
+  return Buffer.from(`${canonicalFlat({ ...members, signature: signature.toString("base64") })}\n`, "utf8");
 }
 
 export type RequestReading =

@@ -34,11 +34,16 @@ test("a locked gateway signs nothing", () => {
 
 test("the key is lent for one signature and given back, whatever becomes of it", () => {
   const good = opened((data) => Buffer.concat([Buffer.from("signed "), data]));
-  assert.equal(signRequest(good.compartment, DATA).toString(), "signed a request");
+  assert.equal(signRequest(good.compartment, DATA)?.toString(), "signed a request");
   assert.deepEqual(good.seen, { lent: 1, released: 1 });
   const bad = opened(() => {
     throw new Error("no");
   });
   assert.throws(() => signRequest(bad.compartment, DATA), /no/);
   assert.deepEqual(bad.seen, { lent: 1, released: 1 });
+});
+
+test("a vault without a key of the gateway's own signs nothing, and what hosts that pin none get is unsigned", () => {
+  const service = { lendRequestSigner: () => null } as unknown as ServiceVault;
+  assert.equal(signRequest({ service }, DATA), null);
 });

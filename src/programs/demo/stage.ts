@@ -105,7 +105,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     ];
     await makeHome({ folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also }, ports);
     const vault = openHome(home, ports.random).readVault();
-    standingHost?.pin(vault.requestKey.publicKey);
+    if (vault.requestKey !== null) standingHost?.pin(vault.requestKey.publicKey);
     keys = await unlockOperator(vault, undefined, passphrase);
     gateway = await startGateway(home, keyFile);
     operator = await connectOperator(join(home, "operator.sock"), keys, ports.clock);

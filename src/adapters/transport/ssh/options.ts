@@ -13,7 +13,7 @@ export interface SshTransportOptions {
   readonly sleep: Sleep;
   readonly connectTimeoutMs: number;
   /** Signs with the gateway's own key, which hosts may pin. Throws while the vault is locked: nothing is then sent. */
-  readonly signRequest: ((data: Buffer) => Buffer) | null;
+  readonly signRequest: ((data: Buffer) => Buffer | null) | null;
   /** Takes what an operation wrote, to be sealed. Called before `send` returns, for requests that ask for it. */
   readonly recorder: SshRecorder | null;
   readonly recordingBytes: number;

@@ -46,6 +46,10 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
       finish(
         await answering(io, async () => {
           const { publicKey, gatewayKey, ...found } = await findSshCredential(label, options.home, deps);
+          if (gatewayKey === null) {
+            const message = "This vault is older than the gateway's own key. Draw one: gw ssh new-key.";
+            throw new Denied("request_key_missing", message);
+          }
           const keys = { publicKey, gatewayKey, hostKey: chooseHostKey(found, options.hostKey) };
           return (await import("../ssh.ts")).printKeyline({ ...options, host, label, ...keys }, io);
         }),
@@ -107,7 +111,7 @@ async function findSshCredential(
   label: string,
   home: string,
   { vault }: CliDeps,
-): Promise<CredentialSummary & { readonly publicKey: string; readonly gatewayKey: string }> {
+): Promise<CredentialSummary & { readonly publicKey: string; readonly gatewayKey: string | null }> {
   const [{ openHome }, { summariesOf }] = await Promise.all([
     import("../../../vault/files/home.ts"),
     import("../../../vault/lend.ts"),
@@ -116,5 +120,5 @@ async function findSshCredential(
   const found = summariesOf(opened).find((one) => one.label === label);
   if (found?.publicKey == null)
     throw new Denied("credential_unknown", `${label} is no SSH credential of this vault: gw credential list.`);
-  return { ...found, publicKey: found.publicKey, gatewayKey: opened.requestKey.publicKey };
+  return { ...found, publicKey: found.publicKey, gatewayKey: opened.requestKey?.publicKey ?? null };
 }

@@ -11,12 +11,8 @@ export function runNewRequestKey(options: VaultOptions, io: CliIo, ports: VaultC
       const { requestKey, generation } = await applyChange(session, ports, news, (vault) => ({
         vault: replaceRequestKey(vault, session.operator, ports),
       }));
-      say(
-        io,
-        options.json,
-        { gateway_key: requestKey.publicKey, generation },
-        `"gateway_key": ${JSON.stringify(requestKey.publicKey)}`,
-      );
+      const gateway_key = requestKey?.publicKey ?? null;
+      say(io, options.json, { gateway_key, generation }, `"gateway_key": ${JSON.stringify(gateway_key)}`);
       io.err("Put it into the manifest of every host that pins the old one: until then they refuse every request.");
       return exits.done;
     }),
