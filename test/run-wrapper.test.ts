@@ -159,8 +159,8 @@ test("a command that cannot start is refused before anybody is asked", skip, asy
 
 test("a denied run starts nothing and says why", skip, async () => {
   const marker = join(folder, "must-not-be");
-  // A budget of its own: the same question is not asked again for a while after a no.
-  const run = wrap(`touch ${marker}`, ["--attempts", "3"]);
+  // A scope of its own: the same is not asked about again for a while after a no.
+  const run = startRun(["--actions", "demo.thing.make", "--", "touch", marker]);
   const [question] = await home.approvals();
   await home.must(["deny", String(question?.["approval_id"]), "--reason", "not today"]);
   const { code, err } = await summaryOf(run);
