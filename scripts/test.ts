@@ -131,13 +131,17 @@ function dropRoot(): Stand {
   };
 }
 
+/** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
+const LONG = /^test\/(crash|watch|e2e|attack|mcp|run|upgrade|conformance|demo|ssh)/;
+
 function listTests(): string[] {
-  return ["src", "test"].flatMap((folder) =>
+  const found = ["src", "test"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)))
       .sort(),
   );
+  return [...found.filter((file) => LONG.test(file)), ...found.filter((file) => !LONG.test(file))];
 }
 
 function must(command: string, args: readonly string[]): void {
