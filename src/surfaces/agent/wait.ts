@@ -26,6 +26,8 @@ export function anyCaller({ caller }: AgentContext): string {
   return `caller ${caller.key}`;
 }
 
+const SETTLED = "settled";
+
 /** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
 export async function waitFor<Value>(
   work: Promise<Value> | undefined,
@@ -37,7 +39,8 @@ export async function waitFor<Value>(
   try {
     return await Promise.race([work, sleep.sleep(waitMs, stop.signal).then(() => undefined)]);
   } finally {
-    stop.abort();
+    // With a reason of ours no error object, and no stack, is made for every call.
+    stop.abort(SETTLED);
   }
 }
 
