@@ -12,7 +12,7 @@ import { buildUrl } from "../url/build.ts";
 import { isPrivateHost, type Origin } from "../url/origin.ts";
 import type { RedirectRules } from "../url/redirect.ts";
 import { writeBody } from "./body.ts";
-import { argumentOf, type GatewayFill, gather } from "./gather.ts";
+import { argumentOf, type GatewayFill, gather, requirePlan } from "./gather.ts";
 import type { ActionDefinition, Auth, Effect, HttpAction, Limits, Method, Pack, SshAction, UrlAction } from "./pack.ts";
 
 export type BoundAction = BoundHttp | BoundSsh;
@@ -81,7 +81,7 @@ export function bindAction(
     case "url":
       return bindHttp(pack, action, args, fill);
     case "ssh":
-      return bindSsh(pack, action, args);
+      return bindSsh(pack, action, args, fill);
   }
 }
 
@@ -153,8 +153,13 @@ function redirectRules(pack: Pack, action: HttpAction | UrlAction): RedirectRule
   return { ...redirects, origins, credentialOrigins: credential === null ? origins : [origin] };
 }
 
-function bindSsh(pack: Pack, action: SshAction, args: JsonObject): BoundSsh {
+function bindSsh(pack: Pack, action: SshAction, args: JsonObject, fill: GatewayFill): BoundSsh {
   const fields: Record<string, JsonValue> = {};
+  if (action.plan !== null) {
+    const { id, revision } = requirePlan(action.plan, fill);
+    fields[action.plan.id.wireName] = id;
+    if (action.plan.revision !== null) fields[action.plan.revision.wireName] = revision;
+  }
   for (const field of action.inputs) {
     const value = argumentOf(field, args);
     if (value !== undefined) fields[field.name] = value;

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { PathArgument } from "../url/build.ts";
 import type { QueryPair, Scalar } from "../url/query.ts";
 import { checkHeaderValue } from "./headers.ts";
-import type { HttpAction, InputField, Slot, UrlAction } from "./pack.ts";
+import type { ActionDefinition, HttpAction, InputField, Slot, UrlAction } from "./pack.ts";
 import { ROLLBACK_BODY, type RollbackFill } from "./rollback.ts";
 
 /** What the gateway itself puts into a request, from its own records and never from the agent. */
@@ -37,14 +37,9 @@ export function gather(action: HttpAction | UrlAction, args: JsonObject, fill: G
     if (value !== undefined) place(gathered, field, value);
   }
   if (action.plan !== null) {
-    if (fill.planId === undefined)
-      throw new Denied("missing_member", "this action executes a plan; preview first and execute that plan");
-    placeSlot(gathered, action.plan.id, fill.planId);
-    if (action.plan.revision !== null) {
-      if (fill.planRevision === undefined)
-        throw new Denied("missing_member", "executing a plan needs the expected revision");
-      placeSlot(gathered, action.plan.revision, fill.planRevision);
-    }
+    const { id, revision } = requirePlan(action.plan, fill);
+    placeSlot(gathered, action.plan.id, id);
+    if (action.plan.revision !== null) placeSlot(gathered, action.plan.revision, revision);
   }
   if (action.pages !== null) {
     const { cursorParam, sizeParam, pageSize } = action.pages;
@@ -53,6 +48,18 @@ export function gather(action: HttpAction | UrlAction, args: JsonObject, fill: G
   }
   if (action.rollback !== null && action.kind === "http") placeRollback(gathered, action, fill.rollback);
   return gathered;
+}
+
+/** What an execution carries, however it is sent; the revision is empty where the definition takes none. */
+export function requirePlan(
+  { revision }: NonNullable<ActionDefinition["plan"]>,
+  { planId, planRevision }: GatewayFill,
+): { readonly id: string; readonly revision: string | number } {
+  if (planId === undefined)
+    throw new Denied("missing_member", "this action executes a plan; preview first and execute that plan");
+  if (revision !== null && planRevision === undefined)
+    throw new Denied("missing_member", "executing a plan needs the expected revision");
+  return { id: planId, revision: planRevision ?? "" };
 }
 
 /** An argument, or the definition's constant where there is one. */
@@ -95,6 +102,9 @@ function placeSlot(gathered: Gathered, slot: Slot, value: string | number): void
       return;
     case "body":
       gathered.body.set(wireName, { field: null, value });
+      return;
+    case "field":
+      // Lint lets no HTTP action say this.
       return;
   }
 }

@@ -1,3 +1,4 @@
+import { isFieldName } from "../ssh/request.ts";
 import { isForbiddenHeader, isHeaderName } from "./headers.ts";
 import type { LintContext } from "./lint-references.ts";
 import { type ActionDefinition, hasSideEffect, type Slot } from "./pack.ts";
@@ -33,8 +34,9 @@ function lintMembers(action: ActionDefinition, path: string, { findings }: LintC
   const channel = action.kind === "ssh" ? "an SSH action" : "a full-URL action";
   if (action.job !== null) refuse("job", `${channel} starts no tracked job`);
   if (action.pages !== null) refuse("pages", `${channel} has no pages`);
-  if (action.plan !== null || action.needs.plan !== null) refuse("needs/plan", `${channel} executes no plan`);
   if (action.rollback !== null) refuse("rollback", `${channel} is no rollback`);
+  if (action.kind === "ssh") return;
+  if (action.plan !== null || action.needs.plan !== null) refuse("needs/plan", `${channel} executes no plan`);
   if (action.effect === "preview") refuse("effect", `${channel} cannot be a preview`);
 }
 
@@ -57,7 +59,7 @@ function lintPlan(action: ActionDefinition, path: string, { actions, findings }:
   }
   const plan = actions.get(planName);
   for (const { name, place, constant } of action.inputs) {
-    if (constant !== undefined || place === null) continue;
+    if (constant !== undefined || (place === null && action.kind !== "ssh")) continue;
     const repeatsPath = place === "path" && plan?.inputs.some((input) => input.name === name) !== false;
     if (!repeatsPath) {
       findings.error(
@@ -75,13 +77,17 @@ function lintSlots(action: ActionDefinition, path: string, findings: LintContext
     [`${path}/plan/id`, action.plan?.id],
     [`${path}/plan/revision`, action.plan?.revision],
   ];
-  const taken = new Set(action.inputs.map(({ place, wireName }) => `${place} ${wireName}`));
+  const taken = new Set(action.inputs.map(({ place, wireName }) => `${place ?? "field"} ${wireName}`));
   for (const [at, slot] of slots) {
     if (slot === null || slot === undefined) continue;
     const { place, wireName } = slot;
     if (taken.has(`${place} ${wireName}`))
       findings.error("pack_input_unfit", at, `something else already goes to "${wireName}" there`);
     taken.add(`${place} ${wireName}`);
+    if ((place === "field") !== (action.kind === "ssh"))
+      findings.error("pack_input_unfit", at, "in: field is where an SSH action takes a plan, and only there");
+    if (action.kind === "ssh" && !isFieldName(wireName))
+      findings.error("pack_input_unfit", at, `"${wireName}" cannot be a field of the receiver`);
     if (action.kind !== "http") continue;
     if (place === "path" && !action.template.parameters.includes(wireName))
       findings.error("pack_input_unfit", at, `the path has no {${wireName}}`);

@@ -1,5 +1,5 @@
 import type { LintContext } from "./lint-references.ts";
-import { type ActionDefinition, type HttpAction, hasSideEffect } from "./pack.ts";
+import { type ActionDefinition, type HttpAction, hasSideEffect, type SshAction } from "./pack.ts";
 
 /** Names under which APIs hide "do not really do it" in a query. A server that ignores an unknown flag executes. */
 const FLAGS = new Set([
@@ -20,6 +20,7 @@ const FLAGS = new Set([
 
 /** A preview has an endpoint of its own or says `mode: preview` in its body; a flag in the query alone is refused. */
 export function lintPreview(action: ActionDefinition, path: string, { actions, findings }: LintContext): void {
+  if (action.kind === "ssh" && action.effect === "preview") lintReceiverPreview(action, path, { actions, findings });
   if (action.kind !== "http" || action.effect !== "preview" || saysMode(action)) return;
   if (action.method !== "POST") {
     findings.error(
@@ -42,6 +43,23 @@ export function lintPreview(action: ActionDefinition, path: string, { actions, f
       "pack_preview_unsafe",
       path,
       `"${other.name}" executes by the same request; a preview needs its own endpoint or a body member mode: preview`,
+    );
+  }
+}
+
+/** On a host a preview is an operation of its own, which changes nothing because its program does not. */
+function lintReceiverPreview(
+  action: SshAction,
+  path: string,
+  { actions, findings }: Pick<LintContext, "actions" | "findings">,
+): void {
+  for (const other of actions.values()) {
+    if (other.kind !== "ssh" || !hasSideEffect(other.effect)) continue;
+    if (other.hostKey !== action.hostKey || other.user !== action.user || other.action !== action.action) continue;
+    findings.error(
+      "pack_preview_unsafe",
+      `${path}/ssh/action`,
+      `"${other.name}" executes by the same operation; a preview needs one of its own`,
     );
   }
 }

@@ -149,7 +149,8 @@ export interface InputField {
 }
 
 export interface Slot {
-  readonly place: Place;
+  /** `field` is a field of the receiver's request. */
+  readonly place: Place | "field";
   readonly wireName: string;
 }
 

@@ -402,6 +402,13 @@ const PREVIEW = `plan:
 const SSH = `restart:
   effect: write
   ssh: { host: h.example, user: gw, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFoRVw9Lr7QA4TVy93E2OVV6//ahs6zX8WnKMQS9v44b", credential: k, action: restart }`;
+/** The same operation under another name and effect, and one of its own. */
+const SSH_SAME = SSH.replace("restart:", "restart.plan:").replace("effect: write", "effect: preview");
+const SSH_PREVIEW = SSH_SAME.replace("action: restart }", "action: plan_restart }");
+const SSH_STATUS = SSH.replace("restart:", "state:")
+  .replace("effect: write", "effect: read")
+  .replace("action: restart }", "action: state }");
+const SSH_PLANNED = `${SSH_PREVIEW}\n${SSH_STATUS}\n${SSH}\n  needs: { plan: restart.plan }\n  plan: { id: { in: field, as: plan_id } }\n  confirm: state`;
 const PAGES = "{ items: data, cursor: next, cursor_param: cursor, size_param: limit }";
 const APPLY = `${WRITE}\n  needs: { plan: plan }\n  plan: { id: { in: body, as: plan_id } }\n  confirm: get`;
 
@@ -804,7 +811,23 @@ const semantic: readonly [string, string, string][] = [
     withActions(`${SSH}\n  input: { request_id: { enum: [a] } }`),
     "pack_input_unfit",
   ],
-  ["an SSH preview", withActions(SSH.replace("effect: write", "effect: preview")), "pack_member_unfit"],
+  ["an SSH preview by the operation that executes", withActions(`${SSH}\n${SSH_SAME}`), "pack_preview_unsafe"],
+  [
+    "an SSH execution with a field of its own",
+    withActions(`${SSH_PLANNED}\n  input: { w: { enum: [a] } }`),
+    "pack_input_unfit",
+  ],
+  ["an SSH plan that goes to a body", withActions(SSH_PLANNED.replace("in: field", "in: body")), "pack_input_unfit"],
+  [
+    "a plan of a request that goes to a field",
+    withActions(`${PLAIN}\n${PREVIEW}\n${APPLY.replace("in: body, as: plan_id", "in: field, as: plan_id")}`),
+    "pack_input_unfit",
+  ],
+  [
+    "an SSH plan under a name that no receiver takes",
+    withActions(SSH_PLANNED.replace("as: plan_id", "as: Plan-Id")),
+    "pack_input_unfit",
+  ],
   [
     "a full-URL action with a loose origin",
     withActions("get:\n  effect: read\n  full_url: { method: GET, allow: [{ origin: http://a.example, prefix: / }] }"),
@@ -864,6 +887,7 @@ describe("lint accepts, and says what deserves a look", () => {
       [],
     ],
     ["SSH alone, without a provider", withActions(SSH, ""), []],
+    ["a plan on a host, previewed by an operation of its own", withActions(SSH_PLANNED, ""), []],
     ["an origin on loopback", withActions(PLAIN, "provider:\n  origin: http://127.0.0.1:8080\n"), []],
     [
       "a purchase without a ceiling asks on every call",

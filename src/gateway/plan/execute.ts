@@ -44,7 +44,7 @@ export async function executeThrough(
         return { events: [], rows: [planRow(plan)] };
       },
     });
-    const stale = staleAnswer(followed);
+    const stale = staleAnswer(followed, sending.outbound.channel);
     if (stale !== null) {
       plan.state = "rejected";
       const changed = [...stale];
@@ -71,12 +71,14 @@ export async function executeThrough(
 }
 
 /** What the provider says has changed; null when it did not refuse the plan as stale. */
-function staleAnswer({ verdict }: Followed): readonly string[] | null {
+function staleAnswer({ verdict }: Followed, channel: "http" | "ssh"): readonly string[] | null {
   if (verdict.kind !== "error" || verdict.observation.kind !== "answered") return null;
   const { status } = verdict.observation;
   const answer = readJson(verdict.observation);
   const body = isJsonObject(answer) ? answer : {};
   const code = body["code"] ?? body["error"];
+  // A program on a host has no statuses to choose from: what it writes says it.
+  if (channel === "ssh") return code === "plan_stale" ? namesOf(body["changed"], []) : null;
   if (status === 412) return namesOf(body["changed"], ["expected_revision"]);
   if (status !== 409 || (code !== "plan_stale" && code !== "version_conflict")) return null;
   return namesOf(body["changed"], []);

@@ -64,7 +64,8 @@ function readAnswer(core: Core, sending: Sending, executes: Definition, { verdic
   if (body.byteLength > defaults.previewBytes) {
     return new Denied("preview_too_large", `The preview has ${body.byteLength} bytes; ${defaults.previewBytes} fit.`);
   }
-  const reading = readPreview(status, body);
+  // A receiver says with exit status 0 what a provider says with 200.
+  const reading = readPreview(sending.outbound.channel === "ssh" && status === 0 ? 200 : status, body);
   if (reading.kind === "not_a_preview") return previewInvalid(reading.why, status);
   return makePlan(core, sending.run, sending.session.caller, sending.outbound, executes, reading.preview);
 }

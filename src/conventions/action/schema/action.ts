@@ -31,7 +31,10 @@ const slot = {
   additionalProperties: false,
   required: ["in", "as"],
   properties: {
-    in: { enum: ["path", "query", "header", "body"] },
+    in: {
+      enum: ["path", "query", "header", "body", "field"],
+      description: "field: of the receiver, for an SSH action.",
+    },
     as: { type: "string", minLength: 1, maxLength: 128 },
   },
 } as const satisfies JsonSchema;
