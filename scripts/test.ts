@@ -12,6 +12,8 @@ const UNPRIVILEGED = 64123;
 const CONCURRENCY = 4;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
+/** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
+const LONG = /^test\/(crash|watch|e2e|attack|mcp|run|upgrade|conformance|demo|ssh)/;
 const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2);
 
@@ -130,9 +132,6 @@ function dropRoot(): Stand {
     env,
   };
 }
-
-/** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
-const LONG = /^test\/(crash|watch|e2e|attack|mcp|run|upgrade|conformance|demo|ssh)/;
 
 function listTests(): string[] {
   const found = ["src", "test"].flatMap((folder) =>
