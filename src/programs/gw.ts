@@ -55,6 +55,7 @@ function createDeps(): CliDeps {
       afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
+    openMinted: async () => (await import("./minted.ts")).openMinted,
     examine: (home) => () => examineMachine(home),
     startGateway,
     async operatorKeys(home) {

@@ -65,6 +65,8 @@ export const callEvents = {
     request_digest: optional(open.text),
     request: optional(request),
   },
+  /** An answer brought a new secret; it is kept under this name, and its bytes are nowhere in the log. */
+  secret_minted: { run_id: open.text, ...links, action: open.text, pointer: open.text, minted_id: open.text },
   "action.intent": {
     agent_run_id: open.text,
     ...links,

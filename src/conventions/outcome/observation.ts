@@ -37,8 +37,8 @@ export interface Answered {
   /** The provider's own request identifier, when it gave one. */
   readonly remoteRequestId: string | null;
   readonly elapsedMs: number;
-  /** Set when the body was withheld because it carried the credential. */
-  readonly withheld: "credential_echoed" | null;
+  /** Set when the body was withheld: it carried the credential, or holds a new secret that cannot be told from the rest. */
+  readonly withheld: "credential_echoed" | "mint_unreadable" | null;
   readonly recordingDigest?: RecordingDigest;
 }
 

@@ -15,6 +15,7 @@ import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { completionEvents, intentEvents, links } from "./events.ts";
+import { withholdMinted } from "./mint.ts";
 import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
@@ -33,7 +34,8 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, ticket);
   const startedAt = core.envelope("transport_started");
-  const observation = await send(core, sending, receipt, timeoutMs, attemptId);
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId);
+  const { observation, ...minted } = withholdMinted(core, sending, attemptId, answer);
   const verdict = judge(outbound, observation);
   run.budget = settle(run, reservation, verdict);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
@@ -50,8 +52,8 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const completion = completionEvents(core, sending, attemptId, reservation, verdict, observation);
   await core.ledger.record(
     `${sending.errand}.settled`,
-    isPreview(outbound) ? [...completion, ...after.events] : [started, ...completion, ...after.events],
-    [...payerRows(sending), attemptRow(sending, attemptId, state, reservation), ...after.rows],
+    [...(isPreview(outbound) ? [] : [started]), ...completion, ...minted.events, ...after.events],
+    [...payerRows(sending), attemptRow(sending, attemptId, state, reservation), ...minted.rows, ...after.rows],
   );
   return attempted;
 }

@@ -7,6 +7,7 @@ import type { CliIo, Exit } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
 import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
+import type { OpenMinted } from "../vault/minted.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
@@ -24,6 +25,8 @@ export interface CliDeps {
   operatorKeys(home: string): Promise<readonly OperatorKey[]>;
   /** The reference provider, which the command line may start but not import. */
   reference(): Promise<ReferenceCliPorts>;
+  /** Opens what the gateway keeps of secrets that answers brought, with an operator's own key. */
+  openMinted(): Promise<OpenMinted>;
   /** What this machine can say of signature files that are to be trusted. */
   signatures(): Promise<SignatureChecks>;
   /** Where the last log head that this operator saw is kept, outside every home. */

@@ -3,7 +3,7 @@ import type { PolicySettings } from "../../../vault/policy/policy.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
-export function addVaultCommands(program: Command, { io, vault, finish }: CliDeps): void {
+export function addVaultCommands(program: Command, { io, vault, finish, openMinted }: CliDeps): void {
   addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init")
     .option("--mode <MODE>", "guard_rail (default) or dedicated")
     .action(async (_options, command: Command) => {
@@ -41,12 +41,12 @@ export function addVaultCommands(program: Command, { io, vault, finish }: CliDep
       finish(await (await import("../vault/operators.ts")).runOperatorPin(optionsOf(command), io, vault)),
     );
 
-  addCredentialCommands(program, { io, vault, finish });
+  addCredentialCommands(program, { io, vault, finish, openMinted });
 }
 
 function addCredentialCommands(
   program: Command,
-  { io, vault, finish }: Pick<CliDeps, "io" | "vault" | "finish">,
+  { io, vault, finish, openMinted }: Pick<CliDeps, "io" | "vault" | "finish" | "openMinted">,
 ): void {
   const credential = program.command("credential").description("secrets that agents never see; no command shows one");
   const many = (value: string, before: readonly string[]): readonly string[] => [...before, value];
@@ -77,6 +77,28 @@ function addCredentialCommands(
           vault,
         ),
       );
+    });
+  addOperatorCommand(
+    credential,
+    "minted",
+    "secrets that answers brought and nobody has taken over",
+    "gw credential minted",
+  ).action(async (_options, command: Command) => {
+    const { runMintedList } = await import("../vault/minted.ts");
+    finish(await runMintedList(optionsOf(command), io, vault, await openMinted()));
+  });
+  addOperatorCommand(
+    credential,
+    "adopt <MINTED_ID> <LABEL>",
+    "take one of them over into the vault",
+    "gw credential adopt evt_01….1 acme-ci --origin https://api.acme.example",
+  )
+    .requiredOption("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
+    .option("--each-use", "ask a person on every use", false)
+    .action(async (mintedId: string, label: string, _options, command: Command) => {
+      const { runAdopt } = await import("../vault/minted.ts");
+      const { origin, ...rest } = optionsOf<OperatorOptions & { origin: string[]; eachUse: boolean }>(command);
+      finish(await runAdopt(mintedId, label, { ...rest, origins: origin }, io, vault, await openMinted()));
     });
   addCommand(credential, "list", "labels, kinds and bindings", "gw credential list").action(
     async (_options, command: Command) =>

@@ -1,0 +1,46 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { takeMinted } from "../../conventions/outcome/minted.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import type { Core } from "../core.ts";
+import type { StateRow } from "../ports.ts";
+import { links } from "./events.ts";
+import { readJson } from "./read-json.ts";
+import type { Beside, CustodySending, Sending } from "./sending.ts";
+
+/** The state of a row that holds a secret which an answer brought, until an operator takes it over into the vault. */
+export const MINTED = "minted";
+
+/**
+ * Takes new secrets out of an answer before anything else looks at it. They are kept in rows that only the vault's own key
+ * opens; the agent sees under which name. An answer in which they cannot be found is withheld as a whole.
+ */
+export function withholdMinted(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  observation: TransportObservation,
+): Beside & { readonly observation: TransportObservation } {
+  const { action } = sending.outbound.definition;
+  const untouched = { observation, events: [], rows: [] };
+  if (action.mints.length === 0 || observation.kind !== "answered" || observation.body.byteLength === 0)
+    return untouched;
+  const answer = readJson(observation);
+  if (answer === null)
+    return { ...untouched, observation: { ...observation, body: EMPTY, withheld: "mint_unreadable" } };
+  const nameOf = (pointer: string): string => `${attemptId}.${action.mints.indexOf(pointer) + 1}`;
+  const { body, minted } = takeMinted(answer, action.mints, (pointer) => `minted secret ${nameOf(pointer)}`);
+  const events: NewEvent[] = [];
+  const rows: StateRow[] = [];
+  for (const { pointer, secret } of minted) {
+    const minted_id = nameOf(pointer);
+    const about = { action: action.qualifiedName, pointer, minted_id };
+    events.push({ ...core.envelope("secret_minted"), run_id: sending.run.id, ...links(sending, attemptId), ...about });
+    const at = isoTime(core.ports.clock.wallMs());
+    const row = { table: "notes", id: `${MINTED} ${minted_id}`, runId: sending.run.id, state: MINTED } as const;
+    rows.push({ ...row, body: { ...about, at, secret } });
+  }
+  return { observation: { ...observation, body: Buffer.from(JSON.stringify(body), "utf8") }, events, rows };
+}
+
+const EMPTY = Buffer.alloc(0);

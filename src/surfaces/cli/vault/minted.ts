@@ -1,0 +1,77 @@
+import { showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { Secret } from "../../../kernel/secret.ts";
+import { addCredential } from "../../../vault/credential.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { applyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+
+/** Secrets that answers brought: kept under the vault's key until an operator takes them over. */
+export interface MintedStore {
+  list(): readonly { readonly minted_id: string; readonly action: string; readonly at: string }[];
+  /** Undefined where there is none of that name. */
+  secretOf(mintedId: string): Secret | undefined;
+  forget(mintedId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type OpenMinted = (home: string, vault: Vault, serviceKey: Secret) => Promise<MintedStore>;
+
+/** `gw credential minted`: what waits to be taken over. No secret is shown. */
+export function runMintedList(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  openMinted: OpenMinted,
+): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async ({ home, operator }) => {
+      const store = await openMinted(options.home, home.readVault(), operator.serviceKey);
+      try {
+        const found = store.list();
+        if (options.json) io.out(JSON.stringify(found, null, 2));
+        else if (found.length === 0) io.out("No answer brought a secret that is still to be taken over.");
+        else for (const { minted_id, action, at } of found) io.out(`${minted_id}  ${showText(action)}  ${at}`);
+        return exits.done;
+      } finally {
+        await store.close();
+      }
+    }),
+  );
+}
+
+/** `gw credential adopt MINTED_ID LABEL`: from the gateway's keeping into the vault, bound and signed like any other. */
+export function runAdopt(
+  mintedId: string,
+  label: string,
+  options: VaultOptions & { readonly origins: readonly string[]; readonly eachUse: boolean },
+  io: CliIo,
+  ports: VaultCliPorts,
+  openMinted: OpenMinted,
+): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      const store = await openMinted(options.home, session.home.readVault(), session.operator.serviceKey);
+      try {
+        using secret = store.secretOf(mintedId);
+        if (secret === undefined)
+          throw new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);
+        const entry = { label, kind: "bearer", boundTo: options.origins, eachUse: options.eachUse, secret } as const;
+        const vault = await applyChange(
+          session,
+          ports,
+          { what: "credential_added", subject: label },
+          async (current) => ({ vault: await addCredential(current, session.operator, entry, ports) }),
+        );
+        // Only once the vault has it: a crash before this leaves it twice, never nowhere.
+        await store.forget(mintedId);
+        const record = { label, minted_id: mintedId, generation: vault.generation };
+        say(io, options.json, record, `${label} stored, vault generation ${vault.generation}.`);
+        return exits.done;
+      } finally {
+        await store.close();
+      }
+    }),
+  );
+}

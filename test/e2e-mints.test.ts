@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  codeOf,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const MINTED = "minted-token-0123456789-abcdefghij";
+
+describe("a secret that an answer brings", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("acme", provider.origin);
+    await home.trustPack(
+      "acme",
+      `format: gw.pack/v1
+pack: acme
+provider: { origin: "${provider.origin}", credential: acme, auth: { scheme: bearer } }
+actions:
+  token.create:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/tokens, body: application/json }
+    input: { name: { in: body, type: string } }
+    mints: [/secret]
+`,
+    );
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  test("is kept from the agent, found by an operator, and taken over into the vault once", async () => {
+    provider.answer((_request, response) => {
+      response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify({ secret: MINTED }));
+    });
+    const run = await openRun(home, agent, ["acme.token.create"]);
+    const made = await call(agent, run, "acme.token.create", { name: "ci" });
+    assert.equal(made.body["outcome"], "success", made.text);
+    assert.ok(!made.text.includes(MINTED));
+    const [minted] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
+    const id = String(minted?.["minted_id"]);
+    assert.equal(((made.body["response"] as Members)["body"] as Members)["secret"], `minted secret ${id}`);
+    const stored = await home.must(["credential", "adopt", id, "acme-ci", "--origin", provider.origin]);
+    assert.ok(!`${stored.out}${stored.err}`.includes(MINTED));
+    const labels = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
+    assert.ok(labels.some(({ label }) => label === "acme-ci"));
+    assert.deepEqual(JSON.parse((await home.must(["credential", "minted", "--json"])).out), []);
+    const again = await home.operator(["credential", "adopt", id, "acme-two", "--origin", provider.origin]);
+    assert.deepEqual([again.code, codeOf(again)], [1, "credential_unknown"]);
+  });
+
+  test("stands in no file of the home in a form that can be read", () => {
+    for (const name of readdirSync(home.folder, { recursive: true, encoding: "utf8" })) {
+      let bytes: Buffer;
+      try {
+        bytes = readFileSync(join(home.folder, name));
+      } catch {
+        continue;
+      }
+      for (const form of [
+        MINTED,
+        Buffer.from(MINTED).toString("base64").slice(0, -4),
+        Buffer.from(MINTED).toString("hex"),
+      ]) {
+        assert.ok(!bytes.includes(form), name);
+      }
+    }
+  });
+});

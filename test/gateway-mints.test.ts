@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { scriptedCaller } from "./support/caller.ts";
+import { type Bench, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** An action that makes a new secret at the provider: it goes to rows under the vault's key, never to the agent or the log. */
+const SECRET = "minted-0123456789-abcdefghij";
+let provider: TestProvider;
+let bench: Bench;
+let caller: ReturnType<typeof scriptedCaller>;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(`format: gw.pack/v1
+pack: acme
+provider:
+  origin: ${provider.origin}
+  credential: acme-token
+  auth: { scheme: bearer }
+actions:
+  token.create:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/tokens, body: application/json }
+    input: { name: { in: body, type: string } }
+    mints: [/token/secret]
+`);
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function create(): Promise<CallResult> {
+  const run = await bench.openRun(caller, ["acme.token.create"]);
+  await bench.approve();
+  await run.admission?.session;
+  return bench.gateway.startCall(caller, run.id, { action: "acme.token.create", input: { name: "ci" } }).done;
+}
+
+function answer(type: string, body: string): void {
+  provider.answer((_request, response) => void response.writeHead(201, { "content-type": type }).end(body));
+}
+
+test("a new secret in an answer is kept under a name, and neither the agent nor the log sees it", async () => {
+  answer("application/json", JSON.stringify({ id: 7, token: { secret: SECRET, scope: "read" } }));
+  const result = await create();
+  assert.equal(result.outcome, "success");
+  assert.ok(!JSON.stringify(result).includes(SECRET));
+  const minted = bench.events().find(({ event_type }) => event_type === "secret_minted");
+  assert.ok(minted?.event_type === "secret_minted");
+  assert.deepEqual(result.response?.body, {
+    id: 7,
+    token: { secret: `minted secret ${minted.minted_id}`, scope: "read" },
+  });
+  assert.ok(!JSON.stringify(bench.events()).includes(SECRET));
+  const kept = bench.rows("notes", "minted");
+  assert.deepEqual(
+    kept.map(({ secret, minted_id, action }) => [secret, minted_id, action]),
+    [[SECRET, minted.minted_id, "acme.token.create"]],
+  );
+});
+
+test("an answer in which the secret cannot be told from the rest is withheld as a whole", async () => {
+  answer("text/plain", `your token is ${SECRET}`);
+  const result = await create();
+  assert.ok(!JSON.stringify(result).includes(SECRET));
+  assert.equal(result.response?.body_kind, "withheld");
+  assert.deepEqual(bench.rows("notes", "minted"), []);
+});
+
+test("an answer without the member is handed on as it is", async () => {
+  answer("application/json", JSON.stringify({ error: "quota" }));
+  const result = await create();
+  assert.deepEqual(result.response?.body, { error: "quota" });
+});
