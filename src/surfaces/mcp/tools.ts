@@ -52,7 +52,8 @@ export const ownTools: readonly Tool[] = [
       "Asks the system that owns the state what became of an operation whose outcome is unknown. It starts nothing a second time.",
     inputSchema: inputOf(reconcileInput),
     outputSchema: { ...waitedSchema, required: [...waitedSchema.required] },
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    // Where the definition says so it repeats the request under its own token, which may be the first to arrive.
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   },
   {
     name: "gw_cancel_operation",
