@@ -1,7 +1,7 @@
 import { type Digest, digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { appendPointer } from "../request/pointer.ts";
+import { appendPointer, pointerNames } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import { Findings } from "./findings.ts";
 import { lintAction } from "./lint-action.ts";
@@ -106,11 +106,7 @@ function lintOptions(wire: JsonValue | undefined, path: string, findings: Findin
 /** The members that the schema knows where a pointer's last one was not among them. */
 function expectedAt(path: string): string {
   let schema: JsonSchema | undefined = packSchema;
-  const tokens = path
-    .split("/")
-    .slice(1, -1)
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
-  for (const token of tokens) {
+  for (const token of pointerNames(path).slice(0, -1)) {
     const members: JsonSchema["properties"] = schema?.properties;
     const other: JsonSchema["additionalProperties"] = schema?.additionalProperties;
     schema =

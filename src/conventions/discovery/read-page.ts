@@ -1,5 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
-import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { followPointer } from "../request/pointer.ts";
 import { type Link, readLinks } from "./read-link.ts";
 
 /** Where a definition says that the records and the way on are. Pointers are RFC 6901. */
@@ -28,7 +29,7 @@ export type PageReading =
   | { readonly kind: "page"; readonly records: readonly JsonValue[]; readonly cursor: string | null };
 
 export function readPage(page: AnsweredPage, contract: PageContract): PageReading {
-  const records = valueAt(page.body, contract.items);
+  const records = followPointer(page.body, contract.items);
   if (!Array.isArray(records)) return { kind: "fault", fault: "page_malformed", records: null };
   const next =
     contract.continuation.kind === "cursor"
@@ -44,7 +45,7 @@ type Next =
 const END: Next = { kind: "next", cursor: null };
 
 function readCursor({ body, link }: AnsweredPage, pointer: string): Next {
-  const value = valueAt(body, pointer);
+  const value = followPointer(body, pointer);
   if (value === undefined || value === null) {
     // The list ended where the pack looks, and goes on where it does not: a way that nobody documented.
     const links = link === null ? [] : readLinks(link);
@@ -97,15 +98,4 @@ function isCursor(text: string): boolean {
 
 function fault(reason: PageFault): Next {
   return { kind: "fault", fault: reason };
-}
-
-/** RFC 6901. Own members alone; undefined where nothing stands. */
-function valueAt(value: JsonValue, pointer: string): JsonValue | undefined {
-  let at: JsonValue | undefined = value;
-  for (const part of pointer.split("/").slice(1)) {
-    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (!isJsonObject(at) || !Object.hasOwn(at, name)) return undefined;
-    at = at[name];
-  }
-  return at;
 }

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { memberOf, pointerNames } from "../request/pointer.ts";
 
 /** A secret that an answer brought, and where it stood. */
 export interface Minted {
@@ -18,7 +19,7 @@ export function takeMinted(
   const minted: Minted[] = [];
   let rest = body;
   for (const pointer of pointers) {
-    const taken = take(rest, pointer.split("/").slice(1).map(plainToken), said(pointer));
+    const taken = take(rest, pointerNames(pointer), said(pointer));
     if (taken === null) continue;
     rest = taken.value;
     minted.push({ pointer, secret: typeof taken.found === "string" ? taken.found : JSON.stringify(taken.found) });
@@ -34,16 +35,10 @@ interface Taken {
 function take(value: JsonValue, path: readonly string[], note: string): Taken | null {
   const [name, ...rest] = path;
   if (name === undefined) return value === null ? null : { value: note, found: value };
-  if (Array.isArray(value)) {
-    const at = /^(?:0|[1-9][0-9]{0,8})$/.test(name) ? Number(name) : -1;
-    const taken = at in value ? take(value[at] ?? null, rest, note) : null;
-    return taken === null ? null : { ...taken, value: value.with(at, taken.value) };
-  }
-  if (!isJsonObject(value) || !Object.hasOwn(value, name)) return null;
-  const taken = take(value[name] ?? null, rest, note);
-  return taken === null ? null : { ...taken, value: { ...value, [name]: taken.value } };
-}
-
-function plainToken(token: string): string {
-  return token.replaceAll("~1", "/").replaceAll("~0", "~");
+  const taken = take(memberOf(value, name) ?? null, rest, note);
+  if (taken === null) return null;
+  const around = Array.isArray(value)
+    ? value.with(Number(name), taken.value)
+    : { ...(value as JsonObject), [name]: taken.value };
+  return { ...taken, value: around };
 }

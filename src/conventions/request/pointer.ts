@@ -1,5 +1,5 @@
 import { defaults } from "../../kernel/defaults.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 
 /** RFC 6901: one more reference token. Most names need no escaping, so look before replacing. */
 export function appendPointer(path: string, name: string): string {
@@ -7,16 +7,26 @@ export function appendPointer(path: string, name: string): string {
   return `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** RFC 6901: the member that a pointer names; undefined where there is none. An inherited name is no member. */
-export function followPointer(value: JsonValue, pointer: string): JsonValue | undefined {
-  let found: JsonValue | undefined = value;
-  for (const token of pointer.split("/").slice(1)) {
-    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
-    found = (found as Readonly<Record<string, JsonValue>>)[name];
-  }
-  return found;
+/** RFC 6901: the names that a pointer leads along. */
+export function pointerNames(pointer: string): readonly string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
+
+/** RFC 6901: the member that a pointer names; undefined where there is none. */
+export function followPointer(value: JsonValue | undefined, pointer: string): JsonValue | undefined {
+  return pointerNames(pointer).reduce(memberOf, value);
+}
+
+/** One step: an own member of an object, or of a list an element by its plain index. An inherited name is no member. */
+export function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
+  if (Array.isArray(value)) return INDEX.test(name) ? value[Number(name)] : undefined;
+  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+const INDEX = /^(?:0|[1-9][0-9]{0,8})$/;
 
 /** A pointer into hostile input goes back to its sender: bounded, and marked where it was cut. */
 export function shortenPointer(path: string): string {

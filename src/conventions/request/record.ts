@@ -3,6 +3,7 @@ import type { Code } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { AcceptedRequest } from "./pipeline.ts";
+import { followPointer } from "./pointer.ts";
 import type { Command, Route } from "./route.ts";
 import type { SignatureRecord } from "./signed.ts";
 
@@ -103,18 +104,8 @@ function codeOf(error: unknown): Code {
 function pickFields(pointers: readonly string[], command: Command<unknown, unknown, unknown>): JsonObject {
   const fields: Record<string, JsonValue> = {};
   for (const pointer of pointers) {
-    const value = resolve(command, pointer);
+    const value = followPointer(command as never, pointer);
     if (value !== undefined) fields[pointer] = value;
   }
   return fields;
-}
-
-function resolve(root: unknown, pointer: string): JsonValue | undefined {
-  let value: unknown = root;
-  for (const token of pointer.split("/").slice(1)) {
-    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[name];
-  }
-  return value as JsonValue;
 }

@@ -1,7 +1,8 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { followPointer } from "../request/pointer.ts";
 import { type CallTarget, coversTarget, readTarget } from "./target.ts";
 
 /**
@@ -31,11 +32,11 @@ export interface Confirmed extends CallTarget {
 
 /** The state that the service says an open ticket is in. Whatever it leaves out, gets wrong or contradicts is a refusal. */
 export function readLookup(service: TicketService, answer: JsonValue, wanted: Confirmed): string {
-  const reference = at(answer, service.referenceField);
+  const reference = followPointer(answer, service.referenceField);
   if (reference !== wanted.reference) {
     throw unconfirmed(service, wanted, "its answer is about another ticket, or does not say about which");
   }
-  const state = at(answer, service.stateField);
+  const state = followPointer(answer, service.stateField);
   if (typeof state !== "string" || state === "" || state.length > defaults.ticketStateCharacters) {
     throw unconfirmed(service, wanted, "its answer names no state");
   }
@@ -75,7 +76,7 @@ function covers(target: string, call: CallTarget): boolean {
 }
 
 function textsAt(service: TicketService, answer: JsonValue, field: string, wanted: Confirmed): readonly string[] {
-  const found = at(answer, field);
+  const found = followPointer(answer, field);
   if (!Array.isArray(found) || found.length > defaults.ticketEntries) {
     throw unconfirmed(service, wanted, `its answer has no list at ${field}`);
   }
@@ -83,17 +84,6 @@ function textsAt(service: TicketService, answer: JsonValue, field: string, wante
     if (typeof one === "string" && one.length <= defaults.ticketEntryCharacters) return one;
     throw unconfirmed(service, wanted, `its answer has something else than text at ${field}`);
   });
-}
-
-/** RFC 6901. Only own members count, and of a list only its own indices. */
-function at(value: JsonValue, pointer: string): JsonValue | undefined {
-  let found: JsonValue | undefined = value;
-  for (const token of pointer.split("/").slice(1)) {
-    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (Array.isArray(found)) found = /^(0|[1-9]\d{0,5})$/.test(name) ? found[Number(name)] : undefined;
-    else found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
-  }
-  return found;
 }
 
 export function unconfirmed(

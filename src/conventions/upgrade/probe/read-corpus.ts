@@ -1,6 +1,7 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied, type Finding } from "../../../kernel/failure.ts";
-import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
+import { memberOf, pointerNames } from "../../request/pointer.ts";
 import { compileSchema } from "../../request/schema.ts";
 import { placed, readDocument } from "../document/read-document.ts";
 import type { Source } from "../document/source.ts";
@@ -27,9 +28,8 @@ export function readCorpus(name: string, bytes: Uint8Array): Corpus {
 function withPlace(source: Source, finding: Finding): Finding {
   let node: JsonValue | undefined = source.root;
   let place = typeof node === "object" && node !== null ? source.positionOf(node) : undefined;
-  for (const token of finding.path.split("/").slice(1)) {
-    const member = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    node = Array.isArray(node) ? node[Number(member)] : isJsonObject(node) ? node[member] : undefined;
+  for (const name of pointerNames(finding.path)) {
+    node = memberOf(node, name);
     if (typeof node !== "object" || node === null) break;
     place = source.positionOf(node) ?? place;
   }

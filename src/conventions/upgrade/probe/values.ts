@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { followPointer } from "../../request/pointer.ts";
 
 /** `$name` stands for a value of the account or one taken from an earlier answer; `$$` is a dollar sign. */
 export function referencesIn(value: JsonValue): readonly string[] {
@@ -33,15 +34,7 @@ export function fillValue(value: JsonValue, values: ReadonlyMap<string, string>)
 
 /** RFC 6901 into an answer; a number is as good an identifier as a text. */
 export function valueAt(body: JsonValue | undefined, pointer: string): string | undefined {
-  let node: JsonValue | undefined = body;
-  for (const token of pointer.split("/").slice(1)) {
-    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    node = Array.isArray(node)
-      ? node[Number(name)]
-      : isJsonObject(node) && Object.hasOwn(node, name)
-        ? node[name]
-        : undefined;
-  }
+  const node = followPointer(body, pointer);
   return typeof node === "string" || typeof node === "number" ? String(node) : undefined;
 }
 
