@@ -35,13 +35,15 @@ test("no code is unused", () => {
 });
 
 test("every kind of event is written by somebody", () => {
-  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.startsWith("audit/"))
+  // The gateway and its composition root are the only writers; a name that a command merely mentions does not count.
+  const sources = ["gateway", "programs"]
+    .flatMap((room) =>
+      readdirSync(join(root, "src", room), { recursive: true, encoding: "utf8" }).map((file) => join(room, file)),
+    )
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
     .map((file) => read(join("src", file)))
     .join("\n");
-  const unwritten = eventTypes.filter(
-    (type) => !new RegExp(`(nvelope\\(|event_type: |[?:(,] )"${type}"`).test(sources),
-  );
+  const unwritten = eventTypes.filter((type) => !new RegExp(`nvelope(\\(|, )"${type}"`).test(sources));
   assert.deepEqual(unwritten, []);
 });
 

@@ -170,9 +170,10 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     },
   });
   await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
-  if (keyFilePath !== undefined) {
+  // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
+  if (keyFilePath !== undefined && trust.trouble === null) {
     using serviceKey = readKeyFile(keyFilePath, trust.vault.vaultId);
-    await steward.unlockHeadless(serviceKey, "key_file");
+    await steward.unlockHeadless(serviceKey);
   }
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {

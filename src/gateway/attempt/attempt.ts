@@ -14,7 +14,7 @@ import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
-import { completionEvents, intentEvents, links } from "./events.ts";
+import { completionEvents, intentEvents, links, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
@@ -73,7 +73,7 @@ async function intend(
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
     const beside = sending.beside?.(attemptId) ?? NOTHING;
-    return await core.ledger.intent(
+    const receipt = await core.ledger.intent(
       `${sending.errand}.intent`,
       [
         ...intentEvents(core, sending, attemptId, reservation),
@@ -83,6 +83,8 @@ async function intend(
       [...payer, attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
       outbound.sideEffect,
     );
+    tellGranted(sending.authorization);
+    return receipt;
   } catch (error) {
     run.budget = settleReservation(run.budget, reservation, { kind: "released" });
     throw error;

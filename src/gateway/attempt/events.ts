@@ -80,11 +80,15 @@ export function intentEvents(
 /** Authorizations that the log already knows: retries and confirming reads rest on the one of their call. */
 const told = new WeakSet<Authorization>();
 
+/** From here on the log has it: an intent that could not be written leaves the next one to tell. */
+export function tellGranted(authorization: Authorization): void {
+  told.add(authorization);
+}
+
 /** That it was allowed is evidence of its own, kept apart from what was done under it. */
 function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: string, url: URL): NewEvent[] {
   const { run, outbound, authorization } = sending;
   if (told.has(authorization)) return [];
-  told.add(authorization);
   const { approvalId, authorizedBy } = authorization;
   return [
     {

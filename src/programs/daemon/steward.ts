@@ -47,7 +47,7 @@ export interface StewardState {
 
 export interface DaemonSteward extends Steward {
   /** A key file or systemd credential: opens the credentials and nothing else, and only where signed policy allows it. */
-  unlockHeadless(serviceKey: Secret, method: "key_file" | "systemd_credential"): Promise<void>;
+  unlockHeadless(serviceKey: Secret): Promise<void>;
   shutDown(reason: string): Promise<void>;
 }
 
@@ -57,11 +57,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
 
   const recordedMs = new Map<string, number>();
 
-  async function unlock(
-    serviceKey: Secret,
-    method: "passphrase" | "key_file" | "systemd_credential",
-    login: Login | null,
-  ): Promise<void> {
+  async function unlock(serviceKey: Secret, method: "passphrase" | "key_file", login: Login | null): Promise<void> {
     if (state.compartment !== null) return;
     try {
       const opened = await openCompartment(() => state.trust, serviceKey, parts.settings.stateFile, parts.random);
@@ -128,11 +124,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const reason = `passphrase_wrong (${operator})`;
       await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
     },
-    async unlockHeadless(serviceKey, method) {
+    async unlockHeadless(serviceKey) {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
         throw new Denied("headless_unlock_off", "Signed policy does not allow a key file to unlock this gateway.");
       }
-      await unlock(serviceKey, method, null);
+      await unlock(serviceKey, "key_file", null);
     },
     lock: (reason, login) => lock(reason, login.operator),
 

@@ -88,15 +88,15 @@ export interface PolicySettings {
   readonly mode: "guard_rail" | "dedicated";
   /** Off: a new caller's session needs no person. */
   readonly sessionApproval: boolean;
-  /** Off: `gw watch` approves without a PIN in guard-rail mode. */
+  /** Reserved: nothing acts on it, and `gw watch` always asks its PIN in guard-rail mode. */
   readonly watchPin: boolean;
   /** On: a key file or systemd credential may open the service compartment at start. */
   readonly headlessUnlock: boolean;
-  /** On: agents may connect over loopback TCP, where no process stands behind a connection. */
+  /** Reserved: no listener of that kind exists. */
   readonly loopbackAgents: boolean;
   /** Where the callback listener may be opened: nowhere, on a loopback address, or on any address of this machine. */
   readonly callbacks: "off" | "loopback" | "network";
-  /** On: signed webhooks carry events to outside subscribers. */
+  /** Reserved: events leave by the operator plane alone. */
   readonly webhooks: boolean;
 }
 
@@ -126,8 +126,4 @@ export function isPackTrusted(policy: PolicyContent, pack: string, digest: Diges
 /** The mark in the vault or the one in the policy: either is enough. */
 export function asksEachUse(policy: PolicyContent, label: string, markedInVault: boolean): boolean {
   return markedInVault || policy.eachUse.includes(label);
-}
-
-export function enrolledAuthority(policy: PolicyContent, imageDigest: Digest): EnrolledCaller | undefined {
-  return policy.callers.find((caller) => caller.imageDigest === imageDigest);
 }

@@ -9,7 +9,6 @@ import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOper
 /** The settings that this version of the gateway acts on, each with the words it takes; the first is the safe one. */
 const settings = {
   session_approval: { name: "sessionApproval", words: { on: true, off: false } },
-  watch_pin: { name: "watchPin", words: { on: true, off: false } },
   headless_unlock: { name: "headlessUnlock", words: { off: false, on: true } },
   callbacks: { name: "callbacks", words: { off: "off", loopback: "loopback", network: "network" } },
 } as const satisfies Readonly<
