@@ -286,16 +286,27 @@ test("a transport failure and a job that runs do not share one allowance", async
   assert.equal(operation.state, "observing");
 });
 
-test("Retry-After is a floor of the next poll", async () => {
+test("the next poll follows Retry-After, as seconds or as a date, also where it is shorter than our interval", async () => {
   const { operation_id } = await create();
   const operation = operationOf(operation_id);
+  let wait = (): string => "15";
   jobs.status = (response) => {
-    response.writeHead(200, { "content-type": "application/json", "retry-after": "15" });
+    response.writeHead(200, { "content-type": "application/json", "retry-after": wait() });
     response.end(JSON.stringify({ job_id: "job-1", state: "running" }));
   };
-  await untilDone(bench.time, 500, () => operation.checks === 1);
-  const left = (operation.nextPoll?.bootMs ?? 0) - bench.time.clock.bootMs();
-  assert.ok(left > 13_000, String(left));
+  const asked = async (text: () => string): Promise<number> => {
+    wait = text;
+    const before = operation.checks;
+    await untilDone(bench.time, 500, () => operation.checks > before);
+    return (operation.nextPoll?.bootMs ?? 0) - bench.time.clock.bootMs();
+  };
+  const left = await asked(() => "15");
+  assert.ok(left > 13_000 && left <= 15_000, String(left));
+  const dated = await asked(() => new Date(Date.now() + 20_000).toUTCString());
+  assert.ok(dated > 13_000 && dated <= 20_000, String(dated));
+  await asked(() => "1");
+  const soon = await asked(() => "1");
+  assert.ok(soon <= 1_000, `after four checks our own interval would be near 32 s: ${soon}`);
 });
 
 test("the result deadline passes without the remote job being taken for stopped", async () => {

@@ -121,6 +121,9 @@ export const defaults = {
   pollFirstMs: 2_000,
   pollCapMs: 60_000,
   pollJitter: 0.2,
+  /** A provider's Retry-After is followed between these. */
+  retryAfterMinimumMs: 1_000,
+  retryAfterMaximumMs: 86_400_000,
   /** Deployments kept in memory: the newest of so many environments. All others are looked up when one is named. */
   deploymentsHeld: 1_000,
   /** After a person was asked about a read of the gateway's own, the same read is not asked about for this long. */

@@ -70,7 +70,7 @@ describe("a provider's members", () => {
       credential: "key",
       auth: { scheme: "header", header: "x-api-key" },
       version: { header: "X-API-Version", value: "2026-10-01" },
-      idempotency: { header: "Idempotency-Key", windowMs: 90_000 },
+      idempotency: { header: "Idempotency-Key", windowMs: 90_000, format: "uuid" },
       correlationHeader: "X-Trace-ID",
       redirects: { origins: ["https://eu.acme.example"], others: "ask", credential: "refuse", max: 1 },
       network: "private",

@@ -34,7 +34,12 @@ export interface Provider {
   readonly credential: string | null;
   readonly auth: Auth | null;
   readonly version: { readonly header: string; readonly value: string } | null;
-  readonly idempotency: { readonly header: string; readonly windowMs: number } | null;
+  readonly idempotency: {
+    readonly header: string;
+    readonly windowMs: number;
+    /** How the token is written: a UUID, unless the provider wants something longer. */
+    readonly format: "uuid" | "opaque";
+  } | null;
   readonly correlationHeader: string | null;
   readonly redirects: RedirectPolicy;
   readonly network: "public" | "private";

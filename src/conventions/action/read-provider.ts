@@ -25,7 +25,11 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     idempotency:
       wire.idempotency === undefined
         ? null
-        : { header: wire.idempotency.header, windowMs: wire.idempotency.window_s * 1000 },
+        : {
+            header: wire.idempotency.header,
+            windowMs: wire.idempotency.window_s * 1000,
+            format: wire.idempotency.format ?? "uuid",
+          },
     correlationHeader: wire.correlation_header ?? null,
     redirects: {
       origins: origins.filter((each) => each !== null),

@@ -14,7 +14,7 @@ export const standardSchedule: PollSchedule = {
 
 /**
  * How long to wait before check number `checks + 1`: doubling from the first wait to the cap, jittered by `drawn` in
- * [0, 1), and never less than the provider's Retry-After.
+ * [0, 1). Where the provider says when to come back, that is when.
  */
 export function pollDelayMs(
   schedule: PollSchedule,
@@ -22,7 +22,7 @@ export function pollDelayMs(
   retryAfterMs: number | null,
   drawn: number,
 ): number {
+  if (retryAfterMs !== null) return retryAfterMs;
   const plain = Math.min(schedule.capMs, schedule.firstMs * 2 ** Math.min(checks, 30));
-  const jittered = plain * (1 + schedule.jitter * (2 * drawn - 1));
-  return Math.round(Math.max(jittered, retryAfterMs ?? 0));
+  return Math.round(plain * (1 + schedule.jitter * (2 * drawn - 1)));
 }

@@ -70,6 +70,7 @@ const ask: RetryAsk = {
   attempt: 1,
   observation: answered(503),
   token: true,
+  wallMs: 0,
   timeLeftMs: 60_000,
   spread: 0.5,
   jitter: 0.2,
@@ -106,17 +107,38 @@ test("a read is sent again when its answer was lost or late, not when it was too
   }
 });
 
-test("Retry-After is a floor of the wait, and the wait counts against the run", () => {
+test("the wait follows Retry-After, also where it is shorter than ours, and counts against the run", () => {
   const busy = { ...ask, observation: answered(429, { "retry-after": "30" }) };
   assert.deepEqual(decideRetry(busy), { kind: "retry", waitMs: 30_000 });
   assert.deepEqual(decideRetry({ ...busy, timeLeftMs: 30_000 }), { kind: "stop", why: "would_outlast_run" });
+  const soon = { ...ask, observation: answered(429, { "retry-after": "1" }) };
+  assert.deepEqual(decideRetry(soon), { kind: "retry", waitMs: 1_000 });
 });
 
-test("a Retry-After that is not a plain number of seconds is not read", () => {
-  for (const text of ["", " ", "-1", "1e3", "9999999", "Wed, 21 Oct 2015 07:28:00 GMT", "٣"]) {
-    assert.equal(retryAfterMs(answered(429, { "retry-after": text })), null, text);
+const NOON = Date.UTC(2026, 10, 15, 12);
+const waitFor = (text: string, date?: string): number | null =>
+  retryAfterMs(answered(429, { "retry-after": text, ...(date === undefined ? {} : { date }) }), NOON);
+
+test("Retry-After is a number of seconds or an HTTP date, between one second and a day", () => {
+  for (const text of ["", " ", "-1", "1e3", "1.5", "٣", "Sun, 31 Feb 2026 12:00:30 GMT", "2026-11-15T12:00:30Z"]) {
+    assert.equal(waitFor(text), null, text);
   }
-  assert.equal(retryAfterMs(answered(429, { "retry-after": "999999" })), 86_400_000);
+  for (const text of [
+    "Sun, 15 Nov 2026 12:00:30 GMT",
+    "Sunday, 15-Nov-26 12:00:30 GMT",
+    "Sun Nov 15 12:00:30 2026",
+    "30",
+  ]) {
+    assert.equal(waitFor(text), 30_000, text);
+  }
+  assert.equal(waitFor("0"), 1_000);
+  assert.equal(waitFor("Wed, 21 Oct 2015 07:28:00 GMT"), 1_000);
+  assert.equal(waitFor("999999"), 86_400_000);
+});
+
+test("a date in Retry-After counts from the answer's own date, so that a clock that is wrong does not matter", () => {
+  assert.equal(waitFor("Sun, 15 Nov 2026 15:00:07 GMT", "Sun, 15 Nov 2026 15:00:00 GMT"), 7_000);
+  assert.equal(waitFor("Sun, 15 Nov 2026 12:00:09 GMT", "yesterday"), 9_000);
 });
 
 test("the jitter stays within its share", () => {

@@ -1,3 +1,5 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { readHttpDate } from "./http-date.ts";
 import type { TransportObservation } from "./observation.ts";
 
 export type RetryClass = "read" | "idempotent_write" | "non_idempotent_write";
@@ -23,6 +25,8 @@ export interface RetryAsk {
   /** An idempotency token goes with every attempt of the call. */
   readonly token: boolean;
   readonly timeLeftMs: number;
+  /** What a Retry-After with a date counts from where the answer itself is not dated. */
+  readonly wallMs: number;
   /** In [0, 1): spreads the waits of many callers. */
   readonly spread: number;
   readonly jitter: number;
@@ -40,7 +44,7 @@ export function decideRetry(ask: RetryAsk): RetryDecision {
   if (ask.retryClass === "idempotent_write" && !ask.token) return { kind: "stop", why: "no_token" };
   const base = policy.backoffMs[ask.attempt - 1] ?? policy.backoffMs.at(-1) ?? 0;
   const backoff = Math.round(base * (1 - ask.jitter + 2 * ask.jitter * ask.spread));
-  const waitMs = Math.max(backoff, retryAfterMs(ask.observation) ?? 0);
+  const waitMs = retryAfterMs(ask.observation, ask.wallMs) ?? backoff;
   return waitMs < ask.timeLeftMs ? { kind: "retry", waitMs } : { kind: "stop", why: "would_outlast_run" };
 }
 
@@ -57,17 +61,19 @@ function isRetryable(ask: RetryAsk, policy: RetryPolicy): boolean {
   }
 }
 
-const MAX_RETRY_AFTER_S = 86_400;
-
-/** Retry-After in its seconds form, as a floor of the wait. The date form needs a wall clock that decides nothing here. */
-export function retryAfterMs(observation: TransportObservation): number | null {
+/**
+ * How long the answer asks to wait, in seconds or until a date; null where it does not say. A date counts from the answer's
+ * own `Date`, so that two clocks that differ make no difference, and from ours where there is none.
+ */
+export function retryAfterMs(observation: TransportObservation, wallMs: number): number | null {
   if (observation.kind !== "answered") return null;
-  const text = observation.headers["retry-after"]?.trim() ?? "";
-  if (text.length === 0 || text.length > 6 || !isDigits(text)) return null;
-  return Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000;
+  const { headers } = observation;
+  const text = headers["retry-after"]?.trim() ?? "";
+  const asked = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : untilDate(text, headers["date"], wallMs);
+  return asked === null ? null : Math.min(Math.max(asked, defaults.retryAfterMinimumMs), defaults.retryAfterMaximumMs);
 }
 
-function isDigits(text: string): boolean {
-  for (const char of text) if (char < "0" || char > "9") return false;
-  return true;
+function untilDate(text: string, date: string | undefined, wallMs: number): number | null {
+  const until = readHttpDate(text);
+  return until === null ? null : until - (readHttpDate(date?.trim() ?? "") ?? wallMs);
 }

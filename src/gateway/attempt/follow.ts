@@ -90,6 +90,7 @@ function retryWaitMs(
     observation,
     token: tokenHoldsMs(sending, pack) > core.ports.clock.bootMs() - startedMs,
     timeLeftMs: timeLeftMs(sending.run.budget, now(core)),
+    wallMs: core.ports.clock.wallMs(),
     spread: core.ports.random.bytes(1).readUInt8(0) / 256,
     jitter: defaults.pollJitter,
   });

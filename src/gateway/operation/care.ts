@@ -101,7 +101,7 @@ export async function readFor(
   });
 }
 
-/** When to look again: doubling with jitter, never before the provider's Retry-After. */
+/** When to look again: when the provider says, otherwise doubling with jitter. */
 export function scheduleNext(
   core: Core,
   operation: Operation,
@@ -118,19 +118,19 @@ export function scheduleNext(
     jitter: defaults.pollJitter,
   };
   const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
-  const floorMs = seen === null ? null : retryAfterMs(seen);
-  operation.nextPoll = momentIn(core, pollDelayMs(schedule, operation.checks + operation.faults, floorMs, drawn));
+  const asked = seen === null ? null : retryAfterMs(seen, core.ports.clock.wallMs());
+  operation.nextPoll = momentIn(core, pollDelayMs(schedule, operation.checks + operation.faults, asked, drawn));
 }
 
-/** After a read beside the schedule: the schedule stands, but not before the provider's Retry-After. */
+/** After a read beside the schedule: the schedule stands, unless the provider says when to come back. */
 export function keepSchedule(core: Core, operation: Operation, job: Job, seen: TransportObservation): void {
   const { nextPoll } = operation;
   if (nextPoll === null || isSettled(operation.state) || operation.problem !== null) {
     scheduleNext(core, operation, job, seen);
     return;
   }
-  const floor = momentIn(core, retryAfterMs(seen) ?? 0);
-  if (floor.bootMs > nextPoll.bootMs) operation.nextPoll = floor;
+  const asked = retryAfterMs(seen, core.ports.clock.wallMs());
+  if (asked !== null) operation.nextPoll = momentIn(core, asked);
 }
 
 /** Automation ends here for this operation; its record says why, and what is known stays on it. */

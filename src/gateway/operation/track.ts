@@ -26,7 +26,7 @@ import { isReconcilable, NO_READ } from "./reconcile.ts";
  */
 export async function createJob(core: Core, sending: Sending): Promise<CallResult> {
   const { outbound, request } = sending;
-  const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core);
+  const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core, outbound.definition.pack);
   const operation = openOperation(core, "job", { ...sending, token, input: outbound.input, party: partyFor(sending) });
   // Nobody else asks about it while its creation is on its way.
   operation.lease = nextLease(core, null);

@@ -21,7 +21,7 @@ export function httpRequestOf(
   const { provider } = pack;
   if (provider?.correlationHeader != null) headers[provider.correlationHeader.toLowerCase()] = callId;
   if (provider?.idempotency != null && sideEffect) {
-    headers[provider.idempotency.header.toLowerCase()] = token ?? makeToken(core);
+    headers[provider.idempotency.header.toLowerCase()] = token ?? makeToken(core, pack);
   }
   return {
     method: bound.method,
@@ -54,9 +54,13 @@ export function sshRequestOf(bound: BoundSsh, { action }: Definition, attemptId:
   return { host, port, user, hostKey, action: operation, fields, requestId: attemptId, recording };
 }
 
-/** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. */
-export function makeToken({ ports: { random } }: Core): string {
-  return random.bytes(defaults.tokenBytes).toString("base64url");
+/** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. A UUID unless it says otherwise. */
+export function makeToken({ ports: { random } }: Core, { provider }: Pack): string {
+  if (provider?.idempotency?.format === "opaque") return random.bytes(defaults.tokenBytes).toString("base64url");
+  const bytes = random.bytes(16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 /** The token that goes with a request, where its provider takes one. */

@@ -98,6 +98,7 @@ export const providerSchema = {
       properties: {
         header: headerSchema,
         window_s: { type: "integer", minimum: 1, maximum: 31_536_000 },
+        format: { enum: ["uuid", "opaque"], description: "How the token is written; a UUID unless said otherwise." },
       },
     },
     success: {
