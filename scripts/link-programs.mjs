@@ -1,4 +1,4 @@
-// After `npm ci` in a clone: makes `npx gw` find the clone's own programs, as an installed package would have them.
+// After `npm ci` in a clone: puts the clone's own programs among node_modules/.bin, as an installed package would have them.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -50,6 +50,7 @@ if (job.run !== null) {
 function installNodePackages() {
   const wanted = createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
+    .update(readFileSync(join(root, "bin", "node-digests.json")))
     .digest("hex");
   const present = existsSync(stamp) && existsSync(pinned) ? readFileSync(stamp, "utf8") : "";
   if (present === wanted) return;
@@ -59,6 +60,7 @@ function installNodePackages() {
     ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
     "Check that npm can reach its registry, then run the command again.",
   );
+  checkPinnedNode();
   const version = spawnSync(pinned, ["--version"], { encoding: "utf8" });
   if (version.status !== 0) {
     fail(
@@ -68,6 +70,29 @@ function installNodePackages() {
   }
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, wanted);
+}
+
+/**
+ * The npm package `node` fetches the Node of this platform without a hash in the lock file. Ours stand in bin/node-digests.json,
+ * and what does not match is never started.
+ */
+function checkPinnedNode() {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const platform = `${process.platform}-${process.arch}`;
+  const table = JSON.parse(readFileSync(join(root, "bin", "node-digests.json"), "utf8"));
+  const digest = table[dependencies.node]?.[platform];
+  if (digest === undefined) {
+    fail(
+      `no digest of Node ${dependencies.node} for ${platform} is known, so it was not started`,
+      "Start bin/gw with a Node of your own (24.15 or newer), after removing node_modules/node.",
+    );
+  }
+  const found = createHash("sha256").update(readFileSync(pinned)).digest("hex");
+  if (found === digest) return;
+  fail(
+    `${pinned} is not the Node that this release names (sha256 ${found}, wanted ${digest}), and was not started`,
+    "Remove node_modules and run the command again; if it stays so, somebody changed it on the way: tell us.",
+  );
 }
 
 function installDebianPackages(packages) {

@@ -39,16 +39,16 @@ test("the packed package installs into an empty folder and its programs run from
     };
     assert.equal(version, wanted);
     assert.match(execFileSync(gw, ["--help"], quiet), /approve/);
-    const lint = execFileSync(gw, ["pack", "lint", join(empty, "node_modules/gw/packs/example.yaml")], quiet);
+    const lint = execFileSync(gw, ["pack", "lint", join(empty, "node_modules/@agent-action-gateway/gw/packs/example.yaml")], quiet);
     assert.match(lint, /digest sha256:/);
     // What a host gets is one file that stands alone: it runs where nothing else of the package is.
     const receiver = join(folder, "gw-receiver.mjs");
-    cpSync(join(empty, "node_modules/gw/dist/gw-receiver.mjs"), receiver);
+    cpSync(join(empty, "node_modules/@agent-action-gateway/gw/dist/gw-receiver.mjs"), receiver);
     const refused = spawnSync(process.execPath, [receiver], { encoding: "utf8", env: {}, input: "{}\n" });
     assert.match(refused.stdout, /"frame":"refused".*"code":"manifest_invalid"/, refused.stderr);
-    const client = "import('gw/client').then((m) => console.log(typeof m.connectAgent))";
+    const client = "import('@agent-action-gateway/gw/client').then((m) => console.log(typeof m.connectAgent))";
     assert.equal(execFileSync(process.execPath, ["-e", client], { ...quiet, cwd: empty }).trim(), "function");
-    const request = "import('gw/request').then((m) => console.log(typeof m.defineRoute))";
+    const request = "import('@agent-action-gateway/gw/request').then((m) => console.log(typeof m.defineRoute))";
     assert.equal(execFileSync(process.execPath, ["-e", request], { ...quiet, cwd: empty }).trim(), "function");
   } finally {
     rmSync(folder, { recursive: true, force: true });

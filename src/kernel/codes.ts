@@ -10,6 +10,12 @@ interface CodeEntry {
 }
 
 export const codes = {
+  // The person's own shell
+  shell_program_foreign: {
+    status: 409,
+    means: "There is another program called gw where the link to this one would stand.",
+    mend: "Move it away, or type this program by its absolute name.",
+  },
   // Requests: framing and media type
   media_type_missing: {
     status: 415,

@@ -8,6 +8,7 @@ import { allScopes, type Reference, startReference } from "../reference/start.ts
 import { answering } from "../surfaces/cli/answer.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
+import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
 import { withOperator } from "../surfaces/cli/vault/session.ts";
@@ -117,8 +118,10 @@ function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
   for (const line of statusLines(status)) io.out(line);
   io.out("");
   io.out("It runs. In two other terminals:");
-  io.out(`  npx gw watch${at}                          be the person who approves`);
-  io.out(`  npx gw call reference.project.list${at}    be the agent`);
-  io.out(`  npx gw activity${at}                       see what was done; then: npx gw audit verify${at}`);
-  io.out("Stop with Ctrl-C.");
+  io.out(`  ${programFile} watch${at}                          be the person who approves`);
+  io.out(`  ${programFile} call reference.project.list${at}    be the agent`);
+  io.out(
+    `  ${programFile} activity${at}                       see what was done; then: ${programFile} audit verify${at}`,
+  );
+  io.out(`${programFile} setup-shell makes it plain gw. Stop this with Ctrl-C.`);
 }

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, lstatSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +13,8 @@ export interface Examined {
   readonly mend: string | null;
 }
 
+/** Seen from here in a clone and in the package alike. */
+const DIGESTS = join(import.meta.dirname, "../../../bin/node-digests.json");
 const NODE_FLOOR = [24, 15] as const;
 const PEER_PIDFD_KERNEL = [6, 5] as const;
 /** From here on the client proves the host to its agent; with an older one nothing would be signed. */
@@ -20,6 +23,7 @@ const OPENSSH_FLOOR = [8, 9] as const;
 export async function examineMachine(home: string): Promise<readonly Examined[]> {
   return [
     examineNode(process.versions.node),
+    examinePinned(process.execPath, process.versions.node),
     examineSignals(process.execArgv),
     examineKernel(process.platform, release()),
     examineSshClient(
@@ -41,6 +45,22 @@ export function examineNode(version: string): Examined {
   };
 }
 
+/** Whether the Node that runs this is the one that our release names, byte for byte. */
+export function examinePinned(file: string, version: string): Examined {
+  const table = JSON.parse(readFileSync(DIGESTS, "utf8")) as Record<string, Record<string, string>>;
+  const wanted = table[version]?.[`${process.platform}-${process.arch}`];
+  const found = createHash("sha256").update(readFileSync(file)).digest("hex");
+  const same = wanted === found;
+  return {
+    name: "node file",
+    state: same ? "ok" : wanted === undefined ? "warning" : "missing",
+    detail: same
+      ? `sha256 ${found.slice(0, 16)}…, as released`
+      : `${file} is not the Node that this release was tested with`,
+    mend: same ? null : "remove node_modules and run npm ci, or install a package of gw",
+  };
+}
+
 /** A client that is there must also be new enough. */
 export function examineSshClient(found: Examined): Examined {
   const version = /OpenSSH_(\d+\.\d+)/.exec(found.detail)?.[1];
@@ -59,7 +79,7 @@ export function examineSignals(execArgv: readonly string[]): Examined {
     name: "inspector",
     state: guarded ? "ok" : "warning",
     detail: guarded ? "SIGUSR1 does not open it" : "SIGUSR1 would open it for any program of this user",
-    mend: guarded ? null : "start gw through its launcher (bin/gw or npx gw)",
+    mend: guarded ? null : "start gw through its launcher, bin/gw in its own folder",
   };
 }
 

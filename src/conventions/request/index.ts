@@ -1,4 +1,4 @@
-/** `gw/request`: what the author of an API needs to accept one strict representation per route. */
+/** `@agent-action-gateway/gw/request`: what the author of an API needs to accept one strict representation per route. */
 export { createClientErrorHandler, type ErrorSocket } from "./client-error.ts";
 export { refuseNotFound, type StrictRequestsOptions, strictRequests, strictServerOptions } from "./fastify.ts";
 export type { RequestHead } from "./head.ts";

@@ -16,6 +16,7 @@ import { addPlanCommands } from "./commands/plan.ts";
 import { addPolicyCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
 import { addRunCommand } from "./commands/run.ts";
+import { addShellCommand } from "./commands/shell.ts";
 import { addSshCommands } from "./commands/ssh.ts";
 import { addTicketCommands } from "./commands/ticket.ts";
 import { addUpgradeCommands } from "./commands/upgrade.ts";
@@ -53,6 +54,7 @@ export function createProgram(deps: CliDeps): Command {
   addReferenceCommand(program, deps);
   addConformanceCommand(program, deps);
   addDemoCommand(program, deps);
+  addShellCommand(program, deps);
   addCompletionCommand(program, deps);
   return program;
 }

@@ -7,6 +7,7 @@ import { nodeSteps, replaceFile, type WriteSteps } from "../../../vault/files/at
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { programFile } from "../program-file.ts";
 import { type Client, clients, type Entry, fileOf, findClient } from "./clients.ts";
 import { diffLines } from "./diff.ts";
 import { mergeJson } from "./merge-json.ts";
@@ -20,8 +21,6 @@ export interface ConnectOptions extends BaseOptions {
 }
 
 const MAX_FILE_BYTES = 4_194_304;
-/** Seen from here in a clone and in the package alike. */
-const PROGRAM = resolve(import.meta.dirname, "../../../../bin/gw");
 
 /** `gw connect CLIENT`: what a client needs to find this gateway, printed, or merged into the client's own file. */
 export function runConnect(
@@ -29,7 +28,7 @@ export function runConnect(
   options: ConnectOptions,
   io: CliIo,
   random: Random,
-  program: string = PROGRAM,
+  program: string = programFile,
 ): Promise<Exit> {
   return answering(io, async () => {
     const client = findClient(id);

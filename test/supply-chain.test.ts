@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const root = join(import.meta.dirname, "..");
+const gw = join(root, "bin", "gw");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+test("the package has a name that is ours alone, and nothing tells people to ask a registry for gw", () => {
+  const { name } = JSON.parse(read("package.json")) as { readonly name: string };
+  const lock = JSON.parse(read("package-lock.json")) as { readonly name: string };
+  assert.deepEqual([name, lock.name], ["@agent-action-gateway/gw", "@agent-action-gateway/gw"]);
+  const texts = ["src", "docs", "scripts", "packs", "bin"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  const telling = [...texts, join(root, "README.md")].filter((file) =>
+    /npx\s+(-\S+\s+)*gw/.test(readFileSync(file, "utf8")),
+  );
+  assert.deepEqual(telling, []);
+});
+
+test("a pinned Node that is not the released one is never started", () => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-setup-"));
+  for (const part of ["scripts/setup.mjs", "package.json", "package-lock.json", "bin/node-digests.json"]) {
+    cpSync(join(root, part), join(folder, part));
+  }
+  const node = join(folder, "node_modules", "node", "bin", "node");
+  mkdirSync(join(node, ".."), { recursive: true });
+  writeFileSync(node, `#!/bin/sh\ntouch ${join(folder, "started")}\necho v24.21.0\n`, { mode: 0o755 });
+  // An npm that has nothing to do: what it would have brought is there already.
+  writeFileSync(join(folder, "npm"), "#!/bin/sh\nexit 0\n");
+  chmodSync(join(folder, "npm"), 0o755);
+  const env = { ...process.env, PATH: `${folder}:${process.env["PATH"]}` };
+  const done = spawnSync(process.execPath, [join(folder, "scripts/setup.mjs"), "install"], { encoding: "utf8", env });
+  assert.equal(done.status, 1, done.stderr);
+  assert.match(done.stderr, /is not the Node that this release names/);
+  assert.equal(existsSync(join(folder, "started")), false);
+});
+
+test("gw setup-shell puts this very program on the path, once, and takes it back", () => {
+  const home = mkdtempSync(join(tmpdir(), "gw-shell-"));
+  const profile = join(home, ".bashrc");
+  writeFileSync(profile, "alias ll='ls -l'");
+  const env = { ...process.env, HOME: home, SHELL: "/bin/bash" };
+  const setup = (...more: string[]): string => execFileSync(gw, ["setup-shell", ...more], { encoding: "utf8", env });
+  setup();
+  setup();
+  assert.equal(readlinkSync(join(home, ".local/bin/gw")), gw);
+  const text = readFileSync(profile, "utf8");
+  assert.equal(text.split(".local/bin").length, 2, text);
+  const shown = execFileSync("bash", ["-c", `. ${profile} && gw --version`], { encoding: "utf8", env }).trim();
+  assert.equal(shown, (JSON.parse(read("package.json")) as { readonly version: string }).version);
+  setup("--undo");
+  assert.equal(existsSync(join(home, ".local/bin/gw")), false);
+  assert.equal(readFileSync(profile, "utf8"), "alias ll='ls -l'\n");
+});
+
+test("gw setup-shell replaces nobody else's gw", () => {
+  const home = mkdtempSync(join(tmpdir(), "gw-shell-"));
+  mkdirSync(join(home, ".local/bin"), { recursive: true });
+  writeFileSync(join(home, ".local/bin/gw"), "theirs");
+  const done = spawnSync(gw, ["setup-shell"], {
+    encoding: "utf8",
+    env: { ...process.env, HOME: home, SHELL: "/bin/bash" },
+  });
+  assert.equal(done.status, 1);
+  assert.match(done.stderr, /^shell_program_foreign: /);
+  assert.equal(readFileSync(join(home, ".local/bin/gw"), "utf8"), "theirs");
+});
