@@ -39,7 +39,11 @@ test("the packed package installs into an empty folder and its programs run from
     };
     assert.equal(version, wanted);
     assert.match(execFileSync(gw, ["--help"], quiet), /approve/);
-    const lint = execFileSync(gw, ["pack", "lint", join(empty, "node_modules/@agent-action-gateway/gw/packs/example.yaml")], quiet);
+    const lint = execFileSync(
+      gw,
+      ["pack", "lint", join(empty, "node_modules/@agent-action-gateway/gw/packs/example.yaml")],
+      quiet,
+    );
     assert.match(lint, /digest sha256:/);
     // What a host gets is one file that stands alone: it runs where nothing else of the package is.
     const receiver = join(folder, "gw-receiver.mjs");
