@@ -151,7 +151,7 @@ async function authorize(
 ): Promise<Authorized> {
   // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
   if (found.kind !== "missing") {
-    const asked = questionOf(core, prepared, eachUse, found, call);
+    const asked = questionOf(core, prepared, eachUse, true, found, call);
     const merged = asked.because.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
     if (merged !== null) {
       call.approvalId = run.admission?.approvalId ?? null;
@@ -162,7 +162,7 @@ async function authorize(
   const session = await joinSession(core, caller, run);
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
-  const asked = questionOf(core, prepared, eachUse, ticket, call);
+  const asked = questionOf(core, prepared, eachUse, session.approvalId !== null, ticket, call);
   if (asked.because.length === 0) return { session, authorization: authorizedBySession(session), ticket };
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
@@ -173,6 +173,7 @@ function questionOf(
   core: Core,
   { outbound, card, because }: Prepared,
   eachUse: boolean,
+  standing: boolean,
   ticket: CallTicket,
   call: Call,
 ): CallAsked {
@@ -183,7 +184,7 @@ function questionOf(
     target: targetOf(outbound),
     ...card,
     because: [
-      ...reasonsToAsk(outbound.definition.action, eachUse),
+      ...reasonsToAsk(outbound.definition.action, eachUse, standing),
       ...because,
       ...(missing ? ["it needs a ticket, and none is attached to this run"] : []),
     ],

@@ -21,6 +21,8 @@ export interface OutboundHttp {
   readonly network: "public" | "private";
   readonly ca: string | null;
   readonly echo: "withhold" | "redact";
+  /** A field of the answer that the definition reads, beside those that every answer keeps. In lower case. */
+  readonly answerHeader?: string | undefined;
 }
 
 export interface SendLimits {

@@ -51,6 +51,14 @@ const budgetCall = {
   attempts_remaining: open.integer,
   elapsed_ms: open.integer,
   reserved_spend_cents: open.integer,
+  /** The reservation record of the specification. */
+  budget: optional(
+    group({ attempts_remaining: open.integer, deadline_at: open.text, spend_remaining_cents: open.integer }),
+  ),
+  reservation: optional(
+    group({ action: open.text, maximum_cents: open.integer, provider_reference: nullable(open.text) }),
+  ),
+  decision: optional(open.text),
 } as const;
 
 /** Events of single calls. The Activity journal is folded from these. */
@@ -193,7 +201,14 @@ export const callEvents = {
     last_at: open.text,
   },
   budget_reserved: budgetCall,
-  budget_settled: { ...budgetCall, settled_spend_cents: optional(open.integer), overage_cents: optional(open.integer) },
+  budget_settled: {
+    ...budgetCall,
+    settled_spend_cents: optional(open.integer),
+    /** What this call was charged, and whether the provider said so; absent while its reserve stays held. */
+    charged_cents: optional(open.integer),
+    charge_basis: optional(oneOf("stated", "assumed", "released", "held")),
+    overage_cents: optional(open.integer),
+  },
   budget_denied: { ...budgetCall, budget_stop_reason: optional(open.text) },
   operation_transition: {
     run_id: open.text,

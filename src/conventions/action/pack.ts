@@ -4,6 +4,7 @@
  */
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
+import type { PriceRule } from "../budget/price.ts";
 import type { CallbackRule } from "../callback/callback.ts";
 import type { RetryClass } from "../outcome/retry.ts";
 import type { SuccessMember } from "../outcome/success-member.ts";
@@ -89,6 +90,8 @@ interface ActionBase {
   readonly plan: { readonly id: Slot; readonly revision: Slot | null } | null;
   readonly confirm: string | null;
   readonly maxCostCents: number | null;
+  /** Null where no answer says what it cost, so that the maximum counts. */
+  readonly actualCost: PriceRule | null;
   /** It may cost without a ceiling, so that every call asks a person. */
   readonly asksEachCall: boolean;
   readonly job: Job | null;

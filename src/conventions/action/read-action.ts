@@ -8,6 +8,7 @@ import { type ActionDefinition, hasSideEffect, type InputField, type Slot } from
 import { type ActionContext, type ChannelParts, readChannel } from "./read-channel.ts";
 import { lintReceiverNames, readInputs } from "./read-inputs.ts";
 import { readJob, readPages, readPointer } from "./read-job.ts";
+import { readActualCost } from "./read-price.ts";
 import { readLimits } from "./read-provider.ts";
 import { ROLLBACK_INPUTS } from "./rollback.ts";
 import type { ActionWire } from "./schema/pack.ts";
@@ -42,6 +43,7 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
         : { id: slotOf(wire.plan.id), revision: wire.plan.revision === undefined ? null : slotOf(wire.plan.revision) },
     confirm: wire.confirm ?? null,
     maxCostCents: wire.max_cost_cents ?? null,
+    actualCost: wire.actual_cost === undefined ? null : readActualCost(wire, `${path}/actual_cost`, findings),
     asksEachCall: canCost(wire.effect) && wire.max_cost_cents === undefined,
     job: wire.job === undefined ? null : readJob(wire.job, `${path}/job`, findings),
     unknown: {

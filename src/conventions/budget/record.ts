@@ -1,4 +1,6 @@
 import { attemptsRemaining, type BudgetStop, type RunBudget, type RunLimits, spendRemainingCents } from "./budget.ts";
+import type { Reservation } from "./decide.ts";
+import { centsOf, type Settlement } from "./settle.ts";
 
 /** The run budget record, with the specification's field names. */
 export type BudgetRecord = {
@@ -27,6 +29,55 @@ export function budgetRecord(budget: RunBudget): BudgetRecord {
     side_effects_remaining: Math.max(0, budget.limits.sideEffects - budget.sideEffectAttempts),
     budget_stop_reason: budget.stopReason,
   };
+}
+
+/** The reservation record of the specification. `provider_reference` is the provider's own name of the charge, once there is one. */
+export type ReservationRecord = {
+  readonly budget: {
+    readonly attempts_remaining: number;
+    readonly deadline_at: string;
+    readonly spend_remaining_cents: number;
+  };
+  readonly reservation: {
+    readonly action: string;
+    readonly maximum_cents: number;
+    readonly provider_reference: string | null;
+  };
+  readonly decision: "allow" | BudgetStop;
+};
+
+export function reservationRecord(
+  budget: RunBudget,
+  asked: ReservationRecord["reservation"],
+  decision: ReservationRecord["decision"],
+): ReservationRecord {
+  return {
+    budget: {
+      attempts_remaining: attemptsRemaining(budget),
+      deadline_at: budget.deadlineAt,
+      spend_remaining_cents: spendRemainingCents(budget),
+    },
+    reservation: asked,
+    decision,
+  };
+}
+
+/** What a call cost, as its result says. */
+export type CostRecord = {
+  readonly reserved_cents: number;
+  /** Null while nobody knows: the reserve stays held. */
+  readonly charged_cents: number | null;
+  /** Who says so: the provider, the ceiling where it did not say, or the proof that nothing was done. */
+  readonly basis: "stated" | "assumed" | "released" | "held";
+  readonly overage_cents: number;
+};
+
+export function costRecord(reservation: Reservation, settlement: Settlement | null): CostRecord {
+  const reserved_cents = reservation.maximumCents;
+  if (settlement === null) return { reserved_cents, charged_cents: null, basis: "held", overage_cents: 0 };
+  const charged_cents = centsOf(reservation, settlement);
+  const basis = settlement.kind === "charged" ? "stated" : settlement.kind;
+  return { reserved_cents, charged_cents, basis, overage_cents: Math.max(0, charged_cents - reserved_cents) };
 }
 
 /** The ceilings as a card, a request and a grant write them. */

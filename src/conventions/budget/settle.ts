@@ -24,12 +24,25 @@ export function settleReservation(budget: RunBudget, reservation: Reservation, s
   };
 }
 
+/** A reserve that an earlier send of the same call holds, or that was already taken for spent when it was redirected. */
+export interface Carried {
+  readonly maximumCents: number;
+  readonly spent?: boolean;
+}
+
+/** One call has one charge at most: its next send takes over what the one before holds or was charged. */
+export function takeOver(budget: RunBudget, { maximumCents, spent = false }: Carried): RunBudget {
+  return spent
+    ? { ...budget, settledSpendCents: budget.settledSpendCents - maximumCents }
+    : { ...budget, reservedSpendCents: budget.reservedSpendCents - maximumCents };
+}
+
 /** Holds a reserve again that was given back too soon: its outcome is still unknown. */
 export function holdReserve(budget: RunBudget, cents: number): RunBudget {
   return { ...budget, reservedSpendCents: budget.reservedSpendCents + cents };
 }
 
-function centsOf(reservation: Reservation, settlement: Settlement): number {
+export function centsOf(reservation: Reservation, settlement: Settlement): number {
   switch (settlement.kind) {
     case "released":
       return 0;

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { CostRecord } from "../budget/record.ts";
 import type { DiscoveryReport } from "../discovery/report.ts";
 import type { TransportObservation } from "./observation.ts";
 
@@ -18,6 +19,8 @@ export interface CallResult {
   /** What must not be done now, in words, where the outcome is unknown. */
   readonly guidance: string | null;
   readonly response: ResponseRecord | null;
+  /** Only where the call could cost something. */
+  readonly cost?: CostRecord;
   /** Only for a preview: the plan that was stored. */
   readonly plan?: JsonObject;
   /** Only for a list: how far it was read and why it ended. The records stand in `response.body.data`. */

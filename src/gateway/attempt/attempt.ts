@@ -1,14 +1,15 @@
 import type { NewEvent } from "../../audit/event.ts";
-import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
-import { settleReservation } from "../../conventions/budget/settle.ts";
+import { readPrice } from "../../conventions/budget/price.ts";
+import { costRecord, reservationRecord } from "../../conventions/budget/record.ts";
+import { type Settlement, settleReservation, takeOver } from "../../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
-import { askOf, budgetDenied, requireStanding } from "../outbound/admit.ts";
+import { askOf, budgetDenied, requireStanding, reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
@@ -37,9 +38,11 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const answer = await send(core, sending, receipt, timeoutMs, attemptId);
   const { observation, ...minted } = withholdMinted(core, sending, attemptId, answer);
   const verdict = judge(outbound, observation);
-  run.budget = settle(run, reservation, verdict);
+  const settlement = settlementOf(outbound, verdict);
+  if (settlement !== null) run.budget = settleReservation(run.budget, reservation, settlement);
+  const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
-  const attempted = { attemptId, reservation, observation, verdict };
+  const attempted = { attemptId, reservation, observation, verdict, cost };
   const after = sending.after?.(attempted) ?? NOTHING;
   const started: NewEvent = {
     ...startedAt,
@@ -49,7 +52,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
     request_id: attemptId,
     attempt: reservation.attempt,
   };
-  const completion = completionEvents(core, sending, attemptId, reservation, verdict, observation);
+  const completion = completionEvents(core, sending, attempted);
   await core.ledger.record(
     `${sending.errand}.settled`,
     [...(isPreview(outbound) ? [] : [started]), ...completion, ...minted.events, ...after.events],
@@ -106,7 +109,7 @@ async function reserve(
 ): Promise<{ reservation: Reservation; timeoutMs: number }> {
   const { run, outbound } = sending;
   const { carries } = sending;
-  const free = carries === undefined ? run.budget : settleReservation(run.budget, carries, { kind: "released" });
+  const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
   const decided = decideReservation(free, askOf(outbound), now(core));
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
   run.budget = decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason };
@@ -118,6 +121,7 @@ async function reserve(
       {
         ...core.envelope("budget_denied"),
         ...budgetFields(run.budget, outbound, rest),
+        ...reservationRecord(run.budget, reservedFor(outbound), decided.decision),
         call_id: sending.callId,
         budget_stop_reason: run.budget.stopReason ?? decided.decision,
       },
@@ -136,15 +140,22 @@ function judge({ sideEffect, channel, definition }: Outbound, observation: Trans
   );
 }
 
-function settle(run: { readonly budget: RunBudget }, reservation: Reservation, verdict: Verdict): RunBudget {
+/** Null while nobody knows what happened: the reserve stays held. A price counts whatever else the answer says. */
+function settlementOf({ definition }: Outbound, verdict: Verdict): Settlement | null {
+  const { observation } = verdict;
+  const { actualCost } = definition.action;
   switch (verdict.kind) {
     case "unknown":
-      return run.budget;
-    case "error":
-      return settleReservation(run.budget, reservation, { kind: "released" });
-    case "success":
-    case "accepted":
+      return null;
     case "redirect":
-      return settleReservation(run.budget, reservation, { kind: "assumed" });
+      return { kind: "assumed" };
+    case "error":
+    case "success":
+    case "accepted": {
+      const otherwise: Settlement = { kind: verdict.kind === "error" ? "released" : "assumed" };
+      if (actualCost === null || observation.kind !== "answered") return otherwise;
+      const price = readPrice(actualCost, readJson(observation), observation.headers);
+      return price.kind === "stated" ? { kind: "charged", cents: price.cents } : otherwise;
+    }
   }
 }

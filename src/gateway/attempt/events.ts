@@ -1,12 +1,13 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
+import { reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
-import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
+import { reservedFor } from "../outbound/admit.ts";
 import { budgetFields, nameCaller, requestFields } from "../record/record.ts";
-import { type CustodySending, isPreview, type Sending } from "./sending.ts";
+import { type Attempted, type CustodySending, isPreview, type Sending } from "./sending.ts";
 
 /** What must be on disk before the send: that it is about to happen, under whose authority, and what it may cost. */
 export function intentEvents(
@@ -27,6 +28,7 @@ export function intentEvents(
       reason: null,
       elapsedMs: 0,
     }),
+    ...reservationRecord(run.budget, reservedFor(outbound), "allow"),
   };
   const granted = grantEvents(core, sending, attemptId, url);
   if (isPreview(outbound)) {
@@ -108,10 +110,7 @@ function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: s
 export function completionEvents(
   core: Core,
   sending: Sending | CustodySending,
-  attemptId: string,
-  reservation: Reservation,
-  verdict: Verdict,
-  observation: TransportObservation,
+  { attemptId, reservation, verdict, observation, cost }: Attempted,
 ): NewEvent[] {
   const { run, outbound, authorization } = sending;
   const status = observation.kind === "answered" ? observation.status : null;
@@ -130,6 +129,14 @@ export function completionEvents(
       elapsedMs: observation.elapsedMs,
     }),
     settled_spend_cents: run.budget.settledSpendCents,
+    charge_basis: cost.basis,
+    ...(cost.charged_cents === null ? {} : { charged_cents: cost.charged_cents }),
+    ...(cost.overage_cents === 0 ? {} : { overage_cents: cost.overage_cents }),
+    ...reservationRecord(
+      run.budget,
+      reservedFor(outbound, observation.kind === "answered" ? observation.remoteRequestId : null),
+      "allow",
+    ),
   };
   // What a preview found is written by whoever reads it.
   if (isPreview(outbound)) return [settled];

@@ -1,5 +1,6 @@
 import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
+import type { Carried } from "../../conventions/budget/settle.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
 import { observationRecord, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
@@ -36,8 +37,10 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
   let followed = 0;
   let tries = 0;
   let before: Attempted | null = null;
+  let carries: Carried | undefined;
   for (;;) {
-    const attempted: Attempted | null = await again(core, sending, before);
+    const attempted: Attempted | null = await again(core, { ...sending, carries }, before);
+    carries = undefined;
     if (attempted === null) return { ...ended(before), result: resultOf(sending, ended(before), null), firstSentMs };
     tries++;
     before = attempted;
@@ -45,6 +48,8 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
       const next = await redirect(core, sending, attempted.verdict.observation, attempted.verdict.location, followed);
       if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused"), firstSentMs };
       sending = forgetLookup(next);
+      // It is one call, so that it is charged once.
+      carries = { maximumCents: attempted.reservation.maximumCents, spent: true };
       followed++;
       tries = 0;
       before = null;
@@ -154,7 +159,7 @@ async function approveDestination(core: Core, sending: Sending, target: string):
   }
 }
 
-function resultOf(sending: Sending, { observation, verdict }: Attempted, refused: string | null): CallResult {
+function resultOf(sending: Sending, { observation, verdict, cost }: Attempted, refused: string | null): CallResult {
   const { outbound, run, callId } = sending;
   const { action } = outbound.definition;
   const unknown =
@@ -175,6 +180,7 @@ function resultOf(sending: Sending, { observation, verdict }: Attempted, refused
     reconcile: null,
     guidance: unknown ? UNKNOWN_GUIDANCE : null,
     response: observation.kind === "answered" ? responseOf(observation) : null,
+    ...(cost.reserved_cents === 0 && cost.charged_cents === 0 ? {} : { cost }),
   };
 }
 

@@ -1,6 +1,8 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
+import type { CostRecord } from "../../conventions/budget/record.ts";
+import type { Carried } from "../../conventions/budget/settle.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
@@ -26,8 +28,8 @@ export interface Shot {
   readonly lend?: (origin: string) => HttpLoan;
   /** The tracked operation that this attempt belongs to. */
   readonly operationId?: OperationId;
-  /** The reserve of an attempt that this one repeats under the same token: there is one charge at most, so one reserve. */
-  readonly carries?: Reservation | undefined;
+  /** The reserve of an earlier send of the same call: there is one charge at most, so one reserve. */
+  readonly carries?: Carried | undefined;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */
@@ -62,6 +64,7 @@ export interface Attempted {
   readonly reservation: Reservation;
   readonly observation: TransportObservation;
   readonly verdict: Verdict;
+  readonly cost: CostRecord;
 }
 
 /** A preview keeps to its own path in the log: no intent and no completion of a change is written for it. */

@@ -65,6 +65,11 @@ export function askOf(outbound: Outbound): ReservationAsk {
   };
 }
 
+/** What a reservation record says it is for. */
+export function reservedFor({ action, definition }: Outbound, provider_reference: string | null = null) {
+  return { action, maximum_cents: definition.action.maxCostCents ?? 0, provider_reference };
+}
+
 /** Step 5: nobody is asked about a call that cannot run. */
 export function requireFit(core: Core, run: Run, outbound: Outbound): void {
   const decided = decideReservation(run.budget, askOf(outbound), now(core));

@@ -75,8 +75,8 @@ export function sideEffectOf(action: ActionDefinition): boolean {
   return hasSideEffect(action.effect);
 }
 
-/** Why this very call needs a person; empty when the session's approval is enough. */
-export function reasonsToAsk(action: ActionDefinition, eachUse: boolean): readonly string[] {
+/** Why this very call needs a person, where `standing` says that one approved the session; empty when the session's approval is enough. */
+export function reasonsToAsk(action: ActionDefinition, eachUse: boolean, standing: boolean): readonly string[] {
   const reasons: string[] = [];
   if (eachUse) reasons.push("its credential is marked for approval on every use");
   if (action.needs.approval === "each_use") reasons.push("its definition asks on every use");
@@ -84,6 +84,9 @@ export function reasonsToAsk(action: ActionDefinition, eachUse: boolean): readon
     reasons.push("its provider has no preview: nobody can say beforehand what it changes");
   if (action.effect === "purchase") reasons.push("it places an order");
   else if (action.asksEachCall) reasons.push("it may cost money and has no cost ceiling");
+  else if ((action.maxCostCents ?? 0) > 0 && !standing) {
+    reasons.push("it costs money, and no person has approved what this run may spend");
+  }
   return reasons;
 }
 

@@ -31,6 +31,7 @@ export function httpRequestOf(
     network: provider?.network ?? "public",
     ca: provider?.ca ?? null,
     echo: action.echo,
+    answerHeader: action.actualCost?.at.kind === "header" ? action.actualCost.at.name : undefined,
   };
 }
 

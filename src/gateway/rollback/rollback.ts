@@ -57,7 +57,7 @@ export function prepareRollback(
   const label = pack.provider?.credential ?? null;
   const eachUse = label !== null && core.credentials()?.find(label)?.eachUse === true;
   const standing = run.sessions.get(caller.key)?.approvalId ?? null;
-  const asks = because.length > 0 || reasonsToAsk(action, eachUse).length > 0 || standing === null;
+  const asks = because.length > 0 || reasonsToAsk(action, eachUse, standing !== null).length > 0 || standing === null;
   if (asks && because.length === 0) because.push("a rollback names the approval that it rests on");
   const approvalId = asks ? core.ports.ids.next("apr") : null;
   const fill: RollbackFill = {

@@ -265,6 +265,7 @@ function definitionOf(name: string, effect: "read" | "write", method: Method, li
     previewless: false,
     confirm: null,
     maxCostCents: 0,
+    actualCost: null,
     asksEachCall: false,
     job: null,
     unknown: { retryAllowed: false, reconcile: null, tokenRetry: false },

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { parseJsonValue } from "../../conventions/request/json/parse.ts";
@@ -137,6 +138,7 @@ function resultLines({
   guidance,
   call_id,
   discovery,
+  cost,
   operation_id,
   reconcile,
 }: CallResult): readonly string[] {
@@ -150,6 +152,7 @@ function resultLines({
   if (guidance !== null) lines.push(`  ${guidance}`);
   if (operation_id !== null)
     lines.push(`  operation ${operation_id}; a person follows it with: gw operation show ${operation_id}`);
+  if (cost !== undefined) lines.push(`  ${sayCost(cost)}`);
   if (discovery !== undefined) lines.push(...reportLines(discovery).map((line) => `  ${line}`));
   if (response?.body_kind === "json")
     lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
@@ -169,6 +172,22 @@ function sayOutcome(outcome: CallResult["outcome"], confirmed: boolean, accepted
       return "";
     case "unknown":
       return accepted ? " (accepted, not finished)" : " (it may have happened)";
+  }
+}
+
+function sayCost({ reserved_cents, charged_cents, basis, overage_cents }: CostRecord): string {
+  const reserved = `${reserved_cents} cents reserved`;
+  const over =
+    overage_cents === 0 ? "" : `: ${overage_cents} cents beyond the reserve, and this run spends nothing more`;
+  switch (basis) {
+    case "stated":
+      return `${reserved}, ${charged_cents} charged as the provider says${over}`;
+    case "assumed":
+      return `${reserved} and taken for spent: the provider did not say what it cost`;
+    case "released":
+      return `${reserved} and given back: nothing was done`;
+    case "held":
+      return `${reserved} and held: whether it was charged is not known`;
   }
 }
 

@@ -17,6 +17,7 @@ export interface ExchangeRequest {
   readonly headers: string[];
   readonly body: Buffer | null;
   readonly responseBytes: number;
+  readonly answerHeader?: string | undefined;
 }
 
 export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
@@ -39,6 +40,7 @@ const BODY_STEP_BYTES = 65_536;
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #method: string;
   readonly #responseBytes: number;
+  readonly #answerHeader: string | undefined;
   readonly #socket: Socket;
   readonly #stop: Stop;
   readonly #resolve: (exchanged: Exchanged) => void;
@@ -55,6 +57,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#socket = socket;
     this.#method = request.method;
     this.#responseBytes = request.responseBytes;
+    this.#answerHeader = request.answerHeader;
     this.#stop = stop;
     this.#resolve = resolve;
     stop.onStop = (cause) => this.#stopped(cause);
@@ -71,7 +74,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       if (++this.#informational > INFORMATIONAL_RESPONSES) this.#refuse("response_malformed", "informational_flood");
       return;
     }
-    const head = readResponseHead(fields);
+    const head = readResponseHead(fields, this.#answerHeader);
     this.#status = status;
     this.#head = head;
     const fault = this.#faultOf(head, status);

@@ -69,10 +69,10 @@ export interface ResponseHead {
 /** Names in lower case, as the parser gives them; a field that came more than once is an array. */
 export type ParsedFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-export function readResponseHead(fields: ParsedFields): ResponseHead {
+export function readResponseHead(fields: ParsedFields, also?: string): ResponseHead {
   const headers: Record<string, string> = {};
   for (const name of Object.keys(fields)) {
-    if (!ALLOWED.has(name)) continue;
+    if (!ALLOWED.has(name) && name !== also) continue;
     const value = readValue(name, fields[name]);
     if (value !== undefined) headers[name] = value;
   }

@@ -97,11 +97,11 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       }
       state.handed = true;
       const { path } = route.target;
-      const { method, body, echo } = request;
+      const { method, body, echo, answerHeader } = request;
       const { responseBytes } = limits;
       const exchanged = await exchange(
         opened.connection,
-        { method, path, headers: loaded.value.headers, body, responseBytes },
+        { method, path, headers: loaded.value.headers, body, responseBytes, answerHeader },
         stop,
       );
       giveBack(lease.group, opened.connection, exchanged);

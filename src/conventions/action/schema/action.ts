@@ -175,6 +175,22 @@ export const actionSchema = {
       maximum: 100_000_000,
       description: "The most that one call can cost.",
     },
+    actual_cost: {
+      type: "object",
+      additionalProperties: false,
+      required: ["unit"],
+      description: "Where the answer says what the call cost: a member or a header.",
+      properties: {
+        member: place,
+        header: { type: "string", pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$" },
+        unit: {
+          enum: ["cents", "decimal"],
+          description: "cents: whole smallest units of the currency. decimal: an amount in its main unit.",
+        },
+        currency: { type: "string", pattern: "^[A-Z]{3}$", description: "ISO 4217; USD unless said otherwise." },
+        currency_member: { ...place, description: "Where the answer names its currency, which must then be ours." },
+      },
+    },
     job: jobSchema,
     unknown: {
       type: "object",

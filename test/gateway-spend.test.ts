@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
+import { answerJson } from "./support/consequential.ts";
+import { type Bench, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const pack = (origin: string) => `
+format: gw.pack/v1
+pack: post
+provider:
+  origin: ${origin}
+  credential: post-token
+actions:
+  letter.send:
+    effect: send
+    preview: none
+    max_cost_cents: 100
+    actual_cost: { member: /charge/amount, unit: decimal, currency: EUR, currency_member: /charge/currency }
+    request: { method: POST, path: /v1/letters, body: application/json }
+    input: { to: { in: body, type: string, maxLength: 64 } }
+  text.send:
+    effect: send
+    max_cost_cents: 10
+    actual_cost: { header: X-Price, unit: cents }
+    request: { method: POST, path: /v1/texts, body: application/json }
+    input: { to: { in: body, type: string, maxLength: 64 } }
+  report.read:
+    effect: read
+    max_cost_cents: 30
+    request: { method: GET, path: "/v1/reports/{id}" }
+    input: { id: { in: path, type: string, maxLength: 64 } }
+`;
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  caller = scriptedCaller();
+  bench = await startBench(pack(provider.origin), {
+    credentials: [["post-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function openApproved(spendCents: number): Promise<Run> {
+  const run = await bench.openRun(caller, ["post.letter.send", "post.text.send", "post.report.read"], {
+    spendCents,
+    sideEffects: 5,
+  });
+  await bench.approve();
+  await run.admission?.session;
+  return run;
+}
+
+async function call(run: Run, action: string, input: Record<string, string>, approve = false): Promise<CallResult> {
+  let done = false;
+  const work = bench.gateway.startCall(caller, run.id, { action: `post.${action}`, input }).done;
+  work.catch(() => undefined).finally(() => (done = true));
+  if (approve) await bench.approve();
+  await untilDone(bench.time, 100, () => done);
+  return work;
+}
+
+const letter = (amount: string, currency = "EUR") =>
+  provider.answer((_request, response) => answerJson(response, 201, { charge: { amount, currency } }));
+
+function settled() {
+  const events = bench.events().filter(({ event_type }) => event_type === "budget_settled");
+  return events.at(-1) as unknown as Record<string, unknown>;
+}
+
+test("the reserve is settled with the price that the answer states, in a member or in a header", async () => {
+  const run = await openApproved(500);
+  letter("0.85");
+  const sent = await call(run, "letter.send", { to: "ada" }, true);
+  assert.deepEqual(sent.cost, { reserved_cents: 100, charged_cents: 85, basis: "stated", overage_cents: 0 });
+  provider.answer((_request, response) => {
+    response.writeHead(200, { "x-price": "7" });
+    response.end();
+  });
+  assert.equal((await call(run, "text.send", { to: "ada" })).cost?.charged_cents, 7);
+  assert.deepEqual([run.budget.settledSpendCents, run.budget.reservedSpendCents], [92, 0]);
+  const { charged_cents, charge_basis, reservation, budget, decision } = settled();
+  assert.deepEqual([charged_cents, charge_basis, decision], [7, "stated", "allow"]);
+  assert.deepEqual(reservation, { action: "post.text.send", maximum_cents: 10, provider_reference: null });
+  assert.equal((budget as { spend_remaining_cents: number }).spend_remaining_cents, 408);
+});
+
+test("an answer that does not say its price plainly, or in another currency, costs the maximum", async () => {
+  const run = await openApproved(500);
+  letter("0.10", "USD");
+  assert.equal((await call(run, "letter.send", { to: "ada" }, true)).cost?.basis, "assumed");
+  letter("free");
+  await call(run, "letter.send", { to: "bob" }, true);
+  assert.equal(run.budget.settledSpendCents, 200);
+});
+
+test("a price beyond the reserve is an overage: recorded, told, and the end of all further spend of the run", async () => {
+  const run = await openApproved(500);
+  letter("1.50");
+  const sent = await call(run, "letter.send", { to: "ada" }, true);
+  assert.deepEqual(sent.cost, { reserved_cents: 100, charged_cents: 150, basis: "stated", overage_cents: 50 });
+  assert.deepEqual([settled()["overage_cents"], settled()["charged_cents"]], [50, 150]);
+  assert.equal(run.budget.stopReason, "spend_overage");
+  const before = provider.received.length;
+  await assert.rejects(call(run, "text.send", { to: "ada" }), (error: unknown) => {
+    assert.ok(error instanceof Denied);
+    return error.code === "spend_overage";
+  });
+  assert.equal(provider.received.length, before);
+});
+
+test("a rejection that states a charge is charged, and one that states none is not", async () => {
+  const run = await openApproved(500);
+  provider.answer((_request, response) => {
+    response.writeHead(422, { "x-price": "3" });
+    response.end();
+  });
+  assert.equal((await call(run, "text.send", { to: "ada" })).cost?.charged_cents, 3);
+  provider.answer((_request, response) => response.writeHead(422).end());
+  assert.equal((await call(run, "text.send", { to: "bob" })).cost?.basis, "released");
+  assert.equal(run.budget.settledSpendCents, 3);
+});
+
+test("a call that is redirected is charged once", async () => {
+  const run = await openApproved(30);
+  provider.answer(({ url }, response) =>
+    url === "/v1/reports/1"
+      ? response.writeHead(307, { location: "/v1/reports/2" }).end()
+      : answerJson(response, 200, { id: "2" }),
+  );
+  assert.equal((await call(run, "report.read", { id: "1" })).outcome, "success");
+  assert.deepEqual([run.budget.attemptsUsed, run.budget.settledSpendCents, run.budget.reservedSpendCents], [2, 30, 0]);
+});
+
+test("a send that costs money asks where no person approved the session, however much the run may spend", async () => {
+  bench.posture.sessionApproval = false;
+  const run = await bench.openRun(caller, ["post.text.send"], { spendCents: 100, sideEffects: 2 });
+  const work = bench.gateway.startCall(caller, run.id, { action: "post.text.send", input: { to: "ada" } });
+  const asked = await bench.waiting();
+  assert.equal(asked.card?.call?.action, "post.text.send");
+  assert.equal(provider.received.length, 0);
+  await bench.approve();
+  assert.equal((await work.done).outcome, "success");
+});
