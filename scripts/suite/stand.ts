@@ -1,0 +1,68 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import type { Product } from "./product.ts";
+
+const UNPRIVILEGED = 64123;
+
+/** Where and as whom test files run: what comes before node, and the clone as it is seen from there. */
+export interface Stand {
+  readonly command: readonly string[];
+  readonly node: string;
+  readonly clone: string;
+  readonly env: Readonly<Record<string, string>>;
+  remove(): void;
+}
+
+/** As whoever started the suite. */
+export function ownStand(root: string, product: Product): Stand {
+  const env = { GW_PROGRAM: product.program };
+  return { command: [], node: process.execPath, clone: root, env, remove: () => undefined };
+}
+
+/** Drops to an unprivileged uid; where that uid cannot reach the clone, in a private mount namespace that shows it elsewhere. */
+export function unprivilegedStand(root: string, product: Product): Stand {
+  const home = mkdtempSync(join(tmpdir(), "gw-test-home-"));
+  spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
+  const env = {
+    HOME: home,
+    USER: "gw-test",
+    LOGNAME: "gw-test",
+    XDG_STATE_HOME: join(home, "state"),
+    // Hundreds of processes load the same sources: their types are stripped once.
+    NODE_COMPILE_CACHE: join(home, "compiled"),
+    GW_PROGRAM: product.program,
+  };
+  const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups", "--"];
+  const test = ["test", "-r", join(root, "package.json"), "-a", "-x", process.execPath];
+  const reached = spawnSync(drop[0] ?? "", [...drop.slice(1), ...test]).status === 0;
+  const removeHome = (): void => rmSync(home, { recursive: true, force: true });
+  if (reached) return { command: drop, node: process.execPath, clone: root, env, remove: removeHome };
+
+  const view = mkdtempSync(join(tmpdir(), "gw-test-view-"));
+  const clone = join(view, basename(root));
+  const shared = join(view, "shared");
+  spawnSync("chmod", ["755", view]);
+  mkdirSync(clone);
+  mkdirSync(shared);
+  // The same product, which finds its packages where the view shows them.
+  const seen = join(view, "product");
+  cpSync(dirname(dirname(product.program)), seen, {
+    recursive: true,
+    filter: (from) => basename(from) !== "node_modules",
+  });
+  symlinkSync(join(clone, "node_modules"), join(seen, "node_modules"));
+  const script = `mount --bind "$1" "$2" && { [ ! -d "$3" ] || mount --bind "$3" "$4"; } && cd "$2" && shift 4 && exec "$@"`;
+  const enter = ["unshare", "--mount", "--propagation=private", "sh", "-c", script, "sh"];
+  return {
+    command: [...enter, root, clone, join(dirname(root), "shared"), shared, ...drop],
+    node: join(clone, relative(root, process.execPath)),
+    clone,
+    env: { ...env, GW_PROGRAM: join(seen, "bin", "gw") },
+    remove() {
+      removeHome();
+      rmSync(view, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+/** The suite's own runner, started by root in a folder that no other user can enter. */
+const root = join(import.meta.dirname, "..");
+const asRoot = process.getuid?.() === 0 ? {} : { skip: "only root drops to another uid" };
+const PARTS = ["bin", "packs", "package.json", "scripts", "src", "tsconfig.json", "tsconfig.build.json"];
+const PROBE = `
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+test("this runs without root and sees what stands beside the clone", () => {
+  assert.notEqual(process.getuid(), 0);
+  assert.equal(existsSync("../shared/there"), process.env.WITH_SHARED === "yes");
+});
+test("the program is the compiled product", () => assert.ok(existsSync(process.env.GW_PROGRAM)));
+if (process.env.FAILING === "yes") test("fails", () => assert.fail());
+`;
+
+test("in a folder that others cannot enter the suite runs, with and without shared data beside it", asRoot, (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const clone = join(folder, "clone");
+  mkdirSync(join(clone, "test"), { recursive: true });
+  for (const part of PARTS) cpSync(join(root, part), join(clone, part), { recursive: true });
+  const modules = [join(root, "node_modules"), join(clone, "node_modules")] as const;
+  if (spawnSync("cp", ["-al", ...modules]).status !== 0) spawnSync("cp", ["-a", ...modules]);
+  writeFileSync(join(clone, "test", "probe.test.ts"), PROBE);
+  const run = (env: Readonly<Record<string, string>>) =>
+    spawnSync(process.execPath, ["scripts/test.ts", "test/probe.test.ts"], {
+      cwd: clone,
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], ...env },
+    });
+
+  const without = run({});
+  assert.equal(without.status, 0, without.stdout + without.stderr);
+  mkdirSync(join(folder, "shared"));
+  writeFileSync(join(folder, "shared", "there"), "");
+  const failing = run({ WITH_SHARED: "yes", FAILING: "yes" });
+  assert.equal(failing.status, 1);
+  assert.match(failing.stderr, /once more alone:\n {2}test\/probe\.test\.ts/);
+  assert.match(failing.stdout, /pass 2\n/);
+});
