@@ -514,6 +514,21 @@ export const codes = {
     means: "No gateway answers at the socket.",
     mend: "Start one with gw up, or name its home with --home.",
   },
+  server_not_expected: {
+    status: 403,
+    means: "Another user's process answers at the gateway's socket. Nothing was sent to it.",
+    mend: "Find out whose process it is; the gateway's user is in /etc/gw/gw.yaml, or the owner of the home.",
+  },
+  socket_path_unsafe: {
+    status: 503,
+    means: "The gateway cannot put its socket there safely.",
+    mend: "The message gives the command.",
+  },
+  socket_planted: {
+    status: 503,
+    means: "Something that is no socket of this gateway lies where its socket belongs.",
+    mend: "Find out who made it, remove it, and start the gateway again.",
+  },
   port_in_use: {
     status: 409,
     means: "A loopback port that a pack names is taken by something else.",
@@ -521,7 +536,7 @@ export const codes = {
   },
   config_invalid: {
     status: 400,
-    means: "config.yaml is not valid.",
+    means: "config.yaml or /etc/gw/gw.yaml is not valid.",
     mend: "Mend the file at the place named, or remove it to use the defaults.",
   },
   state_tampered: {

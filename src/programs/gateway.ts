@@ -20,6 +20,7 @@ import { createLogins } from "../surfaces/operator/logins.ts";
 import { createOperationNews } from "../surfaces/operator/operation-news.ts";
 import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
+import { readMachine } from "../surfaces/place/machine.ts";
 import { openHome } from "../vault/files/home.ts";
 import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
@@ -43,25 +44,25 @@ import { version } from "./version.ts";
 
 /**
  * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
- * service key over the operator socket. Usage: gateway HOME [--key-file FILE]
+ * service key over the operator socket. Usage: gateway HOME [--config FILE] [--key-file FILE]
  */
-const [homeFolder, option, keyFile] = process.argv.slice(2);
-if (homeFolder === undefined || (option !== undefined && (option !== "--key-file" || keyFile === undefined))) {
-  console.error("usage: gateway HOME [--key-file FILE]; start it with: gw up");
+const asked = readArguments(process.argv.slice(2));
+if (asked === undefined) {
+  console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
   process.exit(2);
 }
 
 try {
   await harden({ inspectable: false, startsPrivileged: false });
-  await start(homeFolder, keyFile);
+  await start(asked);
 } catch (error) {
   console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
   process.exit(1);
 }
 
-async function start(folder: string, keyFilePath: string | undefined): Promise<void> {
+async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<void> {
   const clock = createClock();
-  const settings = readSettings(folder);
+  const settings = await readSettings(folder, await readMachine(config));
   const home = openHome(folder, random);
   const trust = readTrust(home);
   const state: StewardState = {
@@ -142,7 +143,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
   }
   const operatorDoor = await listenForOperators({
-    path: settings.operatorSocket,
+    socket: settings.operatorSocket,
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
@@ -156,8 +157,7 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
     onFault,
   });
   const agentDoor = await listenForAgents({
-    path: settings.agentSocket,
-    mode: state.trust.policy?.settings.mode === "dedicated" ? 0o666 : 0o600,
+    socket: settings.agentSocket,
     callers,
     routes: agentRoutes(gateway, sleep, version),
     upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, correlationId, onFault }),
@@ -194,6 +194,22 @@ async function start(folder: string, keyFilePath: string | undefined): Promise<v
   process.on("SIGHUP", (signal) => void stop(signal));
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
+}
+
+interface Asked {
+  readonly folder: string;
+  readonly config: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+function readArguments([folder, ...rest]: readonly string[]): Asked | undefined {
+  const given = new Map<string, string>();
+  for (let at = 0; at < rest.length; at += 2) {
+    const [name = "", value] = [rest[at], rest[at + 1]];
+    if (!["--config", "--key-file"].includes(name) || value === undefined) return undefined;
+    given.set(name, value);
+  }
+  return folder === undefined ? undefined : { folder, config: given.get("--config"), keyFile: given.get("--key-file") };
 }
 
 /** Made private and emptied at start: what a killed gateway left there is of no use to anybody. */

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
 import { examineMachine } from "../adapters/platform/examine.ts";
+import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -11,6 +12,8 @@ import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
+import { findPlace } from "../surfaces/place/find.ts";
+import type { Place } from "../surfaces/place/place.ts";
 import { startGateway } from "./start-gateway.ts";
 import { version } from "./version.ts";
 
@@ -20,6 +23,8 @@ const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
 const io = openTerminal();
 /** Hardening narrows it; what `gw run` starts gets it back. */
 const umask = process.umask(0o077);
+/** The gateway that the command is about, once it was found. */
+let place: Place | null = null;
 try {
   const command = commandOf(process.argv.slice(2));
   await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
@@ -35,8 +40,8 @@ try {
 
 /** The first word that is neither an option of every command nor the value of one. */
 function commandOf([first = "", ...rest]: readonly string[]): string {
-  if (first === "--home") return commandOf(rest.slice(1));
-  return first === "--json" || first.startsWith("--home=") ? commandOf(rest) : first;
+  if (first === "--home" || first === "--config") return commandOf(rest.slice(1));
+  return first === "--json" || first.startsWith("--home=") || first.startsWith("--config=") ? commandOf(rest) : first;
 }
 
 function createDeps(): CliDeps {
@@ -56,6 +61,10 @@ function createDeps(): CliDeps {
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
     openMinted: async () => (await import("./minted.ts")).openMinted,
+    async findPlace(asked) {
+      place = await findPlace(asked, requireServerOf);
+      return place;
+    },
     examine: (home) => () => examineMachine(home),
     startGateway,
     async operatorKeys(home) {
@@ -108,7 +117,7 @@ function createDeps(): CliDeps {
  * the socket: the files carry their own proof, and a failure gives nothing away. No gateway, nothing to tell.
  */
 async function tellGateway(home: string, path: string, body?: JsonObject): Promise<void> {
-  const connection = openConnection(join(home, "operator.sock"));
+  const connection = openConnection(place?.operator ?? join(home, "operator.sock"));
   try {
     await connection.ask("POST", path, body === undefined ? {} : { body });
   } catch (error) {

@@ -9,7 +9,11 @@ import { readSettings } from "./daemon/settings.ts";
 /** The gateway's state, opened by an operator with the key of their own vault; a running gateway is not disturbed. */
 export const openMinted: OpenMinted = async (home, vault, serviceKey): Promise<MintedStore> => {
   const service = openService(vault, serviceKey);
-  const store = await openStateStore(readSettings(home).stateFile, service.deriveStateKey("state rows"), systemRandom);
+  const store = await openStateStore(
+    (await readSettings(home)).stateFile,
+    service.deriveStateKey("state rows"),
+    systemRandom,
+  );
   const rowOf = (mintedId: string) => {
     const row = store.find("notes", `${MINTED} ${mintedId}`);
     return row === null || "tampered" in row || row.state !== MINTED ? undefined : row;

@@ -8,9 +8,13 @@ import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 const FLAGS = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=ExperimentalWarning"];
 
 /** Starts the gateway process for a home. It is ready when it says so; signals to this process are handed on. */
-export async function startGateway(home: string, keyFile: string | null): Promise<GatewayProcess> {
+export async function startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess> {
   const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
-  const args = [...FLAGS, file, home, ...(keyFile === null ? [] : ["--key-file", keyFile])];
+  const args = [
+    ...[...FLAGS, file, home],
+    ...(config === undefined ? [] : ["--config", config]),
+    ...(keyFile === null ? [] : ["--key-file", keyFile]),
+  ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
   const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
   const stop = (): void => void child.kill("SIGTERM");

@@ -11,6 +11,8 @@ export interface AgentListenerOptions {
   readonly path: string;
   /** Of the socket file, such as 0o600. */
   readonly mode: number;
+  /** Who may open it beside its owner, where the mode lets a group in. */
+  readonly group?: number | null;
   readonly callers: CallerPlatform;
   /**
    * Called before any byte is read. The connection can serve a node:http server. On Linux it ends with

@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { listenForCallers } from "../../adapters/platform/callers.ts";
@@ -12,10 +11,10 @@ import { readPreferredWaitMs } from "../../surfaces/agent/prefer.ts";
 import { MCP_PATH } from "../../surfaces/mcp/bridge.ts";
 import type { UpgradeRequest } from "../../surfaces/mcp/upgrade.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
 export interface AgentListenerOptions {
-  readonly path: string;
-  readonly mode: number;
+  readonly socket: SocketAccess;
   readonly callers: CallerPlatform;
   readonly routes: readonly PlaneRoute<AgentContext>[];
   /** Takes over a connection that asked for another protocol; throws `Denied` before it has written anything. */
@@ -92,11 +91,11 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     return caller;
   }
 
-  // Left behind by a gateway that was killed: the log's lock says that no other one is at work in this home.
-  rmSync(options.path, { force: true });
+  clearSocketPath(options.socket);
   const listener = await listenForCallers({
-    path: options.path,
-    mode: options.mode,
+    path: options.socket.path,
+    group: options.socket.group,
+    mode: modeOf(options.socket),
     callers: options.callers,
     accept(connection, pending) {
       connections.add(connection);

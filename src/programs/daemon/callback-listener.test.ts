@@ -239,16 +239,16 @@ test("a port that is taken is told and stops nothing", async (t) => {
   door.close();
 });
 
-test("config.yaml names where callbacks are listened for, strictly", (t) => {
+test("config.yaml names where callbacks are listened for, strictly", async (t) => {
   const home = mkdtempSync(join(tmpdir(), "gw-"));
   t.after(() => rmSync(home, { recursive: true, force: true }));
-  const read = (text: string) => {
+  const read = async (text: string) => {
     writeFileSync(join(home, "config.yaml"), text);
-    return readSettings(home).callbackAddress;
+    return (await readSettings(home)).callbackAddress;
   };
-  assert.equal(readSettings(home).callbackAddress, null, "off without a file");
-  assert.equal(read("format: gw.config/v1\n"), null);
-  assert.deepEqual(read("callbacks: { listen: 127.0.0.1:7412 }\n"), { host: "127.0.0.1", port: 7412 });
+  assert.equal((await readSettings(home)).callbackAddress, null, "off without a file");
+  assert.equal(await read("format: gw.config/v1\n"), null);
+  assert.deepEqual(await read("callbacks: { listen: 127.0.0.1:7412 }\n"), { host: "127.0.0.1", port: 7412 });
   for (const text of [
     "callbacks: true",
     "callbacks: { listen: 7412 }",
@@ -257,7 +257,7 @@ test("config.yaml names where callbacks are listened for, strictly", (t) => {
     "callbacks: []",
     "callback: { listen: 127.0.0.1:7412 }",
   ]) {
-    assert.throws(
+    await assert.rejects(
       () => read(text),
       (error) => error instanceof Denied && error.code === "config_invalid",
       text,

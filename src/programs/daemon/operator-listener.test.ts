@@ -20,7 +20,7 @@ async function listen() {
   const boards = new Set<(board: OperationBoard) => void>();
   const cards = new Set<(approval: never) => void>();
   const options = {
-    path,
+    socket: { path, group: null },
     routes: [],
     logins: {
       find(authorization: string | undefined) {

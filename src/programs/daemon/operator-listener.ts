@@ -1,4 +1,3 @@
-import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
@@ -14,9 +13,10 @@ import type { Logins } from "../../surfaces/operator/logins.ts";
 import type { OperationNews } from "../../surfaces/operator/operation-news.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import { clearSocketPath, openTo, type SocketAccess } from "./socket-path.ts";
 
 export interface OperatorListenerOptions {
-  readonly path: string;
+  readonly socket: SocketAccess;
   readonly routes: readonly PlaneRoute<OperatorContext>[];
   readonly logins: Logins;
   readonly desk: Desk;
@@ -26,7 +26,7 @@ export interface OperatorListenerOptions {
   onFault(error: unknown, correlationId: string): void;
 }
 
-/** Listens for operators on a socket that only this user can open; who speaks is proven by the login, not by that. */
+/** Listens for operators on a socket that only they can open; who speaks is proven by the login, not by that. */
 export async function listenForOperators(options: OperatorListenerOptions): Promise<{ close(): void }> {
   const strict = createRequestListener<IncomingMessage, OperatorContext>({
     routes: options.routes.map(({ bound }) => bound),
@@ -86,13 +86,13 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   server.maxConnections = defaults.operatorConnections;
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
-  rmSync(options.path, { force: true });
+  clearSocketPath(options.socket);
   const mask = process.umask(0o177);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.path, () => resolve());
+    server.listen(options.socket.path, () => resolve());
   }).finally(() => process.umask(mask));
-  chmodSync(options.path, 0o600);
+  openTo(options.socket);
   return {
     close() {
       for (const response of streams) response.end();

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
@@ -9,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import { type AgentClient, type CallAnswer, connectAgent, type RunView } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
-import type { BaseOptions } from "./options.ts";
+import { agentDoor, type BaseOptions } from "./options.ts";
 
 export interface CallOptions extends BaseOptions {
   readonly input?: string;
@@ -26,7 +25,7 @@ export function runCall(action: string, pairs: readonly string[], options: CallO
 }
 
 async function callAndReport(action: string, pairs: readonly string[], options: CallOptions, io: CliIo): Promise<Exit> {
-  const client = connectAgent(join(options.home, "agent.sock"));
+  const client = connectAgent(agentDoor(options));
   try {
     const input = readArguments(pairs, options.input, await textMembersOf(client, action));
     const run = await runFor(client, `gw call ${action}`, [action], options);

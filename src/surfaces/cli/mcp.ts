@@ -1,13 +1,15 @@
 import { type IncomingMessage, request } from "node:http";
-import { join } from "node:path";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import { codes } from "../../kernel/codes.ts";
 import { showText } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { knock } from "../client/connection.ts";
 import { type BridgeRecord, MCP_OPTIONS_HEADER, MCP_PATH, MCP_UPGRADE } from "../mcp/bridge.ts";
+import type { Door } from "../place/place.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
-import type { BaseOptions } from "./options.ts";
+import { agentDoor, type BaseOptions } from "./options.ts";
 
 export interface McpOptions extends BaseOptions {
   readonly actions?: readonly string[];
@@ -30,7 +32,7 @@ export interface Pipes {
  * to the gateway this process is the caller, and it says so on the card.
  */
 export async function runMcp(options: McpOptions, io: Pick<CliIo, "err">, pipes: Pipes): Promise<Exit> {
-  const opened = await open(join(options.home, "agent.sock"), bridgeRecord(options));
+  const opened = await open(agentDoor(options), bridgeRecord(options));
   if (opened.kind === "refused") {
     io.err(opened.message);
     return opened.exit;
@@ -70,16 +72,19 @@ type Opened =
   | { readonly kind: "open"; readonly socket: Duplex; readonly head: Buffer }
   | { readonly kind: "refused"; readonly message: string; readonly exit: Exit };
 
-function open(socketPath: string, record: BridgeRecord): Promise<Opened> {
+function open(door: Door, record: BridgeRecord): Promise<Opened> {
   return new Promise((resolve) => {
     const asked = request({
-      socketPath,
+      createConnection: (_options, done) => {
+        knock(door, (error, socket) => done(error, socket));
+        return undefined;
+      },
       path: MCP_PATH,
       headers: { connection: "Upgrade", upgrade: MCP_UPGRADE, [MCP_OPTIONS_HEADER]: JSON.stringify(record) },
     });
     asked.once("upgrade", (_response, socket, head) => resolve({ kind: "open", socket, head }));
     asked.once("response", (response) => void readRefusal(response).then(resolve));
-    asked.once("error", (error) => resolve(unreachable(error, socketPath)));
+    asked.once("error", (error) => resolve(unreachable(error, door.path)));
     asked.end();
   });
 }
@@ -101,6 +106,8 @@ async function readRefusal(response: IncomingMessage): Promise<Opened> {
 }
 
 function unreachable(error: Error, socketPath: string): Opened {
+  if (error instanceof Denied)
+    return { kind: "refused", message: `${error.code}: ${error.message}`, exit: exits.denied };
   const message = `gateway_unreachable: No gateway answers at ${socketPath} (${error.message}). Start it with: gw up`;
   return { kind: "refused", message, exit: exits.unreachable };
 }

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { CardPlan } from "../../conventions/approval/card.ts";
 import { planLines } from "../../conventions/approval/render-plan.ts";
 import { showIdentifier } from "../../kernel/display.ts";
@@ -8,6 +7,7 @@ import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent
 import { answering } from "./answer.ts";
 import { type CallOptions, readArguments, report, runFor, textMembersOf } from "./call.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { agentDoor } from "./options.ts";
 
 export interface PlanOptions extends CallOptions {
   readonly execute?: boolean;
@@ -36,7 +36,7 @@ async function withClient<Result>(
   options: CallOptions,
   work: (client: AgentClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = connectAgent(join(options.home, "agent.sock"));
+  const client = connectAgent(agentDoor(options));
   try {
     return await work(client);
   } finally {

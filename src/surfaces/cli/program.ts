@@ -1,5 +1,4 @@
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { Command } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
@@ -29,12 +28,18 @@ export function createProgram(deps: CliDeps): Command {
   const program = new Command("gw")
     .description("Lets agents act on APIs and servers without a secret; a person approves, and the log proves it.")
     .version(deps.version)
-    .option("--home <DIR>", "the home folder", (dir) => resolve(dir), process.env["GW_HOME"] ?? join(homedir(), ".gw"))
+    .option("--home <DIR>", "the home folder (else GW_HOME, /etc/gw/gw.yaml, ~/.gw)", (dir) => resolve(dir))
+    .option("--config <FILE>", "the machine's configuration, instead of /etc/gw/gw.yaml", (file) => resolve(file))
     .option("--json", "print records for programs")
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError("Run it with --help to see how it is used.")
     // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
-    .exitOverride();
+    .exitOverride()
+    .hook("preAction", async (all) => {
+      const { home, config } = all.opts<{ readonly home?: string; readonly config?: string }>();
+      const place = await deps.findPlace({ home, config });
+      all.setOptionValue("place", place).setOptionValue("home", place.home);
+    });
   addVaultCommands(program, deps);
   addPolicyCommands(program, deps);
   addGatewayCommands(program, deps);

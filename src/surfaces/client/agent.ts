@@ -1,6 +1,7 @@
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
 
 /** A run as the agent plane shows it. */
@@ -49,8 +50,8 @@ export interface RunOpening {
   readonly descendants?: boolean;
 }
 
-export function connectAgent(socketPath: string): AgentClient {
-  const connection = openConnection(socketPath);
+export function connectAgent(door: string | Door): AgentClient {
+  const connection = openConnection(door);
   const prefer = (seconds: number): { headers: Record<string, string> } => ({
     headers: seconds > 0 ? { prefer: `wait=${Math.ceil(seconds)}` } : {},
   });

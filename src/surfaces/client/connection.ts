@@ -1,8 +1,11 @@
 import { Agent, type IncomingMessage, request } from "node:http";
+import { connect, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Code } from "../../kernel/codes.ts";
 import { codes } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Door } from "../place/place.ts";
 
 /** One plane of a gateway, reached over its local socket. */
 export interface Connection {
@@ -37,8 +40,31 @@ export class Unreachable extends Error {
 
 const MAX_REPLY_BYTES = 67_108_864;
 
-export function openConnection(socketPath: string): Connection {
+/** Hands out the socket only when whoever listens there is the right user: nothing is said to anybody else. */
+export function knock(door: Door, done: (error: Error | null, socket: Duplex) => void): void {
+  const socket: Socket = connect(door.path);
+  const fail = (error: Error): void => done(error, socket);
+  socket.once("error", fail);
+  socket.once("connect", () => {
+    socket.off("error", fail);
+    try {
+      door.requireServer?.(socket);
+      done(null, socket);
+    } catch (error) {
+      socket.destroy();
+      done(error instanceof Error ? error : new Error(String(error)), socket);
+    }
+  });
+}
+
+export function openConnection(to: string | Door): Connection {
+  const door: Door = typeof to === "string" ? { path: to } : to;
+  const socketPath = door.path;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  agent.createConnection = (_options, done) => {
+    knock(door, (error, socket) => done?.(error, socket));
+    return undefined;
+  };
   const send = (method: string, path: string, options: AskOptions, signal?: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const text = options.body === undefined ? null : JSON.stringify(options.body);
@@ -47,7 +73,9 @@ export function openConnection(socketPath: string): Connection {
         ...(text === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
       };
       const call = request({ socketPath, agent, method, path, headers, ...(signal ? { signal } : {}) }, resolve);
-      call.on("error", (error) => reject(new Unreachable(describe(error, socketPath))));
+      call.on("error", (error) =>
+        reject(error instanceof Denied ? error : new Unreachable(describe(error, socketPath))),
+      );
       if (text === null) call.end();
       else call.end(text);
     });

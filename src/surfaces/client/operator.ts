@@ -19,6 +19,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import type { HostToCheck } from "../operator/steward.ts";
+import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
 
 /** What the plane takes in one request. */
@@ -53,8 +54,8 @@ export interface TicketView {
 }
 
 /** The status that anybody who can open the socket may read. */
-export async function readStatus(socketPath: string): Promise<JsonObject> {
-  const connection = openConnection(socketPath);
+export async function readStatus(door: string | Door): Promise<JsonObject> {
+  const connection = openConnection(door);
   try {
     return (await connection.ask("GET", "/v1/status")).body as JsonObject;
   } finally {
@@ -110,11 +111,11 @@ export type TicketEntered = Pick<Assignment, "ref" | "state" | "emergency"> & {
 };
 
 export async function connectOperator(
-  socketPath: string,
+  door: string | Door,
   operator: OpenOperator,
   clock: Pick<Clock, "wallMs">,
 ): Promise<OperatorClient> {
-  const connection = openConnection(socketPath);
+  const connection = openConnection(door);
   const who = { operator: operator.name, operator_key_id: operator.keyId } as const;
   const token = await login().catch((error: unknown) => {
     connection.close();

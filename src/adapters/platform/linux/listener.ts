@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, rmSync } from "node:fs";
 import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
 import { denialOf } from "../../../conventions/caller/validity.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
@@ -12,6 +12,8 @@ export interface VerifiedListenerOptions {
   readonly path: string;
   /** Of the socket file, such as 0o600. It is set before anybody can connect. */
   readonly mode: number;
+  /** Who may open it beside its owner, where the mode lets a group in. */
+  readonly group?: number | null;
   readonly callers: CallerPlatform;
   readonly reactor?: Reactor;
   /** Identification has begun when this is called; no byte of the connection has been read yet. */
@@ -42,7 +44,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
   const read = createCredentialReader();
   const connections = new Set<VerifiedConnection>();
   const one = Buffer.from([1, 0, 0, 0]);
-  const listening = openListener(options.path, options.mode);
+  const listening = openListener(options);
   let paused: NodeJS.Timeout | undefined;
   const watch = reactor.watch(listening, { events: EPOLLIN, holds: true }, acceptSome);
   let closed = false;
@@ -110,7 +112,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
     paused = setTimeout(() => watch.change({ events: EPOLLIN, holds: true }), EXHAUSTED_PAUSE_MS);
   }
 
-  function openListener(path: string, mode: number): number {
+  function openListener({ path, mode, group = null }: VerifiedListenerOptions): number {
     const address = Buffer.alloc(2 + PATH_BYTES);
     address.writeUInt16LE(AF_UNIX, 0);
     if (Buffer.byteLength(path) >= PATH_BYTES) throw new Fault(`the socket path is too long: ${path}`);
@@ -120,6 +122,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
     try {
       if (libc.setsockopt(fd, SOL_SOCKET, SO_PASSCRED, one, one.length) < 0) throw failed("SO_PASSCRED", path);
       if (libc.bind(fd, address, address.length) < 0) throw failed("bind", path);
+      if (group !== null) chownSync(path, -1, group);
       chmodSync(path, mode);
       if (libc.listen(fd, BACKLOG) < 0) throw failed("listen", path);
       return fd;

@@ -1,11 +1,13 @@
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
-import { Fault } from "../../../kernel/failure.ts";
+import { descriptorOf } from "../descriptor.ts";
 
 export interface PlainListenerOptions {
   readonly path: string;
   readonly mode: number;
+  /** Who may open it beside its owner, where the mode lets a group in. */
+  readonly group?: number | null;
   readonly callers: CallerPlatform;
   accept(connection: Socket, caller: Promise<LiveCaller>): void;
 }
@@ -21,6 +23,7 @@ export async function listenPlain(options: PlainListenerOptions): Promise<{ clos
     server.once("error", reject);
     server.listen(options.path, resolve);
   });
+  if (options.group !== undefined && options.group !== null) chownSync(options.path, -1, options.group);
   chmodSync(options.path, options.mode);
   return {
     close() {
@@ -28,12 +31,4 @@ export async function listenPlain(options: PlainListenerOptions): Promise<{ clos
       rmSync(options.path, { force: true });
     },
   };
-}
-
-/** Node keeps the descriptor in an internal handle; a Node that no longer does fails here and lets nobody in. */
-function descriptorOf(socket: Socket): number {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;
-  if (typeof fd !== "number" || fd < 0) throw new Fault("this Node does not show a socket's descriptor");
-  return fd;
 }

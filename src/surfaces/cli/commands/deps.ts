@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import type { PlaceAsked } from "../../place/find.ts";
+import type { Place } from "../../place/place.ts";
 import type { SignatureChecks } from "../caller/signatures.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
@@ -18,9 +20,11 @@ export interface CliDeps {
   readonly sleep: Sleep;
   readonly version: string;
   readonly vault: VaultCliPorts;
+  /** Finds the gateway that a command is about. */
+  findPlace(asked: PlaceAsked): Promise<Place>;
   examine(home: string): Examine;
   /** Starts the gateway process for a home and resolves when it is ready. */
-  startGateway(home: string, keyFile: string | null): Promise<GatewayProcess>;
+  startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess>;
   /** The public keys of this home's operators, which decide whose signatures count. */
   operatorKeys(home: string): Promise<readonly OperatorKey[]>;
   /** The reference provider, which the command line may start but not import. */

@@ -1,23 +1,23 @@
-import { join } from "node:path";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { readStatus } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
 import { withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
+  readonly config?: string;
   readonly locked: boolean;
 }
 
 /** `gw up`: starts the gateway and hands it the service key. The passphrase stays in this process. */
 export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
-    const gateway = await deps.startGateway(options.home, options.keyFile ?? null);
-    const { trouble } = await readStatus(operatorSocket(options.home));
+    const gateway = await deps.startGateway(options.home, options.keyFile ?? null, options.config);
+    const { trouble } = await readStatus(operatorDoor(options));
     // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
     if (!options.locked && options.keyFile === undefined && trouble === null) {
       try {
@@ -31,16 +31,16 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
         throw error;
       }
     }
-    for (const line of statusLines(await readStatus(operatorSocket(options.home)))) deps.io.out(line);
+    for (const line of statusLines(await readStatus(operatorDoor(options)))) deps.io.out(line);
     deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
   });
 }
 
-export function runStatus({ home, json }: BaseOptions, { io }: CliDeps): Promise<Exit> {
+export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> {
   return answering(io, async () => {
-    const status = await readStatus(operatorSocket(home));
-    if (json) io.out(JSON.stringify(status, null, 2));
+    const status = await readStatus(operatorDoor(options));
+    if (options.json) io.out(JSON.stringify(status, null, 2));
     else for (const line of statusLines(status)) io.out(line);
     return status["locked"] === true ? exits.locked : exits.done;
   });
@@ -68,10 +68,6 @@ function change(
       return exits.done;
     }),
   );
-}
-
-function operatorSocket(home: string): string {
-  return join(home, "operator.sock");
 }
 
 export function statusLines(status: JsonObject): readonly string[] {

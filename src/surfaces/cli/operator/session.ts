@@ -4,7 +4,7 @@ import { verifyLog } from "../../../audit/verify/verify.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
-import type { OperatorOptions } from "../options.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { readHead, writeHead } from "./remembered-head.ts";
 
@@ -19,7 +19,7 @@ export function withGateway(
   work: (session: GatewaySession) => Promise<Exit>,
 ): Promise<Exit> {
   return withOperator(options, deps.io, deps.vault, async (session) => {
-    const client = await connectOperator(join(options.home, "operator.sock"), session.operator, deps.clock);
+    const client = await connectOperator(operatorDoor(options), session.operator, deps.clock);
     try {
       await attestLog(options, deps, session, client);
       return await work({ ...session, client });

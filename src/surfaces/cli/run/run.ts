@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import type { LimitsRecord } from "../../../conventions/budget/record.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type AgentClient, connectAgent, type RunView } from "../../client/agent.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, exits } from "../io.ts";
-import type { BaseOptions } from "../options.ts";
+import { agentDoor, type BaseOptions } from "../options.ts";
 import { findProgram } from "./find-program.ts";
 import { type CommandPorts, type Ended, startCommand } from "./start-command.ts";
 import { summaryLines } from "./summary.ts";
@@ -47,7 +46,7 @@ export async function runWrapped(
     io.err(found.message);
     return found.exit;
   }
-  const client = connectAgent(join(options.home, "agent.sock"));
+  const client = connectAgent(agentDoor(options));
   try {
     let run: RunView | undefined;
     const refused = await answering(io, async () => {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { OperationBoard, OperationSummary } from "../../../conventions/operation/summary.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { connectOperator } from "../../client/operator.ts";
@@ -6,7 +5,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { withGateway } from "../operator/session.ts";
-import type { OperatorOptions } from "../options.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { checkSecret } from "./check-secret.ts";
 import { type FeedPorts, startFeed } from "./feed.ts";
 import { startSitting } from "./sitting.ts";
@@ -32,7 +31,7 @@ export function runWatch(
       const ports = {
         clock: deps.clock,
         sleep: deps.sleep,
-        connect: () => connectOperator(join(options.home, "operator.sock"), operator, deps.clock),
+        connect: () => connectOperator(operatorDoor(options), operator, deps.clock),
       };
       if (options.json) return await printNews(ports, client, deps);
       const sitting = startSitting({
