@@ -131,7 +131,7 @@ test("an export leaves out people unless asked, and secrets always", () => {
   } as unknown as AuditEvent;
   const closed = JSON.stringify(redactRecord(intent, new Set(["open", "claim"])));
   assert.ok(!closed.includes("ada") && !closed.includes("token-1") && !closed.includes("newer"), closed);
-  const people = JSON.stringify(redactRecord(intent, new Set(["open", "claim", "person", "secret"])));
+  const people = JSON.stringify(redactRecord(intent, new Set(["open", "claim", "person", "content", "secret"])));
   assert.ok(people.includes("ada") && !people.includes("token-1") && !people.includes("newer"), people);
 });
 
@@ -166,7 +166,7 @@ test("every declared field is classified, and every type has an example that sur
 function exampleOf(shape: Shape): Record<string, unknown> {
   const example: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(shape)) {
-    assert.ok(["open", "claim", "person", "secret"].includes(field.class), name);
+    assert.ok(["open", "claim", "person", "content", "secret"].includes(field.class), name);
     const inner = field.fields === null ? null : exampleOf(field.fields);
     example[name] = { text: "text", integer: 5, flag: true, texts: ["a", "b"], group: inner, groups: [inner] }[
       field.kind

@@ -219,6 +219,8 @@ export const defaults = {
   // Audit log
   logSegmentBytes: 67_108_864,
   logFrameBytes: 1_048_576,
+  /** Characters of one part of a content: six times as many at most once they are escaped. */
+  logContentUnits: 10_000,
   logRecordBytes: 65_536,
   logQueueBytes: 8_388_608,
   logSpaceBytes: 1_048_576,

@@ -1,4 +1,4 @@
-import { claim, group, groups, nullable, oneOf, open, optional, person, secret } from "./field.ts";
+import { claim, content, group, groups, nullable, oneOf, open, optional, person, secret } from "./field.ts";
 
 /** What a request log says of every call: never a secret, only the label of the credential. */
 const request = group({
@@ -61,8 +61,28 @@ const budgetCall = {
   decision: optional(open.text),
 } as const;
 
+/** What one send said, beside the digests that approvals are tied to. `kept_digest` names a content of the log. */
+const sent = {
+  url: optional(content.text),
+  request_digest: optional(open.text),
+  kept_digest: optional(open.text),
+  /** False where values stand by size and digest alone, because the pack says so. */
+  kept_whole: optional(open.flag),
+} as const;
+
 /** Events of single calls. The Activity journal is folded from these. */
 export const callEvents = {
+  /**
+   * A card, a signed decision or a request, whole: its canonical text in parts, in order. Written before what refers to
+   * it, and once for each time it is referred to anew.
+   */
+  content_kept: {
+    what: oneOf("card", "decision", "request", "fields"),
+    digest: open.text,
+    part: open.integer,
+    parts: open.integer,
+    text: content.text,
+  },
   authorization_granted: {
     run: open.text,
     action: open.text,
@@ -115,6 +135,7 @@ export const callEvents = {
     action: optional(open.text),
     caller: optional(claim.text),
     media_type: optional(nullable(open.text)),
+    ...sent,
     emergency,
     request,
   },
@@ -238,7 +259,7 @@ export const callEvents = {
 
 /** Previews keep to a path of their own: nothing that watches for completed changes reads it. */
 export const previewEvents = {
-  preview_requested: { run_id: open.text, ...links, action: open.text, request_digest: open.text, request },
+  preview_requested: { run_id: open.text, ...links, action: open.text, ...sent, request_digest: open.text, request },
   preview_finished: {
     run_id: open.text,
     ...links,

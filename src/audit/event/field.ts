@@ -4,9 +4,10 @@
  *   open    facts the gateway made itself: identifiers, times, codes, counts, digests
  *   claim   text an agent, a caller or a provider wrote: shown escaped, as a claim
  *   person  names a person: shown to the operator, left out of an export unless asked for
+ *   content what was approved and what was sent, word by word: shown by `gw activity show`, never exported
  *   secret  recorded for evidence, never shown and never exported
  */
-export type FieldClass = "open" | "claim" | "person" | "secret";
+export type FieldClass = "open" | "claim" | "person" | "content" | "secret";
 
 export type FieldKind = "text" | "integer" | "flag" | "texts" | "group" | "groups";
 
@@ -52,6 +53,7 @@ function leaves(fieldClass: FieldClass) {
 export const open = leaves("open");
 export const claim = leaves("claim");
 export const person = leaves("person");
+export const content = leaves("content");
 export const secret = leaves("secret");
 
 /** One of a few words. The record keeps any text, so that an older reader can show a newer word. */

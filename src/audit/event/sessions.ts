@@ -29,6 +29,8 @@ const decision = {
   signed_at: open.text,
   head_frame: open.integer,
   head_link: open.text,
+  /** The statement that the signature is over, as a content of the log. */
+  statement_digest: optional(open.text),
 } as const;
 
 const approval = {
@@ -107,6 +109,8 @@ export const sessionEvents = {
     mode: oneOf("session", "each_use", "join", "redirect", "access", "custody"),
     card_digest: open.text,
     caller: claim.text,
+    /** The first line of the card. */
+    authority: optional(claim.text),
     action: optional(open.text),
     expires_at: open.text,
   },

@@ -50,8 +50,11 @@ interface Run {
   readonly calls: Mutable<CallCounts>;
   readonly sessions: Map<string, Mutable<SessionEntry>>;
   hadSession: boolean;
-  evidence: EventOf<"caller_evidence"> | null;
+  /** Line one of the card that was shown for the run; what a run that never got a session has. */
+  shown: string | null;
 }
+
+type Evidence = EventOf<"caller_evidence">;
 
 const NOTHING: readonly SessionsEntry[] = [];
 
@@ -65,6 +68,8 @@ export function foldSessions(items: Iterable<LogItem>): SessionsEntry[] {
 
 export function startSessions(): SessionsFold {
   const runs = new Map<string, Run>();
+  /** By session: each process of a run is a caller of its own. Kept from before the session starts until it has. */
+  const evidence = new Map<string, Evidence>();
   const checkSequence = watchSequence("sessions");
 
   const runFor = (runId: string, event: AuditEvent, frame: number): Run => {
@@ -77,7 +82,7 @@ export function startSessions(): SessionsFold {
       calls: { succeeded: 0, failed: 0, unknown: 0, denied: 0 },
       sessions: new Map(),
       hadSession: false,
-      evidence: null,
+      shown: null,
     };
     runs.set(runId, run);
     return run;
@@ -90,13 +95,21 @@ export function startSessions(): SessionsFold {
       case "run_started":
         runFor(runId, event, frame);
         return NOTHING;
-      case "caller_evidence":
-        runFor(runId, event, frame).evidence = event;
+      case "approval_requested":
+        if (event.mode === "session") runFor(runId, event, frame).shown ??= event.authority ?? null;
         return NOTHING;
+      case "caller_evidence": {
+        // Logs of 0.1 have the session first.
+        const session = runFor(runId, event, frame).sessions.get(event.session);
+        if (session === undefined) evidence.set(event.session, event);
+        else Object.assign(session, vouchedBy(event));
+        return NOTHING;
+      }
       case "session_started": {
         const run = runFor(runId, event, frame);
         run.hadSession = true;
-        run.sessions.set(event.session_id, sessionOf(run, event, frame));
+        run.sessions.set(event.session_id, sessionOf(run, event, evidence.get(event.session_id), frame));
+        evidence.delete(event.session_id);
         return NOTHING;
       }
       case "session_ended": {
@@ -133,6 +146,7 @@ export function startSessions(): SessionsFold {
     add(item) {
       const gap = checkSequence(item);
       if (item.kind === "opened" && item.reason !== "rotate") {
+        evidence.clear();
         for (const run of runs.values()) for (const session of run.sessions.values()) session.gap = true;
       }
       const entries = item.kind === "record" ? addRecord(item.event, item.frame) : NOTHING;
@@ -156,7 +170,16 @@ function endSession(session: Mutable<SessionEntry>, run: Run, endedAt: string, r
   return { ...session, state: "ended", ended_at: endedAt, end_reason: reason, calls: { ...run.calls } };
 }
 
-function sessionOf(run: Run, event: EventOf<"session_started">, frame: number): Mutable<SessionEntry> {
+function vouchedBy(evidence: Evidence | undefined): Pick<SessionEntry, "authority" | "validity"> {
+  return { authority: evidence?.authority ?? null, validity: evidence?.caller.validity ?? null };
+}
+
+function sessionOf(
+  run: Run,
+  event: EventOf<"session_started">,
+  evidence: Evidence | undefined,
+  frame: number,
+): Mutable<SessionEntry> {
   return {
     kind: "session",
     state: "live",
@@ -164,8 +187,7 @@ function sessionOf(run: Run, event: EventOf<"session_started">, frame: number): 
     session_id: event.session_id,
     approval_id: event.approval_id,
     caller: event.caller,
-    authority: run.evidence?.authority ?? null,
-    validity: run.evidence?.caller.validity ?? null,
+    ...vouchedBy(evidence),
     purpose: run.started?.purpose ?? null,
     scope: event.scope,
     started_at: event.occurred_at,
@@ -187,8 +209,8 @@ function refusedRun(runId: string, run: Run, endedAt: string, reason: string): S
     session_id: null,
     approval_id: null,
     caller: run.started?.caller_id ?? null,
-    authority: run.evidence?.authority ?? null,
-    validity: run.evidence?.caller.validity ?? null,
+    authority: run.shown,
+    validity: null,
     purpose: run.started?.purpose ?? null,
     scope: run.started?.actions ?? [],
     started_at: run.at,

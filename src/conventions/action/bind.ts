@@ -2,7 +2,7 @@
  * Binds typed arguments to a trusted definition. What comes out is the whole request but for its secret: method, URL,
  * headers, body bytes, the digest that an approval and a plan are tied to, and what a person must see.
  */
-import { canonicalJson, type Digest, digestBytes, digestText } from "../../kernel/canonical-json.ts";
+import { canonicalJson, type Digest, digestText } from "../../kernel/canonical-json.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { RetryClass } from "../outcome/retry.ts";
@@ -13,6 +13,7 @@ import { isPrivateHost, type Origin } from "../url/origin.ts";
 import type { RedirectRules } from "../url/redirect.ts";
 import { writeBody } from "./body.ts";
 import { argumentOf, type GatewayFill, gather, requirePlan } from "./gather.ts";
+import { maskOpaque, nameOnWire, showArguments } from "./keep.ts";
 import type { ActionDefinition, Auth, Effect, HttpAction, Limits, Method, Pack, SshAction, UrlAction } from "./pack.ts";
 
 export type BoundAction = BoundHttp | BoundSsh;
@@ -31,6 +32,17 @@ interface BoundBase {
   readonly requestBytes: number;
   /** The exact arguments for a person; opaque ones by size and digest. */
   readonly shown: JsonObject;
+  /** Inputs that go out under another name, or as a header field: what a person reads beside the argument. */
+  readonly sentAs: JsonObject;
+  readonly kept: KeptCommand;
+}
+
+/** The command as records keep it. Where it is whole, its text is the one that the request digest is over. */
+export interface KeptCommand {
+  readonly text: string;
+  readonly whole: boolean;
+  /** Where it goes, as a card and a record show it. */
+  readonly url: string;
 }
 
 /** Also what a full-URL action becomes: from here on it is one HTTP request like any other. */
@@ -86,16 +98,13 @@ export function bindAction(
 }
 
 function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, fill: GatewayFill): BoundHttp {
-  const gathered = gather(action, args, fill);
-  const { url, origin } =
-    action.kind === "url" ? admitUrl(String(args["url"]), action.allow) : buildActionUrl(pack, action, gathered);
-  const body = writeBody(action, gathered.body);
-  const headers = writeHeaders(pack, action, gathered.headers, body.mediaType);
+  const { url, origin, body, headers, text } = writeCommand(pack, action, args, fill);
   const provider = action.kind === "http" ? pack.provider : null;
-  // The members stand in canonical order, so that this text is the canonical JSON of the command.
-  const command = `{"action":${JSON.stringify(action.qualifiedName)},"body":${body.digested},"headers":${canonicalJson(headers)},"method":"${action.method}","url":${JSON.stringify(url)}}`;
+  const masked = maskOpaque(action, args);
+  const shown = masked === args ? { url, text } : writeCommand(pack, action, masked, fill);
+  const kept = { text: shown.text, url: shown.url, whole: masked === args && action.body !== "multipart/form-data" };
   return {
-    ...baseOf(pack, action, args, command, url.length + (body.bytes?.byteLength ?? 0)),
+    ...baseOf(pack, action, args, text, url.length + (body.bytes?.byteLength ?? 0), kept),
     kind: "http",
     method: action.method,
     url,
@@ -112,6 +121,17 @@ function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, 
     echo: action.echo,
     redirects: redirectRules(pack, action),
   };
+}
+
+function writeCommand(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, fill: GatewayFill) {
+  const gathered = gather(action, args, fill);
+  const { url, origin } =
+    action.kind === "url" ? admitUrl(String(args["url"]), action.allow) : buildActionUrl(pack, action, gathered);
+  const body = writeBody(action, gathered.body);
+  const headers = writeHeaders(pack, action, gathered.headers, body.mediaType);
+  // The members stand in canonical order, so that this text is the canonical JSON of the command.
+  const text = `{"action":${JSON.stringify(action.qualifiedName)},"body":${body.digested},"headers":${canonicalJson(headers)},"method":"${action.method}","url":${JSON.stringify(url)}}`;
+  return { url, origin, body, headers, text };
 }
 
 function buildActionUrl(
@@ -154,28 +174,15 @@ function redirectRules(pack: Pack, action: HttpAction | UrlAction): RedirectRule
 }
 
 function bindSsh(pack: Pack, action: SshAction, args: JsonObject, fill: GatewayFill): BoundSsh {
-  const fields: Record<string, JsonValue> = {};
-  if (action.plan !== null) {
-    const { id, revision } = requirePlan(action.plan, fill);
-    fields[action.plan.id.wireName] = id;
-    if (action.plan.revision !== null) fields[action.plan.revision.wireName] = revision;
-  }
-  for (const field of action.inputs) {
-    const value = argumentOf(field, args);
-    if (value !== undefined) fields[field.name] = value;
-  }
   const { host, port, user, hostKey, credential, action: operation } = action;
-  const command = canonicalJson({
-    action: action.qualifiedName,
-    fields,
-    host,
-    host_key: hostKey,
-    operation,
-    port,
-    user,
-  });
+  const fields = receiverFields(action, args, fill);
+  const commandOf = (sent: JsonObject): string =>
+    canonicalJson({ action: action.qualifiedName, fields: sent, host, host_key: hostKey, operation, port, user });
+  const masked = maskOpaque(action, args);
+  const text = commandOf(masked === args ? fields : receiverFields(action, masked, fill));
+  const kept = { text, whole: masked === args, url: `ssh://${user}@${host}:${port}/${operation}` };
   return {
-    ...baseOf(pack, action, args, command, Buffer.byteLength(canonicalJson(fields))),
+    ...baseOf(pack, action, args, commandOf(fields), Buffer.byteLength(canonicalJson(fields)), kept),
     kind: "ssh",
     host,
     port,
@@ -187,12 +194,27 @@ function bindSsh(pack: Pack, action: SshAction, args: JsonObject, fill: GatewayF
   };
 }
 
+function receiverFields(action: SshAction, args: JsonObject, fill: GatewayFill): JsonObject {
+  const fields: Record<string, JsonValue> = {};
+  if (action.plan !== null) {
+    const { id, revision } = requirePlan(action.plan, fill);
+    fields[action.plan.id.wireName] = id;
+    if (action.plan.revision !== null) fields[action.plan.revision.wireName] = revision;
+  }
+  for (const field of action.inputs) {
+    const value = argumentOf(field, args);
+    if (value !== undefined) fields[field.name] = value;
+  }
+  return fields;
+}
+
 function baseOf(
   pack: Pack,
   action: ActionDefinition,
   args: JsonObject,
   command: string,
   requestBytes: number,
+  kept: KeptCommand,
 ): BoundBase {
   return {
     action: action.qualifiedName,
@@ -205,24 +227,9 @@ function baseOf(
     requestDigest: digestText(command),
     requestBytes,
     shown: showArguments(action, args),
+    sentAs: nameOnWire(action, args),
+    kept,
   };
-}
-
-function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
-  const shown: Record<string, JsonValue> = {};
-  for (const field of action.inputs) {
-    const value = argumentOf(field, args);
-    if (value === undefined) continue;
-    shown[field.name] = field.opaque ? showOpaque(value, field.part === "file") : value;
-  }
-  return shown;
-}
-
-/** A file by what will be sent, other values by their canonical text. */
-function showOpaque(value: JsonValue, isFile: boolean): JsonObject {
-  const text = typeof value === "string" ? value : canonicalJson(value);
-  const bytes = Buffer.from(text, isFile ? "base64" : "utf8");
-  return { opaque: true, bytes: bytes.byteLength, digest: digestBytes(bytes) };
 }
 
 function isWellFormed(value: JsonValue): boolean {

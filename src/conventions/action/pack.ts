@@ -149,7 +149,10 @@ export interface InputField {
   readonly constant: string | number | boolean | null | undefined;
   readonly percent: PercentRule;
   readonly list: ListStyle | null;
+  /** A person and the log have its size and digest instead of the value. */
   readonly opaque: boolean;
+  /** Opaque because the value is a secret of somebody's, and said so. */
+  readonly sensitive: boolean;
   readonly part: "field" | "json" | "file";
   readonly filename: string;
   readonly mediaType: string;

@@ -184,6 +184,7 @@ const urlInput: InputField = {
   percent: "literal",
   list: null,
   opaque: false,
+  sensitive: false,
   part: "field",
   filename: "url",
   mediaType: "text/plain",

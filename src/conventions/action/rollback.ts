@@ -35,6 +35,7 @@ function bodyText(name: string, maxLength: number, description: string): InputFi
     percent: "refuse",
     list: null,
     opaque: false,
+    sensitive: false,
     part: "field",
     filename: name,
     mediaType: "text/plain",

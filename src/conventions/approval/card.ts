@@ -57,6 +57,8 @@ export type CardCall = {
   readonly credential: string | null;
   /** The exact arguments, never shortened; a field that the pack calls opaque stands as size and digest. */
   readonly arguments: JsonObject;
+  /** Arguments whose name on the wire is another, or that go out as a header field, and what that is. */
+  readonly sent_as?: JsonObject;
   readonly request_digest: string;
   readonly maximum_cents: number | null;
   /** Why this very call needs a person. */

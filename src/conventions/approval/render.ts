@@ -81,7 +81,7 @@ function callLines(call: CardCall): readonly string[] {
     ...list("asked because", call.because.map(showText)),
     entry("most it can cost", costOf(call.maximum_cents)),
     entry("request digest", showIdentifier(call.request_digest)),
-    ...argumentLines(call.arguments),
+    ...argumentLines(call.arguments, call.sent_as ?? {}),
   ];
 }
 
@@ -90,8 +90,11 @@ function costOf(cents: number | null): string {
   return cents === 0 ? "nothing" : `${cents} cents`;
 }
 
-function argumentLines(input: JsonObject): readonly string[] {
-  const leaves = Object.keys(input).flatMap((name) => leavesOf(nameOf(name), input[name] ?? null));
+function argumentLines(input: JsonObject, sentAs: JsonObject): readonly string[] {
+  const leaves = Object.keys(input).flatMap((name) => [
+    ...leavesOf(nameOf(name), input[name] ?? null),
+    ...(Object.hasOwn(sentAs, name) ? [`  ${nameOf(name)} goes out as ${quote(String(sentAs[name]))}`] : []),
+  ]);
   if (leaves.length === 0) return [entry("arguments", "none")];
   return [entry("arguments", "each shown whole, one value a line"), ...leaves.map((leaf) => `    ${leaf}`)];
 }

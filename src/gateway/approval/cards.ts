@@ -137,6 +137,7 @@ export function cardCall({ callId, outbound, target, because }: CallAsked): Card
     target,
     credential: outbound.credential,
     arguments: outbound.shownArguments,
+    ...(Object.keys(outbound.bound.sentAs).length === 0 ? {} : { sent_as: outbound.bound.sentAs }),
     request_digest: outbound.requestDigest,
     maximum_cents: action.maxCostCents ?? (action.asksEachCall ? null : 0),
     because,

@@ -24,7 +24,7 @@ import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
-import { decisionEvent, links, requestedEvent } from "./events.ts";
+import { decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
 /**
@@ -111,9 +111,7 @@ export function createDesk(ports: DeskPorts): Desk {
     const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
     entry.approval = { ...approval, card, cardDigest: digestCard(card) };
     announce(entry.approval);
-    void ports
-      .record("approval.requested", [requestedEvent(envelope, entry.approval, question)])
-      .catch(() => undefined);
+    void ports.record("approval.requested", requestedEvents(envelope, entry.approval, question)).catch(() => undefined);
   }
 
   function announce(approval: Approval): void {
@@ -232,7 +230,8 @@ export function createDesk(ports: DeskPorts): Desk {
           if (entries.get(asked.approval.approvalId) !== asked) throw notPending();
           requireOpen(asked, verified);
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed);
-          await finish(asked, "operator_approved", "signature", change, approved, ...accepted.events);
+          const events = [...statementEvents(envelope, signed), approved, ...accepted.events];
+          await finish(asked, "operator_approved", "signature", change, ...events);
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
@@ -241,10 +240,9 @@ export function createDesk(ports: DeskPorts): Desk {
           const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget: asked.question.budget };
           coolDowns = addCoolDown(coolDowns, cooling, denied, nowMs, defaults.coolDownsRemembered);
           const reason = statement.reason ?? "no reason given";
-          await finish(asked, "operator_denied", "signature", change, {
-            ...decisionEvent(envelope, "approval_denied", asked.approval, signed),
-            reason,
-          });
+          const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed), reason };
+          const events = [...statementEvents(envelope, signed), refused];
+          await finish(asked, "operator_denied", "signature", change, ...events);
           for (const resolve of resolvers) {
             resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
           }

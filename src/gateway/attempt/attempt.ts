@@ -86,7 +86,7 @@ async function intend(
       [...payer, attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
       outbound.sideEffect,
     );
-    tellGranted(sending.authorization);
+    tellGranted(sending);
     return receipt;
   } catch (error) {
     run.budget = settleReservation(run.budget, reservation, { kind: "released" });

@@ -2,12 +2,14 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
-import { digestBytes } from "../../kernel/canonical-json.ts";
+import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { reservedFor } from "../outbound/admit.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import { contentEvents } from "../record/content.ts";
 import { budgetFields, nameCaller, requestFields } from "../record/record.ts";
-import { type Attempted, type CustodySending, isPreview, type Sending } from "./sending.ts";
+import { type Attempted, type CustodySending, isPreview, type Sending, type Shot } from "./sending.ts";
 
 /** What must be on disk before the send: that it is about to happen, under whose authority, and what it may cost. */
 export function intentEvents(
@@ -17,7 +19,8 @@ export function intentEvents(
   reservation: Reservation,
 ): NewEvent[] {
   const { run, outbound, request, authorization } = sending;
-  const url = new URL(request.url);
+  const shownUrl = shownUrlOf(sending);
+  const url = new URL(shownUrl);
   const fields = requestFields(outbound, sending.callId, describeAuthorization(authorization), null);
   const reserved: NewEvent = {
     ...core.envelope("budget_reserved"),
@@ -30,7 +33,14 @@ export function intentEvents(
     }),
     ...reservationRecord(run.budget, reservedFor(outbound), "allow"),
   };
-  const granted = grantEvents(core, sending, attemptId, url);
+  const granted = [...keptEvents(core, outbound), ...grantEvents(core, sending, attemptId, url)];
+  const { kept } = outbound.bound;
+  const sent = {
+    url: shownUrl,
+    request_digest: outbound.requestDigest,
+    kept_digest: kept.whole ? outbound.requestDigest : digestText(kept.text),
+    kept_whole: kept.whole,
+  };
   if (isPreview(outbound)) {
     return [
       ...granted,
@@ -40,7 +50,7 @@ export function intentEvents(
         run_id: run.id,
         ...links(sending, attemptId),
         action: outbound.action,
-        request_digest: outbound.requestDigest,
+        ...sent,
         request: fields,
       },
       reserved,
@@ -64,6 +74,7 @@ export function intentEvents(
       action: outbound.action,
       caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
       media_type: request.headers["content-type"] ?? null,
+      ...sent,
       request: fields,
     },
     {
@@ -79,12 +90,27 @@ export function intentEvents(
   ];
 }
 
+/** Requests whose text the log already has: a retry names it by its digest. */
+const keptBefore = new WeakSet<Outbound>();
+
+function keptEvents(core: Core, outbound: Outbound): NewEvent[] {
+  if (keptBefore.has(outbound)) return [];
+  return contentEvents(core.envelope, "request", outbound.bound.kept.text);
+}
+
+/** Where this very attempt goes; what a redirect may have copied from a hidden argument is hidden with it. */
+function shownUrlOf({ outbound: { bound }, request }: Shot): string {
+  if (bound.kind === "ssh" || request.url === bound.url) return bound.kept.url;
+  return bound.kept.url === bound.url ? request.url : `${new URL(request.url).origin}/…`;
+}
+
 /** Authorizations that the log already knows: retries and confirming reads rest on the one of their call. */
 const told = new WeakSet<Authorization>();
 
 /** From here on the log has it: an intent that could not be written leaves the next one to tell. */
-export function tellGranted(authorization: Authorization): void {
+export function tellGranted({ authorization, outbound }: Shot): void {
   told.add(authorization);
+  keptBefore.add(outbound);
 }
 
 /** That it was allowed is evidence of its own, kept apart from what was done under it. */

@@ -12,6 +12,7 @@ const OF: InputField = {
   percent: "literal",
   list: null,
   opaque: false,
+  sensitive: false,
   part: "field",
   filename: "",
   mediaType: "",

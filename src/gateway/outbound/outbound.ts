@@ -92,7 +92,7 @@ export function reasonsToAsk(action: ActionDefinition, eachUse: boolean, standin
 
 /** Where it goes, as a card shows it: the whole URL, or the host, its user and the fingerprint of its key. */
 export function targetOf({ bound }: Outbound): string {
-  if (bound.kind !== "ssh") return bound.url;
+  if (bound.kind !== "ssh") return bound.kept.url;
   return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprintOf(bound.hostKey)}`;
 }
 

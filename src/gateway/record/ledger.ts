@@ -3,6 +3,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
 import { type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
+import { splitContents } from "./content.ts";
 import { createRowOrder } from "./row-order.ts";
 
 /**
@@ -88,6 +89,12 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     }
   }
 
+  async function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
+    const { ahead, together } = splitContents(events);
+    for (const some of ahead) await keep(audit.append(some));
+    return keep(audit.append(together));
+  }
+
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
     const newest = order.newest(moment, rows);
     if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
@@ -111,7 +118,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       } finally {
         order.end(moment);
       }
-      const receipt = await keep(audit.append(events));
+      const receipt = await append(events);
       if (stopped) throw stoppedError();
       steps.after(step);
       tell(rows);
@@ -140,7 +147,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       const moment = order.begin();
       try {
         if (opening) await commit(moment, rows);
-        if (events.length > 0) await keep(audit.append(events));
+        if (events.length > 0) await append(events);
         if (!opening) await commit(moment, rows);
       } finally {
         order.end(moment);

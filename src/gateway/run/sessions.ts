@@ -148,7 +148,18 @@ export async function startSession(
 function sessionEvents(core: Core, run: Run, session: Session): NewEvent[] {
   const { evidence } = session.caller;
   const { limits } = run.budget;
+  // What was known of the caller first: it is what the session was granted on.
   return [
+    {
+      ...core.envelope("caller_evidence"),
+      run_id: run.id,
+      session: session.id,
+      caller: encodeCaller(evidence) as never,
+      authority: authorityLine(evidence),
+      approval: session.approvalId,
+      action: null,
+      result: "approved",
+    },
     {
       ...core.envelope("session_started"),
       run_id: run.id,
@@ -164,16 +175,6 @@ function sessionEvents(core: Core, run: Run, session: Session): NewEvent[] {
       },
       approved_by: session.approvedBy,
       approved_at: session.approvedAt,
-    },
-    {
-      ...core.envelope("caller_evidence"),
-      run_id: run.id,
-      session: session.id,
-      caller: encodeCaller(evidence) as never,
-      authority: authorityLine(evidence),
-      approval: session.approvalId,
-      action: null,
-      result: "approved",
     },
   ];
 }

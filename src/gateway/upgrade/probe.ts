@@ -3,7 +3,7 @@ import { openBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import type { Exchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
 import { isPrivateHost, readOrigin } from "../../conventions/url/origin.ts";
 import { parseTemplate } from "../../conventions/url/template.ts";
-import { canonicalJson, type Digest, digestJson } from "../../kernel/canonical-json.ts";
+import { canonicalJson, type Digest, digestJson, digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -192,12 +192,13 @@ function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
 function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credential: string): Outbound {
   const name = `upgrade.probe.${request.caseId}`;
   const effect = request.sideEffect ? "write" : "read";
-  const requestDigest = digestJson({
+  const text = canonicalJson({
     body: request.body ?? null,
     headers: { ...wire.headers },
     method: wire.method,
     url: wire.url,
   });
+  const requestDigest = digestText(text);
   const method = request.method as Method;
   const limits = { timeoutMs: null, responseBytes: defaults.responseBytes };
   const base = { action: name, effect, maxCostCents: 0, asksEachCall: false, limits, requestDigest } as const;
@@ -211,6 +212,8 @@ function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credentia
       retry: request.sideEffect ? "non_idempotent_write" : "read",
       requestBytes,
       shown: {},
+      sentAs: {},
+      kept: { text, whole: true, url: wire.url },
       method,
       url: wire.url,
       origin: readOrigin(url.origin),

@@ -15,6 +15,7 @@ export const fieldMembers = {
   percent: { enum: ["literal"], description: "A percent escape in the value is text and is encoded once more." },
   style: { enum: ["repeat", "comma"], description: "How a list is written in a query or form." },
   opaque: { type: "boolean", description: "Shown to a person by size and digest only." },
+  sensitive: { type: "boolean", description: "Private: cards and the log have its size and digest, never the value." },
   part: { enum: ["field", "json", "file"], description: "What a multipart part holds. A file is sent as base64 text." },
   filename: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$", description: "The file name of a file part." },
   media_type: {

@@ -1,0 +1,57 @@
+import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { argumentOf } from "./gather.ts";
+import type { ActionDefinition, InputField } from "./pack.ts";
+
+/** The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. */
+export function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
+  const shown: Record<string, JsonValue> = {};
+  for (const field of action.inputs) {
+    const value = argumentOf(field, args);
+    if (value !== undefined) shown[field.name] = field.opaque ? showOpaque(field, value) : value;
+  }
+  return shown;
+}
+
+/**
+ * The arguments with a stand-in wherever the value must not be kept, so that the command built from them is what a record
+ * may hold. Parts of a multipart body are digests in the command already. The very same object where nothing is opaque.
+ */
+export function maskOpaque(action: ActionDefinition, args: JsonObject): JsonObject {
+  const parts = action.kind !== "ssh" && action.body === "multipart/form-data";
+  const json = action.kind === "ssh" || action.body === "application/json";
+  const masked: Record<string, JsonValue> = {};
+  for (const field of action.inputs) {
+    const value = argumentOf(field, args);
+    if (value === undefined || !field.opaque || (parts && field.place === "body")) continue;
+    const shown = showOpaque(field, value);
+    masked[field.name] = json && (field.place === "body" || field.place === null) ? shown : inWords(shown);
+  }
+  return Object.keys(masked).length === 0 ? args : { ...args, ...masked };
+}
+
+/** Where an argument's name and the name on the wire differ, and what goes out as a header field. */
+export function nameOnWire(action: ActionDefinition, args: JsonObject): JsonObject {
+  const names: Record<string, JsonValue> = {};
+  for (const field of action.inputs) {
+    if (argumentOf(field, args) === undefined) continue;
+    if (field.place === "header") names[field.name] = `header ${field.wireName}`;
+    else if (field.place !== null && field.wireName !== field.name)
+      names[field.name] = `${field.place} ${field.wireName}`;
+  }
+  return names;
+}
+
+/** A file by what will be sent, other values by their canonical text. */
+function showOpaque({ sensitive, part }: InputField, value: JsonValue): JsonObject {
+  const text = typeof value === "string" ? value : canonicalJson(value);
+  const bytes = Buffer.from(text, part === "file" ? "base64" : "utf8");
+  const why = sensitive ? { sensitive: true } : { opaque: true };
+  return { ...why, bytes: bytes.byteLength, digest: digestBytes(bytes) };
+}
+
+/** For places that hold text alone: nothing in it needs an escape anywhere. */
+function inWords({ sensitive, bytes, digest }: JsonObject): string {
+  const why = sensitive === true ? "sensitive" : "opaque";
+  return `${why}-${String(bytes)}-bytes-${String(digest).replace(":", "-")}`;
+}

@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { verify } from "node:crypto";
+import { afterEach, beforeEach, test } from "node:test";
+import type { AuditEvent, EventOf } from "../src/audit/event.ts";
+import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
+import { foldSessions, type SessionEntry } from "../src/audit/journals/sessions.ts";
+import type { LogItem } from "../src/audit/read/reader.ts";
+import { renderCard } from "../src/conventions/approval/render.ts";
+import { digestText } from "../src/kernel/canonical-json.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { type Bench, operatorKeys, startBench, TOKEN } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+
+const PIN = "4711-geheim";
+
+function packText(origin: string): string {
+  return `
+format: gw.pack/v1
+pack: acme
+provider:
+  origin: ${origin}
+  credential: acme-token
+  auth: { scheme: bearer }
+  network: private
+  version: { header: X-API-Version, value: "2026-04-01" }
+  idempotency: { header: Idempotency-Key, window_s: 86400 }
+actions:
+  member.add:
+    effect: write
+    retry: non_idempotent_write
+    needs: { approval: each_use }
+    request: { method: POST, path: "/v1/members/{id}", body: application/json }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
+      note: { in: body, as: role, type: string, maxLength: 200000 }
+      trace: { in: header, as: X-Trace-ID, type: string, maxLength: 64, optional: true }
+      pin: { in: body, type: string, sensitive: true, optional: true }
+  door.open:
+    effect: write
+    retry: non_idempotent_write
+    request: { method: POST, path: "/v1/doors/{pin}/open", body: application/json }
+    input:
+      pin: { in: path, type: string, sensitive: true }
+      code: { in: header, as: X-Door-Code, type: string, sensitive: true }
+      hint: { in: query, type: string, sensitive: true }
+      why: { in: body, type: string }
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/v1/things/{id}" }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
+`;
+}
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(packText(provider.origin));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function openApproved(): Promise<Awaited<ReturnType<Bench["openRun"]>>> {
+  const run = await bench.openRun(caller, ["acme.*"]);
+  await bench.approve();
+  await run.admission?.session;
+  return run;
+}
+
+async function callApproved(action: string, input: JsonObject) {
+  const run = await openApproved();
+  const call = bench.gateway.startCall(caller, run.id, { action, input });
+  const approval = action === "acme.member.add" ? await bench.approve() : null;
+  return { run, call, approval, result: await call.done };
+}
+
+function of<Type extends AuditEvent["event_type"]>(type: Type): EventOf<Type>[] {
+  return bench.events().filter((event): event is EventOf<Type> => event.event_type === type);
+}
+
+function contents(): Contents {
+  const gathered = gatherContents();
+  for (const event of of("content_kept")) gathered.add(event);
+  return gathered;
+}
+
+function entries(events: readonly AuditEvent[]): SessionEntry[] {
+  const items = events.map((event, index): LogItem => ({ kind: "record", ...place(index), event }) as LogItem);
+  return foldSessions(items).filter((entry): entry is SessionEntry => entry.kind === "session");
+}
+
+const place = (index: number) => ({ segment: 1, frame: index, index: 0, journal: "other" });
+
+test("the log holds the exact card that was signed and the statement whose signature it keeps", async () => {
+  const { approval } = await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
+  const decided = of("approval_approved").at(-1) ?? assert.fail();
+  assert.equal(decided.card_digest, approval?.cardDigest);
+  const card = contents().find(decided.card_digest) ?? assert.fail("the card is not in the log");
+  assert.equal(digestText(card), decided.card_digest);
+  assert.deepEqual(JSON.parse(card), approval?.card);
+  const statement = contents().find(decided.statement_digest ?? "") ?? assert.fail("the statement is not in the log");
+  const signature = Buffer.from(decided.signature, "base64");
+  assert.ok(verify(null, Buffer.from(statement), operatorKeys.publicKey, signature));
+});
+
+test("each attempt holds its URL, the canonical request, version selector, provider request id and status", async () => {
+  provider.answer((_request, response) => {
+    response.writeHead(201, { "x-request-id": "prov-9", "content-type": "application/json" });
+    response.end("{}");
+  });
+  const { approval } = await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
+  const intent = of("intent_accepted").at(-1) ?? assert.fail();
+  assert.equal(intent.url, `${provider.origin}/v1/members/7`);
+  assert.equal(intent.request.version_selector, "2026-04-01");
+  assert.equal(intent.kept_whole, true);
+  assert.equal(intent.request_digest, approval?.card?.call?.request_digest);
+  const text = contents().find(intent.kept_digest ?? "") ?? assert.fail("the request is not in the log");
+  assert.equal(digestText(text), intent.request_digest, "what is kept is what the approved digest is over");
+  const kept = JSON.parse(text) as JsonObject;
+  assert.deepEqual(kept["body"], { role: "admin" });
+  assert.equal((kept["headers"] as JsonObject)["x-trace-id"], "t-1");
+  const finished = of("action_finished").at(-1) ?? assert.fail();
+  assert.deepEqual([finished.remote_status, finished.provider_request_id], [201, "prov-9"]);
+  assert.equal(finished.request.version_selector, "2026-04-01");
+  assert.equal(provider.received.at(-1)?.headers["x-api-version"], "2026-04-01");
+});
+
+test("of a sensitive input the log and the card keep size and digest, wherever it goes; the provider gets it", async () => {
+  await callApproved("acme.member.add", { id: "7", note: "admin", pin: PIN });
+  const { run } = await callApproved("acme.door.open", { pin: PIN, code: PIN, hint: PIN, why: "fire" });
+  assert.equal(provider.received.at(-1)?.url, `/v1/doors/${PIN}/open?hint=${PIN}`);
+  assert.equal(provider.received.at(-1)?.headers["x-door-code"], PIN);
+  const all = JSON.stringify(bench.events());
+  assert.ok(!all.includes(PIN), "a sensitive value is in the log");
+  assert.ok(!all.includes(TOKEN), "a credential is in the log");
+  const [, intent = assert.fail()] = of("intent_accepted");
+  assert.equal(intent.kept_whole, false);
+  const kept = contents().find(intent.kept_digest ?? "") ?? assert.fail();
+  assert.match(kept, /"why":"fire"/);
+  assert.match(kept, new RegExp(`sensitive-11-bytes-${digestText(PIN).replace(":", "-")}`));
+  assert.equal(run.state, "open");
+});
+
+test("a card says under which name an argument goes out, and which go out as header fields", async () => {
+  const { approval } = await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
+  const lines = renderCard(approval?.card ?? assert.fail()).map((line) => line.trim());
+  assert.ok(lines.includes('note goes out as "body role"'), lines.join("\n"));
+  assert.ok(lines.includes('trace goes out as "header X-Trace-ID"'));
+  assert.ok(!lines.some((line) => line.startsWith("id goes out")));
+});
+
+test("a card longer than a record is kept in parts and comes back whole", async () => {
+  const note = '"\\\u0001x'.repeat(20_000);
+  const { approval } = await callApproved("acme.member.add", { id: "7", note });
+  const card = contents().find(approval?.cardDigest ?? "") ?? assert.fail("the card is not whole");
+  assert.equal(digestText(card), approval?.cardDigest);
+  assert.equal(
+    ((JSON.parse(card) as JsonObject)["call"] as JsonObject)["request_digest"],
+    of("intent_accepted").at(-1)?.request_digest,
+  );
+  assert.equal(bench.gateway.ledger.stopped, false);
+});
+
+test("a retry names the request that the log already has", async () => {
+  let tries = 0;
+  provider.answer((_request, response) => {
+    tries++;
+    response.writeHead(tries === 1 ? 503 : 200, { "content-type": "application/json" });
+    response.end("{}");
+  });
+  const run = await openApproved();
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.thing.get", input: { id: "3" } });
+  let done = false;
+  void call.done.finally(() => (done = true));
+  while (!done) {
+    bench.time.advance(500);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const digests = of("intent_accepted").map(({ kept_digest }) => kept_digest);
+  assert.equal(digests.length, 2);
+  assert.equal(new Set(digests).size, 1);
+  assert.equal(of("content_kept").filter(({ what }) => what === "request").length, 1);
+});
+
+test("every session of a run has the authority of its own caller, as a real gateway writes them", async () => {
+  const run = await bench.gateway.openRun(caller, {
+    purpose: "wrapped",
+    actions: ["acme.*"],
+    limits: { attempts: 40, sideEffects: 5, durationMs: 600_000, spendCents: 0 },
+    descendants: true,
+  });
+  await bench.approve();
+  await run.admission?.session;
+  const child = scriptedCaller({ parent: caller, image: "cd" });
+  const call = bench.gateway.startCall(child, run.id, { action: "acme.thing.get", input: { id: "1" } });
+  await bench.approve();
+  await call.done;
+  const told = entries(bench.events());
+  assert.equal(told.length, 2);
+  for (const { authority, validity } of told) assert.deepEqual([authority === null, validity], [false, "unsigned"]);
+  const names = of("caller_evidence").map(({ session, caller: { cdhash } }) => [session, cdhash]);
+  assert.deepEqual(
+    told.map(({ session_id }) => names.find(([session]) => session === session_id)?.[1]),
+    [caller.evidence.cdhash, child.evidence.cdhash],
+  );
+});
+
+test("a log of 0.1, with the evidence after the session, gives the same authority", async () => {
+  await callApproved("acme.thing.get", { id: "1" });
+  const events = [...bench.events()];
+  const at = events.findIndex(({ event_type }) => event_type === "caller_evidence");
+  const [evidence = assert.fail()] = events.splice(at, 1);
+  const old = [...events.slice(0, at + 1), evidence, ...events.slice(at + 1)];
+  assert.equal(old[at]?.event_type, "session_started");
+  assert.deepEqual(
+    entries(old),
+    entries(bench.events()).map((entry) => ({ ...entry, frame: at })),
+  );
+});
+
+test("a run that nobody let in is told with the authority that its card showed", async () => {
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await bench.deny("no");
+  await run.admission?.session.catch(() => undefined);
+  const [entry = assert.fail()] = entries(bench.events());
+  assert.deepEqual([entry.state, entry.authority === null], ["refused", false]);
+});
