@@ -29,6 +29,7 @@ const jobs = {
     run: ["--expose-gc", "bench/run.ts"],
   },
   soak: { packages: [], run: ["scripts/soak.ts"] },
+  package: { packages: [], run: ["scripts/package.ts"] },
 };
 
 const name = process.argv[2] ?? "install";

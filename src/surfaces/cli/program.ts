@@ -22,6 +22,7 @@ import { addUpgradeCommands } from "./commands/upgrade.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addManualCommand } from "./manual.ts";
 
 /** The whole of `gw`, without anything of the machine: what it does is handed in. */
 export function createProgram(deps: CliDeps): Command {
@@ -61,5 +62,6 @@ export function createProgram(deps: CliDeps): Command {
   addDemoCommand(program, deps);
   addShellCommand(program, deps);
   addCompletionCommand(program, deps);
+  addManualCommand(program, deps);
   return program;
 }
