@@ -7,7 +7,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, "node_modules", ".bin");
 if (existsSync(join(root, "src"))) {
   mkdirSync(bin, { recursive: true });
-  for (const name of ["gw", "gw-ssh", "gw-receiver"]) {
+  for (const name of ["gw", "gw-ssh", "gw-ident", "gw-receiver"]) {
     rmSync(join(bin, name), { force: true });
     symlinkSync(join("..", "..", "bin", name), join(bin, name));
   }

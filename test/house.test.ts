@@ -75,7 +75,8 @@ test("the launcher runs the pinned Node without the variables that could bend it
   assert.equal(version, wanted);
 });
 
-test("the three launchers are one file", () => {
+test("the launchers are one file", () => {
+  assert.equal(read("bin/gw-ident"), read("bin/gw"));
   assert.equal(read("bin/gw-ssh"), read("bin/gw"));
   assert.equal(read("bin/gw-receiver"), read("bin/gw"));
 });

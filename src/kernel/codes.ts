@@ -294,7 +294,23 @@ export const codes = {
   caller_unreadable: {
     status: 403,
     means: "The gateway may not look at the process behind the connection.",
-    mend: "Run the agent as the gateway's own user, or give the gateway the right to inspect callers (dedicated mode).",
+    mend: "Run the agent as the gateway's own user, or set up dedicated mode with gw-ident: docs/install.md.",
+  },
+  ident_unavailable: {
+    status: 503,
+    means:
+      "gw-ident, which looks at callers of other users for the gateway, does not answer or is not the one expected.",
+    mend: "Start it again (systemctl restart gw-ident), then repeat the call; nothing was done.",
+  },
+  ident_stranger: {
+    status: 403,
+    means: "gw-ident was asked by somebody who is not the gateway.",
+    mend: "Nobody but the gateway needs to ask it.",
+  },
+  ident_not_permitted: {
+    status: 503,
+    means: "gw-ident was started with other rights than the one it needs.",
+    mend: "Start it by its unit, or as the message says.",
   },
   caller_gone: {
     status: 403,

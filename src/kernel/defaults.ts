@@ -214,6 +214,8 @@ export const defaults = {
   vaultLockWaitMs: 5_000,
   // Callers
   callerImageBytes: 536_870_912,
+  identWaitMs: 4_000,
+  identQuietMs: 10_000,
   publicKeyFileBytes: 16_384,
   sigstoreFileBytes: 1_048_576,
   // Audit log

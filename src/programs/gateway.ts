@@ -95,7 +95,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     recordingBytes: defaults.sshRecordingBytes,
   };
   const ssh = createSshTransport(sshOptions);
-  const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder));
+  const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
     { clock, sleep, random, ids, audit: log, http, ssh },

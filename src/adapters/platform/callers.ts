@@ -23,6 +23,7 @@ export interface AgentListenerOptions {
 
 export async function createCallerPlatform(
   policy: () => CallerPolicy,
+  ident: { readonly path: string; readonly uid: number } | null = null,
   platform: NodeJS.Platform = process.platform,
 ): Promise<CallerPlatform> {
   switch (platform) {
@@ -31,7 +32,11 @@ export async function createCallerPlatform(
         import("./linux/callers.ts"),
         import("./linux/evidence.ts"),
       ]);
-      return createLinuxCallers({ readEvidence: createEvidenceReader(policy) });
+      const { createIdent } = await import("./linux/ident/ask.ts");
+      return createLinuxCallers({
+        readEvidence: createEvidenceReader(policy),
+        ident: ident === null ? undefined : createIdent(ident.path, ident.uid),
+      });
     }
     case "darwin":
       return (await import("./macos/callers.ts")).createMacosCallers();

@@ -46,7 +46,7 @@ test("a platform without an adapter refuses with its code", async () => {
   const refused = (error: unknown): boolean => error instanceof Denied && error.code === "platform_unsupported";
   const nothing = { enrolled: new Map(), sigstore: null, imaKeys: [] };
   await assert.rejects(
-    createCallerPlatform(() => nothing, "win32"),
+    createCallerPlatform(() => nothing, null, "win32"),
     refused,
   );
   await assert.rejects(harden({ inspectable: false, startsPrivileged: false }, "freebsd"), refused);

@@ -5,6 +5,7 @@ import { requireSame } from "../../../conventions/caller/validity.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { walkAncestry } from "./ancestry.ts";
 import { type Hold, holdProcess } from "./hold.ts";
+import type { Ident } from "./ident/ask.ts";
 import { type Peer, readPeer } from "./peer.ts";
 import { createReactor, EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
 
@@ -16,6 +17,8 @@ export interface LinuxCallerOptions {
   readonly reactor?: Reactor;
   /** False to rest on /proc alone, as kernels do that keep perf events from us. */
   readonly askKernelForExec?: boolean;
+  /** Looks at callers of other users; without it they are refused. */
+  readonly ident?: Ident | undefined;
 }
 
 interface Entry {
@@ -78,7 +81,9 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       }
       finish(known, check);
     }
-    return make(holdProcess(peer, options.askKernelForExec ?? true));
+    const { ident } = options;
+    const foreign = peer.uid !== process.geteuid?.() && ident !== undefined;
+    return make(holdProcess(peer, { askKernel: options.askKernelForExec ?? true, ...(foreign ? { ident } : {}) }));
   }
 
   function make(hold: Hold): Entry {

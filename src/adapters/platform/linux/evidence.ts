@@ -5,7 +5,7 @@ import type { Hold } from "./hold.ts";
 import { createImageInspector, type ImageInspector, type ImageSettings } from "./image/inspect.ts";
 import type { ImageAnswer } from "./image/inspect-worker.ts";
 import { parseCommand, readInterpreter } from "./interpreter.ts";
-import { inodeOf, readLink, readProc } from "./proc.ts";
+import { inodeOf, readProc } from "./proc.ts";
 
 /** What signed policy says about images. Read anew for every caller, so that a change of policy takes effect. */
 export interface CallerPolicy extends ImageSettings {
@@ -23,7 +23,7 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
     return { sigstore, imaKeys };
   });
   return async (hold) => {
-    const path = readLink(hold.directory, "exe") ?? "";
+    const { path } = hold;
     const command = parseCommand(readProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
     const ancestors = walkAncestry(hold.peer.pid);
     const mapped = listMappedFiles(hold, path);

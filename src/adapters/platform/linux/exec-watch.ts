@@ -31,7 +31,12 @@ export function watchExec(pid: number): ExecWatch | undefined {
   attributes.writeBigUInt64LE(PERF_COUNT_SW_DUMMY, 8);
   attributes.writeBigUInt64LE(EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | REMOVE_ON_EXEC, 40);
   const fd = libc.perfEventOpen(attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) return undefined;
+  return fd < 0 ? undefined : adoptExecWatch(fd);
+}
+
+/** Takes over such a counter, also one that gw-ident made for us. */
+export function adoptExecWatch(fd: number): ExecWatch | undefined {
+  const libc = loadLibc();
   const ring = libc.mmap(null, RING_BYTES, PROT_READ_WRITE, MAP_SHARED, fd, 0);
   if (BigInt.asIntN(64, BigInt(ring)) === -1n) {
     closeSync(fd);

@@ -1,7 +1,8 @@
 import { closeSync, constants, openSync } from "node:fs";
 import type { CallerCheck } from "../../../conventions/caller/port.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { type ExecWatch, watchExec } from "./exec-watch.ts";
+import { adoptExecWatch, type ExecWatch, watchExec } from "./exec-watch.ts";
+import type { Ident } from "./ident/ask.ts";
 import { loadLibc, uninterrupted } from "./libc.ts";
 import { isAlive, type Peer } from "./peer.ts";
 import {
@@ -14,7 +15,9 @@ import {
   parseStat,
   parseTracer,
   pathIn,
+  readLink,
   readProc,
+  readWhole,
 } from "./proc.ts";
 
 /**
@@ -25,6 +28,11 @@ export interface Hold {
   readonly peer: Peer;
   readonly directory: number;
   readonly image: number;
+  /** The kernel's name of the image. */
+  readonly path: string;
+  /** The address space, open. */
+  readonly maps: number;
+  readonly landmarks: string;
   readonly startTime: string;
   readonly mappings: readonly Mapping[];
   readonly execWatch: ExecWatch | undefined;
@@ -41,8 +49,15 @@ const POLLIN = 1;
 const POLLFD_SIZE = 8;
 const POLLFD_REVENTS_AT = 6;
 
-/** Takes over the peer's pidfd, also when it throws. `askKernel` is false only to try what other kernels have to do. */
-export function holdProcess(peer: Peer, askKernel = true): Hold {
+export interface HoldOptions {
+  /** False only to try what other kernels have to do. */
+  readonly askKernel?: boolean;
+  /** Opens what we may not open ourselves: the process is another user's. */
+  readonly ident?: Ident;
+}
+
+/** Takes over the peer's pidfd, also when it throws. */
+export function holdProcess(peer: Peer, { askKernel = true, ident }: HoldOptions = {}): Hold {
   const open: number[] = [peer.pidfd];
   let execWatch: ExecWatch | undefined;
   const close = (): void => {
@@ -51,7 +66,9 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
   };
   try {
     // Watching first: an exec during the rest of this function is then noticed by the first check.
-    execWatch = askKernel ? watchExec(peer.pid) : undefined;
+    const lent = ident?.hold(peer);
+    if (lent !== undefined) open.push(lent.image, lent.maps);
+    execWatch = lent === undefined ? (askKernel ? watchExec(peer.pid) : undefined) : adopt(lent.execWatch);
     const directory = tryOpen(peer, () => openProcess(peer.pid));
     open.push(directory);
     const inside = (name: string): number => {
@@ -59,12 +76,12 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
       open.push(fd);
       return fd;
     };
-    const image = inside("exe");
-    const maps = inside("maps");
+    const image = lent?.image ?? inside("exe");
+    const maps = lent?.maps ?? inside("maps");
     const stat = inside("stat");
     const status = inside("status");
     const first = parseStat(readSmall(stat));
-    const mapsText = readProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
+    const mapsText = readWhole(maps, MAPS_LIMIT)?.toString("latin1");
     const imageInode = inodeOf(`/proc/self/fd/${image}`);
     // Alive now means that all of the above was opened on this process and not on a later one with its pid.
     if (!isAlive(peer.pidfd)) throw new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
@@ -73,20 +90,25 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
     }
     const mappings = parseMaps(mapsText);
     const landmarks = landmarksOf(mappings);
-    const check = createCheck({ peer, execWatch, directory, maps, stat, status, first, imageInode });
+    if (lent !== undefined && lent.landmarks !== landmarks) throw unreadable(peer);
+    const look = ident === undefined ? () => lookInside(directory) : () => lookThrough(ident, peer);
+    const check = createCheck({ peer, execWatch, maps, stat, status, first, imageInode, look });
     return {
       peer,
       directory,
       image,
+      path: lent?.path ?? readLink(directory, "exe") ?? "",
+      maps,
+      landmarks,
       startTime: first.startTime,
       mappings,
       execWatch,
-      namespaces: compareNamespaces(directory),
+      namespaces: lent?.namespaces ?? compareNamespaces(directory),
       check,
       examine() {
         const found = check();
         // A helper made with CLONE_VM keeps the old address space alive: a fresh look at the present one tells.
-        const moved = execWatch === undefined && found.kind === "same" && readLandmarks(directory) !== landmarks;
+        const moved = execWatch === undefined && found.kind === "same" && look().landmarks !== landmarks;
         return moved ? replaced("its address space is another one") : found;
       },
       close,
@@ -100,12 +122,33 @@ export function holdProcess(peer: Peer, askKernel = true): Hold {
 interface Baseline {
   readonly peer: Peer;
   readonly execWatch: ExecWatch | undefined;
-  readonly directory: number;
   readonly maps: number;
   readonly stat: number;
   readonly status: number;
   readonly first: { readonly startTime: string; readonly layout: string };
   readonly imageInode: string;
+  look(): Look;
+}
+
+/** The image and the address space as they are now, where the kernel does not report exec. */
+interface Look {
+  readonly imageInode: string | null;
+  readonly landmarks: string | undefined;
+}
+
+function lookInside(directory: number): Look {
+  return { imageInode: inodeIn(directory, "exe"), landmarks: readLandmarks(directory) };
+}
+
+function lookThrough(ident: Ident, peer: Peer): Look {
+  const { image, maps, execWatch, landmarks } = ident.hold(peer);
+  const imageInode = inodeOf(`/proc/self/fd/${image}`);
+  for (const fd of [image, maps, ...(execWatch === undefined ? [] : [execWatch])]) closeSync(fd);
+  return { imageInode, landmarks };
+}
+
+function adopt(fd: number | undefined): ExecWatch | undefined {
+  return fd === undefined ? undefined : adoptExecWatch(fd);
 }
 
 /**
@@ -143,7 +186,7 @@ function compare(base: Baseline, ended: boolean): CallerCheck {
   if (stat.exiting) return { kind: "gone" };
   if (ended) return replaced("exec");
   if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
-  if (inodeIn(base.directory, "exe") !== base.imageInode) return replaced("its executable is another file");
+  if (base.look().imageInode !== base.imageInode) return replaced("its executable is another file");
   return { kind: "same" };
 }
 
@@ -184,6 +227,6 @@ function tryOpen(peer: Peer, open: () => number): number {
 function unreadable(peer: Peer): Denied {
   return new Denied(
     "caller_unreadable",
-    `process ${peer.pid} of user ${peer.uid} does not let this gateway look at its image; run the agent as the gateway's user and dumpable, or use dedicated mode`,
+    `process ${peer.pid} of user ${peer.uid} does not let this gateway look at its image; run the agent as the gateway's user and dumpable, or set up gw-ident (docs/install.md)`,
   );
 }

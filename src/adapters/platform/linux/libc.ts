@@ -13,6 +13,9 @@ export interface Libc {
   listen(fd: number, backlog: number): number;
   accept4(fd: number, address: null, length: null, flags: number): number;
   shutdown(fd: number, how: number): number;
+  connect(fd: number, address: Buffer, length: number): number;
+  close(fd: number): number;
+  sendmsg(fd: number, message: bigint, flags: number): number;
   recvmsg(fd: number, message: bigint, flags: number): number;
   send(fd: number, bytes: Uint8Array, length: number, flags: number): number;
   poll(entries: Buffer, count: number, timeoutMs: number): number;
@@ -28,6 +31,7 @@ export interface Libc {
   ioctl(fd: number, request: number, argument: Buffer): number;
   fgetxattr(fd: number, name: string, value: Buffer, size: number): number;
   prctl(option: number, a: number, b: number, c: number, d: number): number;
+  seccomp(operation: number, flags: number, program: Buffer): number;
   setrlimit(resource: number, limits: Buffer): number;
   waitpid(pid: number, status: Buffer, options: number): number;
   clockGettime(clock: number, time: Buffer): number;
@@ -38,11 +42,12 @@ interface Syscalls {
   readonly pidfdOpen: number;
   readonly perfEventOpen: number;
   readonly statx: number;
+  readonly seccomp: number;
 }
 
 const SYSCALLS: Readonly<Record<string, Syscalls>> = {
-  x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332 },
-  arm64: { pidfdOpen: 434, perfEventOpen: 241, statx: 291 },
+  x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332, seccomp: 317 },
+  arm64: { pidfdOpen: 434, perfEventOpen: 241, statx: 291, seccomp: 277 },
 };
 
 let loaded: Libc | undefined;
@@ -78,6 +83,7 @@ function bindLibc(): Libc {
   const statx = library.func(
     "long syscall(long number, int directory, const char *path, int flags, unsigned int mask, void *answer)",
   );
+  const seccomp = library.func("long syscall(long number, unsigned int operation, unsigned int flags, void *program)");
   return {
     getsockopt: bind<"getsockopt">("int getsockopt(int fd, int level, int option, void *value, void *length)"),
     setsockopt: bind<"setsockopt">("int setsockopt(int fd, int level, int option, void *value, uint32_t length)"),
@@ -86,6 +92,9 @@ function bindLibc(): Libc {
     listen: bind<"listen">("int listen(int fd, int backlog)"),
     accept4: bind<"accept4">("int accept4(int fd, void *address, void *length, int flags)"),
     shutdown: bind<"shutdown">("int shutdown(int fd, int how)"),
+    connect: bind<"connect">("int connect(int fd, void *address, uint32_t length)"),
+    close: bind<"close">("int close(int fd)"),
+    sendmsg: bind<"sendmsg">("long sendmsg(int fd, void *message, int flags)"),
     recvmsg: bind<"recvmsg">("long recvmsg(int fd, void *message, int flags)"),
     send: bind<"send">("long send(int fd, void *bytes, size_t length, int flags)"),
     poll: bind<"poll">("int poll(void *entries, unsigned long count, int timeout)"),
@@ -102,6 +111,7 @@ function bindLibc(): Libc {
     ioctl: bind<"ioctl">("int ioctl(int fd, unsigned long request, void *argument)"),
     fgetxattr: bind<"fgetxattr">("long fgetxattr(int fd, const char *name, void *value, size_t size)"),
     prctl: bind<"prctl">("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
+    seccomp: (operation, flags, program) => Number(seccomp(numbers.seccomp, operation, flags, program)),
     setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
     waitpid: bind<"waitpid">("int waitpid(int pid, void *status, int options)"),
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),

@@ -2,6 +2,7 @@ import { chmodSync, chownSync, closeSync, rmSync } from "node:fs";
 import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
 import { denialOf } from "../../../conventions/caller/validity.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
+import { unixAddress } from "./address.ts";
 import { VerifiedConnection } from "./connection.ts";
 import { createCredentialReader } from "./credential-reader.ts";
 import { errnos, lastErrno, loadLibc, nameErrno, uninterrupted } from "./libc.ts";
@@ -33,7 +34,6 @@ const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_PASSCRED = 16;
 const BACKLOG = 511;
-const PATH_BYTES = 108;
 const BATCH = 64;
 const EXHAUSTED_PAUSE_MS = 100;
 
@@ -113,10 +113,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
   }
 
   function openListener({ path, mode, group = null }: VerifiedListenerOptions): number {
-    const address = Buffer.alloc(2 + PATH_BYTES);
-    address.writeUInt16LE(AF_UNIX, 0);
-    if (Buffer.byteLength(path) >= PATH_BYTES) throw new Fault(`the socket path is too long: ${path}`);
-    address.write(path, 2);
+    const address = unixAddress(path);
     const fd = libc.socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) throw failed("socket", path);
     try {

@@ -76,7 +76,7 @@ function openPidfd(socket: number, pid: number): { readonly pidfd: number; reado
   return { pidfd, durable: false };
 }
 
-function pidOf(pidfd: number): number | undefined {
+export function pidOf(pidfd: number): number | undefined {
   const found = /^Pid:\t(-?\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${pidfd}`, "utf8"));
   return found?.[1] === undefined ? undefined : Number(found[1]);
 }

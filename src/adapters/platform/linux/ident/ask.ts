@@ -1,0 +1,91 @@
+import { closeSync } from "node:fs";
+import { type Code, codes } from "../../../../kernel/codes.ts";
+import { defaults } from "../../../../kernel/defaults.ts";
+import { Denied } from "../../../../kernel/failure.ts";
+import { unixAddress } from "../address.ts";
+import { readBootMs } from "../boot-clock.ts";
+import { loadLibc } from "../libc.ts";
+import { type Peer, readCredentials } from "../peer.ts";
+import { type IdentAnswer, parseAnswer, QUESTION } from "./answer.ts";
+import { closeAll, describeErrno, type Message, receiveMessage, sendMessage } from "./message.ts";
+
+/** What gw-ident opened for us. The descriptors belong to whoever asked. */
+export interface Opened extends Omit<Extract<IdentAnswer, { readonly kind: "held" }>, "kind" | "watched"> {
+  readonly image: number;
+  readonly maps: number;
+  readonly execWatch: number | undefined;
+}
+
+export interface Ident {
+  /** Throws `Denied`; never waits longer than a moment, and for a while after that not at all. */
+  hold(peer: Peer): Opened;
+}
+
+const AF_UNIX = 1;
+const SOCK_SEQPACKET = 5;
+const SOCK_CLOEXEC = 0o2000000;
+/** A queue that is full must not hold us up. */
+const SOCK_NONBLOCK = 0o4000;
+const ROOT = 0;
+
+/**
+ * Asks gw-ident, which may look at processes of other users. Each question has a connection of its own, so a gw-ident that
+ * was started again is met as if nothing had happened. It waits in place: a caller is identified before it is heard.
+ */
+export function createIdent(path: string, uid: number): Ident {
+  let quietUntilMs = 0;
+  return {
+    hold(peer) {
+      if (readBootMs() < quietUntilMs) throw unavailable("it did not answer a moment ago");
+      const answer = ask(path, uid, peer.pidfd);
+      if (answer === "silent") {
+        quietUntilMs = readBootMs() + defaults.identQuietMs;
+        throw unavailable(`it did not answer within ${defaults.identWaitMs} ms`);
+      }
+      return open(answer, peer);
+    },
+  };
+}
+
+function ask(path: string, uid: number, pidfd: number): Message | "silent" {
+  const libc = loadLibc();
+  const address = unixAddress(path);
+  const socket = libc.socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) throw unavailable(describeErrno("socket"));
+  try {
+    if (libc.connect(socket, address, address.length) < 0) throw unavailable(`${path}: ${describeErrno("connect")}`);
+    const server = readCredentials(socket);
+    // Root where systemd listens for it.
+    if (server.uid !== uid && server.uid !== ROOT) {
+      throw unavailable(`a process of user ${server.uid} listens at ${path}, and gw-ident is user ${uid}`);
+    }
+    if (!sendMessage(socket, { bytes: Buffer.from(QUESTION, "latin1"), descriptors: [pidfd] })) {
+      throw unavailable(describeErrno("sendmsg"));
+    }
+    return receiveMessage(socket, defaults.identWaitMs) ?? "silent";
+  } finally {
+    closeSync(socket);
+  }
+}
+
+function open({ bytes, descriptors }: Message, peer: Peer): Opened {
+  const answer = parseAnswer(bytes);
+  const [image, maps, execWatch, ...others] = descriptors;
+  const whole = answer?.kind === "held" && answer.pid === peer.pid && others.length === 0;
+  if (whole && image !== undefined && maps !== undefined && answer.watched === (execWatch !== undefined)) {
+    const { pid, path, landmarks, namespaces } = answer;
+    return { pid, path, landmarks, namespaces, image, maps, execWatch };
+  }
+  closeAll(descriptors);
+  if (answer?.kind !== "refused") throw unavailable("its answer is not one that gw-ident gives");
+  throw answer.code.startsWith("caller_") && answer.code in codes
+    ? new Denied(answer.code as Code, answer.message)
+    : unavailable(answer.message);
+}
+
+function unavailable(why: string): Denied {
+  return new Denied(
+    "ident_unavailable",
+    `callers of other users cannot be looked at: gw-ident is not to be had (${why}). Start it: systemctl restart gw-ident`,
+  );
+}
