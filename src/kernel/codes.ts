@@ -641,6 +641,12 @@ export const codes = {
     means: "The store was written by a newer program than this one.",
     mend: "Run the newer program, or restore a backup that this one wrote.",
   },
+  migration_failed: {
+    status: 503,
+    means:
+      "The state could not be brought to the format of this program. It opens as before; the copy is whole or not there.",
+    mend: "Mend the cause that the message names, most often a full disk, then start again: docs/upgrading.md.",
+  },
   store_foreign: {
     status: 503,
     means: "The store's schema history is not the one this program knows.",

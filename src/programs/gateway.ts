@@ -3,6 +3,8 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
+import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
+import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
 import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
 import { probeHost } from "../adapters/transport/ssh/probe.ts";
@@ -63,6 +65,7 @@ try {
 async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<void> {
   const clock = createClock();
   const settings = await readSettings(folder, await readMachine(config));
+  requireKnownFormat(folder, stateMigrations.length);
   const home = openHome(folder, random);
   const trust = readTrust(home);
   const state: StewardState = {

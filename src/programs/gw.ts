@@ -66,6 +66,11 @@ function createDeps(): CliDeps {
       return place;
     },
     examine: (home) => () => examineMachine(home),
+    async formats(home) {
+      const { stateMigrations } = await import("../adapters/store/sqlite/state-schema.ts");
+      const { readFormat } = await import("../adapters/store/sqlite/upgrade-state.ts");
+      return { known: stateMigrations.length, found: home === null ? undefined : readFormat(home) };
+    },
     startGateway,
     async operatorKeys(home) {
       const { openHome } = await import("../vault/files/home.ts");

@@ -23,6 +23,7 @@ import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addManualCommand } from "./manual.ts";
+import { addVersionCommand } from "./version.ts";
 
 /** The whole of `gw`, without anything of the machine: what it does is handed in. */
 export function createProgram(deps: CliDeps): Command {
@@ -63,5 +64,6 @@ export function createProgram(deps: CliDeps): Command {
   addShellCommand(program, deps);
   addCompletionCommand(program, deps);
   addManualCommand(program, deps);
+  addVersionCommand(program, deps);
   return program;
 }

@@ -15,14 +15,7 @@ export async function migrate<Schema>(
   db: Kysely<Schema>,
   migrations: readonly Migration[],
 ): Promise<readonly string[]> {
-  // A schema of its own for this one table: migrations know no tables yet.
-  const ledger = db as unknown as Kysely<Ledger>;
-  await ledger.schema
-    .createTable("schema_version")
-    .ifNotExists()
-    .addColumn("version", "integer", (column) => column.primaryKey())
-    .addColumn("name", "text", (column) => column.notNull())
-    .execute();
+  const ledger = await openLedger(db);
   const made: string[] = [];
   for (let version = 1; version <= migrations.length; version++) {
     const name = await step(ledger, migrations, version);
@@ -31,6 +24,23 @@ export async function migrate<Schema>(
   // An empty list still refuses a file that has a version.
   await readVersion(ledger, migrations);
   return made;
+}
+
+/** How many of the steps a file has; 0 for a new one. Refuses what `migrate` would refuse. */
+export async function findVersion<Schema>(db: Kysely<Schema>, migrations: readonly Migration[]): Promise<number> {
+  return readVersion(await openLedger(db), migrations);
+}
+
+/** A schema of its own for this one table: migrations know no tables yet. */
+async function openLedger<Schema>(db: Kysely<Schema>): Promise<Kysely<Ledger>> {
+  const ledger = db as unknown as Kysely<Ledger>;
+  await ledger.schema
+    .createTable("schema_version")
+    .ifNotExists()
+    .addColumn("version", "integer", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull())
+    .execute();
+  return ledger;
 }
 
 interface Ledger {

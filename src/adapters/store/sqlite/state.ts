@@ -3,10 +3,10 @@ import type { StatementSync } from "node:sqlite";
 import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { migrate } from "./migrate.ts";
 import { openSqlite, type SqliteStore } from "./open.ts";
 import { openRow, sealRow } from "./seal-row.ts";
 import { type StateTables, stateMigrations, stateTables } from "./state-schema.ts";
+import { upgradeState } from "./upgrade-state.ts";
 
 type Table = StateRow["table"];
 
@@ -29,7 +29,7 @@ export interface SqliteStateStore extends StateStore {
 export async function openStateStore(path: string, key: KeyObject, random: Random): Promise<SqliteStateStore> {
   const file = openSqlite<StateTables>(path, { synchronous: "normal" });
   try {
-    await migrate(file.db, stateMigrations);
+    await upgradeState(file, path, stateMigrations);
     return startStore(file, key, random);
   } catch (error) {
     await file.close();

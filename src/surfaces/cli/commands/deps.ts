@@ -11,6 +11,7 @@ import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
 import type { OpenMinted } from "../vault/minted.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
+import type { Formats } from "../version.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
 export interface CliDeps {
@@ -23,6 +24,8 @@ export interface CliDeps {
   /** Finds the gateway that a command is about. */
   findPlace(asked: PlaceAsked): Promise<Place>;
   examine(home: string): Examine;
+  /** The format of the state that this program knows, and the one that a home has; of no home where it is null. */
+  formats(home: string | null): Promise<Formats>;
   /** Starts the gateway process for a home and resolves when it is ready. */
   startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess>;
   /** The public keys of this home's operators, which decide whose signatures count. */
