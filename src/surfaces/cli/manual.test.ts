@@ -12,7 +12,8 @@ import { createProgram } from "./program.ts";
 function describeProgram(): { readonly program: Command; readonly lines: string[] } {
   const lines: string[] = [];
   const io = { out: (line: string) => lines.push(line), err: (line: string) => lines.push(line) };
-  const deps = { io, version: "1.2.3", clock: { wallMs: () => 0 }, finish: () => undefined };
+  const findPlace = async () => ({ home: "/nowhere" });
+  const deps = { io, version: "1.2.3", clock: { wallMs: () => 0 }, finish: () => undefined, findPlace };
   return { program: createProgram(deps as unknown as CliDeps), lines };
 }
 
