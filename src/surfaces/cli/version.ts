@@ -3,15 +3,9 @@ import { Denied } from "../../kernel/failure.ts";
 import { Unreachable } from "../client/connection.ts";
 import { readStatus } from "../client/operator.ts";
 import { answering } from "./answer.ts";
-import { addCommand, type CliDeps, optionsOf } from "./commands/deps.ts";
+import { addCommand, type CliDeps, type Formats, optionsOf } from "./commands/deps.ts";
 import { exits } from "./io.ts";
 import { type BaseOptions, operatorDoor } from "./options.ts";
-
-/** What the program knows of the state's format, and what it found: undefined is none yet, null one it does not know. */
-export interface Formats {
-  readonly known: number;
-  readonly found: number | null | undefined;
-}
 
 /** `gw version`: which program, which Node, which format the home has, and whether the running gateway is the same. */
 export function addVersionCommand(program: Command, deps: CliDeps): void {

@@ -11,7 +11,6 @@ import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
 import type { OpenMinted } from "../vault/minted.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
-import type { Formats } from "../version.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
 export interface CliDeps {
@@ -44,6 +43,12 @@ export interface CliDeps {
   wrapper(): Promise<WrapperPorts>;
   /** Takes the exit of the command that ran; a wrapped command has its own. */
   finish(exit: Exit | number): void;
+}
+
+/** What the program knows of the state's format, and what it found: undefined is none yet, null one it does not know. */
+export interface Formats {
+  readonly known: number;
+  readonly found: number | null | undefined;
 }
 
 export interface GatewayProcess {
