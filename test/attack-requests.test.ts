@@ -111,6 +111,40 @@ describe("what an agent may write to its socket", asUser, () => {
     assert.equal(provider.received.length, 0);
   });
 
+  test("a complete request with junk behind it is answered for what it was, once, and the connection ends", async () => {
+    const asked = "GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n";
+    for (const junk of ["\u0000\u0001junk", "}}}}\r\n\r\n", "G E T / HTTP/9\r\n\r\n"]) {
+      const reply = await exchange(home.agentSocket, asked + junk);
+      assert.deepEqual(statusesOf(reply), [200], reply);
+      assert.match(reply, /^connection: close/im);
+    }
+    const two = await untilClosed(home.agentSocket, `${asked}${asked}\u0000`);
+    assert.deepEqual(statusesOf(two), [200, 200], "both that were whole, and nothing for the junk");
+    assert.deepEqual(statusesOf(await exchange(home.agentSocket, "\u0000junk")), [400]);
+  });
+
+  test("nothing is carried out behind a refusal that ends the connection, so that no answer is lost", async () => {
+    const before = provider.received.length;
+    const bad = sized(good, `${JSON_TYPE}${JSON_TYPE}`);
+    const reply = await exchange(home.agentSocket, bad + sized(good));
+    assert.deepEqual(statusesOf(reply), [400], reply);
+    assert.equal(provider.received.length, before);
+    const cut = await untilClosed(
+      home.agentSocket,
+      `GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n${post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, "zz\r\n")}`,
+    );
+    assert.deepEqual(statusesOf(cut), [200, 400], "a request that breaks off in its body has an answer of its own");
+  });
+
+  test("a missing Host and an Expect get our envelope on every plane", async () => {
+    for (const socket of [home.agentSocket, home.operatorSocket]) {
+      const nobody = await exchange(socket, "GET /v1/openapi.json HTTP/1.1\r\n\r\n");
+      assert.deepEqual([statusOf(nobody), codeIn(nobody)], [400, "framing_invalid"], nobody);
+      const hopeful = await exchange(socket, "GET /v1/openapi.json HTTP/1.1\r\nHost: gw\r\nExpect: miracles\r\n\r\n");
+      assert.deepEqual([statusOf(hopeful), codeIn(hopeful)], [417, "expectation_failed"], hopeful);
+    }
+  });
+
   test("a value cannot leave its place in the URL or in a header", async () => {
     const refused: readonly (readonly [string, string])[] = [
       ["..", "segment_refused"],
@@ -236,6 +270,22 @@ describe("what an agent may write to its socket", asUser, () => {
     });
   });
 });
+
+function statusesOf(text: string): readonly number[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) (?!Continue)/g)].map(([, status]) => Number(status));
+}
+
+/** All that comes until the other side ends the connection. */
+async function untilClosed(path: string, bytes: string): Promise<string> {
+  const socket = connect(path);
+  socket.on("error", () => undefined);
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  socket.write(Buffer.from(bytes, "latin1"));
+  await within(closed, 20_000, `the end of a connection: ${text}`).finally(() => socket.destroy());
+  return text;
+}
 
 /** Writes raw bytes and reads until the other side has nothing more to say. */
 async function exchange(path: string, bytes: string): Promise<string> {

@@ -109,7 +109,7 @@ for (const start of [startNodeServer, startFastifyServer]) {
     await once(socket, "connect");
     socket.destroySoon();
     await server.recorded(before + 1);
-    assert.deepEqual(server.records.at(-1)?.decision, { kind: "refused", code: "framing_invalid" });
+    assert.deepEqual(server.records.at(-1)?.decision, { kind: "refused", code: "request_cut_off" });
   });
 
   test(`the record of an allowed, a denied and a failed request holds the safe fields alone (${start.name})`, async () => {

@@ -52,6 +52,16 @@ export const codes = {
     means: "The request line and header fields are larger than the server reads.",
     mend: "Send fewer or shorter fields.",
   },
+  request_cut_off: {
+    status: 400,
+    means: "The connection ended before the request was whole. Nothing was carried out.",
+    mend: "Send it again on a new connection.",
+  },
+  expectation_failed: {
+    status: 417,
+    means: "The Expect field asks for something that this program does not do.",
+    mend: "Send no Expect, or 100-continue.",
+  },
   request_timed_out: {
     status: 408,
     means: "The request did not arrive whole in the time the server waits.",

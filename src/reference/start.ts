@@ -63,6 +63,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const keys = readTokenKeys(setting(store, "token_key", generateTokenKey));
   const webhookKey = Buffer.from(setting(store, "webhook_key", newKey), "base64");
   const server = createServer({ requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS });
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on(
     "clientError",
     createClientErrorHandler(() => identify("req")),

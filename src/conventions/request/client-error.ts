@@ -1,6 +1,7 @@
 import { type Code, codes } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
+import { doingOf, endAfterAnswers, noteFault } from "./conversation.ts";
 
 /** The little of a socket that is needed to say goodbye. */
 export interface ErrorSocket {
@@ -12,22 +13,30 @@ export interface ErrorSocket {
 
 const codeOf: Readonly<Record<string, Code>> = {
   HPE_HEADER_OVERFLOW: "head_too_large",
+  HPE_INVALID_EOF_STATE: "request_cut_off",
   ERR_HTTP_REQUEST_TIMEOUT: "request_timed_out",
 };
 
+/** The peer is gone, or the line is: nobody asked for anything that could be refused. */
+const BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "ECONNABORTED", "ETIMEDOUT"]);
+
 /**
  * For a server's `clientError`: bytes that never became a request get the same envelope as everything else, then the
- * connection ends. When a reply is already under way nothing may be added to it.
+ * connection ends. Requests that came whole before them are answered for what they were, and then nothing is added.
  */
 export function createClientErrorHandler(correlationId: () => string): (error: Error, socket: ErrorSocket) => void {
   return (error, socket) => {
-    if (!socket.writable || socket.bytesWritten > 0) {
+    const reason: unknown = "code" in error ? error.code : undefined;
+    const doing = doingOf(socket);
+    if (!socket.writable || BROKEN.has(reason) || (doing === "nothing_known" && socket.bytesWritten > 0)) {
       socket.destroy();
       return;
     }
-    const reason: unknown = "code" in error ? error.code : undefined;
     const code = (typeof reason === "string" ? codeOf[reason] : undefined) ?? "framing_invalid";
-    refuseOn(socket, new Denied(code, codes[code].means), correlationId());
+    const denied = new Denied(code, codes[code].means);
+    if (doing === "answering") return endAfterAnswers(socket, denied);
+    noteFault(socket, denied);
+    refuseOn(socket, denied, correlationId());
   };
 }
 

@@ -33,6 +33,9 @@ export function checkHead(body: ExpectedBody, head: RequestHead): CheckedHead {
   if (fields.has("content-encoding")) {
     throw new Denied("content_encoding_unsupported", "the body may not carry a Content-Encoding, not even identity");
   }
+  const expect = fields.get("expect");
+  if (expect !== undefined && expect.toLowerCase() !== "100-continue")
+    throw new Denied("expectation_failed", "the only expectation that can be met is 100-continue");
   if (fields.has("content-range") || fields.has("trailer")) {
     throw new Denied("framing_invalid", "Content-Range and Trailer have no meaning in a request here");
   }
@@ -43,6 +46,9 @@ export function checkHead(body: ExpectedBody, head: RequestHead): CheckedHead {
     }
     return { mediaType: null, boundary: undefined };
   }
+  // Zero bytes have no type to state; whether they are enough is the parser's and the schema's to say.
+  if (type === undefined && (length ?? 0) === 0 && !fields.has("transfer-encoding"))
+    return { mediaType: null, boundary: undefined };
   if (type === undefined) throw new Denied("media_type_missing", `send Content-Type: ${body.mediaType}`);
   // The declared type itself needs no parser to be recognized.
   const { essence, boundary } = type === body.mediaType ? { essence: type, boundary: undefined } : readMediaType(type);

@@ -1,5 +1,6 @@
 /** The skin for node:http: a request listener over bound routes. Nothing is parsed here that the pipeline does not parse. */
 import { Denied } from "../../kernel/failure.ts";
+import { inTurn } from "./conversation.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { type IncomingBody, readBody } from "./read-body.ts";
 import { type Principal, recordRefusal } from "./record.ts";
@@ -40,13 +41,12 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
 ): (request: Incoming, response: OutgoingReply) => void {
   return (request, response) => {
     const correlationId = options.correlationId();
-    answer(options, request, correlationId).then(
-      (reply) => send(request, response, reply),
-      (error) => {
-        const reply = problemReply(asDenied(error, correlationId, options), correlationId);
-        send(request, response, reply);
-      },
-    );
+    inTurn(request.socket, request, async ({ broken, isLast }) => {
+      const reply = await (broken === null ? answer(options, request, correlationId) : Promise.reject(broken)).catch(
+        (error: unknown) => problemReply(asDenied(error, correlationId, options), correlationId),
+      );
+      return send(request, response, reply, isLast());
+    });
   };
 }
 
@@ -98,11 +98,13 @@ function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], me
   return { kind: "none", denied, headers: { allow: allowed.join(", ") } };
 }
 
-function send(request: IncomingBody, response: OutgoingReply, reply: Reply): void {
-  if (response.headersSent) return;
+/** Says whether the connection stays open. */
+function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): boolean {
+  if (response.headersSent) return false;
   const length = { "content-length": Buffer.byteLength(reply.body) };
   // A body that was not read to its end must not be taken for the next request on this connection.
-  const close = request.complete ? {} : { connection: "close" };
-  response.writeHead(reply.status, { ...reply.headers, ...length, ...close });
+  const ends = last || !request.complete || reply.headers["connection"] === "close";
+  response.writeHead(reply.status, { ...reply.headers, ...length, ...(ends ? { connection: "close" } : {}) });
   response.end(reply.body);
+  return !ends;
 }

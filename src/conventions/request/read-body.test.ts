@@ -8,6 +8,7 @@ import { type IncomingBody, readBody } from "./read-body.ts";
 class Source extends EventEmitter implements IncomingBody {
   complete = false;
   readonly rawTrailers: readonly string[] = [];
+  readonly socket = {};
   readonly said: string[] = [];
 
   pause(): void {
@@ -61,13 +62,13 @@ test("the first refusal stops the reading, and what follows is never pushed", as
   assert.equal(reader.state.aborted, 1);
 });
 
-test("a connection that breaks before the end is a refusal, not an end", async () => {
+test("a connection that breaks before the end is neither an end nor an unreadable request", async () => {
   for (const event of ["close", "error", "end"]) {
     const source = new Source();
     const reader = intake(() => {});
     const read = readBody(source, reader);
     source.emit(event, new Error("reset"));
-    await assert.rejects(read, { code: "framing_invalid" }, event);
+    await assert.rejects(read, { code: "request_cut_off" }, event);
     assert.equal(reader.state.aborted, 1);
   }
 });
@@ -90,6 +91,32 @@ test("a sink that is not ready holds back the sender, and one that fails ends th
   const failing = intake(() => Promise.reject(new Error("disk full")));
   const failed = readBody(broken, failing);
   broken.emit("data", Buffer.from("a"));
+  await assert.rejects(failed, /disk full/);
+  assert.equal(failing.state.aborted, 1);
+});
+
+test("a body does not count as whole while a part of it is still being written", async () => {
+  const source = new Source();
+  const gate = Promise.withResolvers<void>();
+  let whole = false;
+  const read = readBody(
+    source,
+    intake(() => gate.promise),
+  ).then(() => (whole = true));
+  source.emit("data", Buffer.from("the last piece"));
+  source.finish();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(whole, false);
+  gate.resolve();
+  await read;
+
+  const broken = new Source();
+  const fails = Promise.withResolvers<void>();
+  const failing = intake(() => fails.promise);
+  const failed = readBody(broken, failing);
+  broken.emit("data", Buffer.from("the last piece"));
+  broken.finish();
+  fails.reject(new Error("disk full"));
   await assert.rejects(failed, /disk full/);
   assert.equal(failing.state.aborted, 1);
 });

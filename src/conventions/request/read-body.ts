@@ -1,10 +1,12 @@
 import { Denied } from "../../kernel/failure.ts";
+import { faultOn } from "./conversation.ts";
 import type { Intake } from "./pipeline.ts";
 
 /** The little of node:http's IncomingMessage that is needed, so that this room imports no network module. */
 export interface IncomingBody {
   readonly complete: boolean;
   readonly rawTrailers: readonly string[];
+  readonly socket: object;
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "close", listener: () => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -17,6 +19,9 @@ export interface IncomingBody {
 export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "push" | "abort">): Promise<void> {
   return new Promise((resolve, reject) => {
     let settled = false;
+    let ended = false;
+    // A part that is still being written belongs to the body: it is whole when that is done.
+    let writing: Promise<void> | null = null;
     const fail = (error: unknown): void => {
       if (settled) return;
       settled = true;
@@ -27,7 +32,9 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
     };
     const cutOff = (): void => {
       // Every body closes; only one that was not whole is worth a refusal and its stack.
-      if (!settled) fail(new Denied("framing_invalid", "the body ended before it was whole"));
+      if (!settled && !ended) {
+        fail(faultOn(source.socket) ?? new Denied("request_cut_off", "the connection ended before the body was whole"));
+      }
     };
     const onData = (chunk: Buffer): void => {
       if (settled) return;
@@ -35,6 +42,7 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
         const wait = intake.push(chunk);
         if (wait === undefined) return;
         source.pause();
+        writing = wait;
         wait.then(() => source.resume(), fail);
       } catch (error) {
         fail(error);
@@ -43,8 +51,14 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
     source.on("data", onData);
     source.on("end", () => {
       if (settled || !source.complete) return cutOff();
-      settled = true;
-      resolve();
+      ended = true;
+      const done = (): void => {
+        if (settled) return;
+        settled = true;
+        resolve();
+      };
+      if (writing === null) done();
+      else writing.then(done, fail);
     });
     source.on("close", cutOff);
     source.on("error", cutOff);

@@ -33,6 +33,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   const server = createServer(
     {
       maxHeaderSize: defaults.agentHeaderBytes,
+      requireHostHeader: false,
       requestTimeout: 0,
       keepAliveTimeout: 0,
       // Everywhere else the field is what it always was: an offer that nobody takes.
@@ -56,6 +57,8 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       onFault: options.onFault,
     }),
   );
+  // Refused in our own words, like every other request.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
 

@@ -32,6 +32,7 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
   const server = createServer(
     {
       maxHeaderSize: defaults.callbackHeaderBytes,
+      requireHostHeader: false,
       headersTimeout: headMs,
       requestTimeout: requestMs,
       connectionsCheckingInterval: lookMs,
@@ -48,6 +49,8 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
   );
   server.maxConnections = defaults.callbackConnections;
   boundConnections(server);
+  // Refused in our own words, like every other request.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket) => {
     if (socket instanceof Socket) clientError(error, socket);

@@ -39,10 +39,13 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     onFault: options.onFault,
   });
   const streams = new Set<ServerResponse>();
-  const server = createServer({ maxHeaderSize: defaults.agentHeaderBytes, requestTimeout: 0 }, (request, response) => {
-    if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
-    else strict(request, response);
-  });
+  const server = createServer(
+    { maxHeaderSize: defaults.agentHeaderBytes, requestTimeout: 0, requireHostHeader: false },
+    (request, response) => {
+      if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
+      else strict(request, response);
+    },
+  );
 
   /**
    * Server-sent events: every change of a question, so that several operators see the first decision at once, and boards
@@ -84,6 +87,8 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   }
 
   server.maxConnections = defaults.operatorConnections;
+  // Refused in our own words, like every other request.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler(options.correlationId);
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
   clearSocketPath(options.socket);

@@ -40,13 +40,13 @@ export function readPartHeader(block: Buffer): PartHeader {
   if (disposition === undefined) throw refused("a part has no Content-Disposition");
   const filename = disposition[2];
   if (filename !== undefined && !isLabel(filename)) {
-    throw refused("a filename is a label: not empty, at most 255 characters, no slash, backslash, . or ..");
+    throw refused("a filename is a label: not empty, at most 255 characters, no slash, no backslash, not dots alone");
   }
   return { name: disposition[1] ?? "", filename, contentType };
 }
 
 function isLabel(filename: string): boolean {
-  if (filename === "" || filename === "." || filename === "..") return false;
+  if (/^\.*$/.test(filename)) return false;
   return filename.length <= FILENAME_LENGTH && !/[/\\]/.test(filename);
 }
 

@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import type { BaseOptions } from "../options.ts";
 import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
@@ -27,6 +28,7 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
       const options = optionsOf<Options>(command);
       const { runReference } = await import("../reference.ts");
       const file = options.file ?? join(options.home, "provider", "reference.db");
+      if (options.file === undefined) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       deps.finish(await runReference({ ...options, file }, deps.io, await deps.reference()));
     });
 }

@@ -57,10 +57,16 @@ export const framingEntries: readonly Hostile[] = [
   })),
   { name: "no Content-Type", status: 415, code: "media_type_missing", send: sized(PROMOTE, [], GOOD_JSON) },
   {
-    name: "no Content-Type, no bytes",
+    name: "no Content-Type, no bytes: the schema wants more",
+    status: 400,
+    code: "json_malformed",
+    send: request(PROMOTE, ["Content-Length: 0"]),
+  },
+  {
+    name: "no Content-Type, chunked",
     status: 415,
     code: "media_type_missing",
-    send: request(PROMOTE, ["Content-Length: 0"]),
+    send: request(PROMOTE, ["Transfer-Encoding: chunked"], "0\r\n\r\n"),
   },
   {
     name: "two Content-Type fields",

@@ -96,6 +96,7 @@ export const multipartEntries: readonly Hostile[] = [
   headed("a filename with a path", `${named}; filename="../../etc/passwd"\r\n${octets}`),
   headed("a filename with backslashes", `${named}; filename="C:\\\\a"\r\n${octets}`),
   headed("a filename of two dots", `${named}; filename=".."\r\n${octets}`),
+  headed("a filename of three dots", `${named}; filename="..."\r\n${octets}`),
   headed("a filename with a control character", `${named}; filename="a\u0007"\r\n${octets}`),
   headed("a filename of 300 characters", `${named}; filename="${"a".repeat(300)}"\r\n${octets}`),
   headed("a file without a type", `${named}; filename="a"`),
