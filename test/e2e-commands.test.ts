@@ -8,12 +8,15 @@ import {
   demoPack,
   type Exited,
   type Gateway,
+  GW,
   Home,
   type Members,
   makeFolder,
   openPlane,
   openRun,
   type Plane,
+  start,
+  until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -55,6 +58,20 @@ describe("every command keeps the contract of the command line", asUser, () => {
     writeFileSync(wrong, "not the passphrase at all\n", { mode: 0o600 });
     const refused = await home.run(["lock", "--passphrase-file", wrong]);
     assert.deepEqual([refused.code, codeOf(refused)], [1, "passphrase_wrong"]);
+  });
+
+  test("gw reference --port N works right after gw init", async () => {
+    const reference = start([GW, "reference", "--port", "0", "--json", "--home", home.folder]);
+    try {
+      const said = await until("the provider says where it is", async () => {
+        assert.equal(reference.err(), "");
+        return reference.out().includes("\n") && reference.out();
+      });
+      const { origin } = JSON.parse(String(said)) as { origin: string };
+      assert.equal((await fetch(`${origin}/openapi.json`)).status, 200);
+    } finally {
+      await reference.end();
+    }
   });
 
   test("without a gateway: exit 3, and how to start one", async () => {

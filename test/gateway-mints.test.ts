@@ -74,8 +74,18 @@ test("an answer in which the secret cannot be told from the rest is withheld as 
   assert.deepEqual(bench.rows("notes", "minted"), []);
 });
 
-test("an answer without the member is handed on as it is", async () => {
-  answer("application/json", JSON.stringify({ error: "quota" }));
+test("a success that lacks the named member is withheld: the secret may stand elsewhere in it", async () => {
+  answer("application/json", JSON.stringify({ token: { value: SECRET } }));
+  const result = await create();
+  assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "withheld"]);
+  assert.equal(result.transport_observation.reason, "mint_missing");
+  assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
+});
+
+test("a refusal without the member is handed on as it is", async () => {
+  provider.answer((_request, response) => {
+    response.writeHead(422, { "content-type": "application/json" }).end(JSON.stringify({ error: "quota" }));
+  });
   const result = await create();
   assert.deepEqual(result.response?.body, { error: "quota" });
 });

@@ -79,6 +79,20 @@ test("a preview is stored as a plan and executed with the plan identifier and ex
   assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7" });
 });
 
+test("the provider's own plan identifier and token reach no agent, wherever in the preview they stand", async () => {
+  provider.answer((_request, response) => {
+    response.setHeader("location", "/plans/pln-remote-1");
+    const more = { plan_token: "tok/en 1", links: [{ execute: "/plans/pln-remote-1?token=tok%2Fen%201" }] };
+    return answerJson(response, 200, { ...previewBody(), ...more });
+  });
+  const call = bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input: INPUT });
+  const result = await call.done;
+  const ours = String(result.plan?.["plan_id"]);
+  assert.equal((result.response?.body as JsonObject)["plan_id"], ours);
+  assert.equal(result.response?.headers["location"], `/plans/${ours}`);
+  for (const theirs of ["pln-remote-1", "tok/en 1", "tok%2Fen"]) assert.ok(!JSON.stringify(result).includes(theirs));
+});
+
 test("the card shows direct and derived effects with previous and proposed values as a diff", async () => {
   answerWell();
   const plan = await preview();

@@ -38,7 +38,7 @@ export interface Answered {
   readonly remoteRequestId: string | null;
   readonly elapsedMs: number;
   /** Set when the body was withheld: it carried the credential, or holds a new secret that cannot be told from the rest. */
-  readonly withheld: "credential_echoed" | "mint_unreadable" | null;
+  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | null;
   readonly recordingDigest?: RecordingDigest;
 }
 

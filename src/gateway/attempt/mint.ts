@@ -40,6 +40,10 @@ export function withholdMinted(
     const row = { table: "notes", id: `${MINTED} ${minted_id}`, runId: sending.run.id, state: MINTED } as const;
     rows.push({ ...row, body: { ...about, at, secret } });
   }
+  // A success without a member that holds a secret may hold it elsewhere: nobody sees any of it.
+  const { status } = observation;
+  if (minted.length < action.mints.length && status >= 200 && status < 300)
+    return { observation: { ...observation, body: EMPTY, withheld: "mint_missing" }, events, rows };
   return { observation: { ...observation, body: Buffer.from(JSON.stringify(body), "utf8") }, events, rows };
 }
 

@@ -1,5 +1,6 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
+import { hideProvidersPlan } from "../../conventions/plan/hide-plan.ts";
 import { readPreview } from "../../conventions/plan/read-preview.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -53,7 +54,8 @@ export async function previewThrough(core: Core, sending: Sending, executes: Def
   if (denied !== null) throw denied;
   if (made === null) return result;
   core.plans.put(made);
-  return { ...result, plan: planRecord(made) };
+  const response = result.response === null ? null : hideProvidersPlan(result.response, made.id);
+  return { ...result, response, plan: planRecord(made) };
 }
 
 /** Null where the attempt simply failed: its own result says how. */

@@ -157,8 +157,7 @@ function resultLines({
     lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
   else if (response?.body_kind === "text" && typeof response.body === "string")
     lines.push(...response.body.split("\n").map(showText));
-  else if (response?.body_kind === "withheld")
-    lines.push("  The response held the credential and was withheld (credential_echoed).");
+  else if (response?.body_kind === "withheld") lines.push(`  ${sayWithheld(seen.reason)}`);
   return lines;
 }
 
@@ -172,6 +171,11 @@ function sayOutcome(outcome: CallResult["outcome"], confirmed: boolean, accepted
     case "unknown":
       return accepted ? " (accepted, not finished)" : " (it may have happened)";
   }
+}
+
+function sayWithheld(reason: string | null): string {
+  if (reason === "credential_echoed") return "The response held the credential and was withheld (credential_echoed).";
+  return `The response should hold a new secret that could not be told from the rest, and was withheld (${reason}).`;
 }
 
 function sayCost({ reserved_cents, charged_cents, basis, overage_cents }: CostRecord): string {

@@ -1,0 +1,29 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { ResponseRecord } from "../outcome/result.ts";
+
+const MEMBERS = ["plan_id", "plan_token"];
+
+/**
+ * A preview's answer without the provider's own name of the plan: whoever holds that could execute past us. Our plan's
+ * name stands in its place, wherever in the answer it was.
+ */
+export function hideProvidersPlan(response: ResponseRecord, ours: string): ResponseRecord {
+  const { body } = response;
+  const names = isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
+  if (names.length === 0) return response;
+  const hide = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ours), text);
+  const everywhere = (value: JsonValue): JsonValue => {
+    if (typeof value === "string") return hide(value);
+    if (Array.isArray(value)) return value.map(everywhere);
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [hide(name), everywhere(member)]));
+  };
+  return { ...response, headers: everywhere(response.headers) as JsonObject, body: everywhere(body) };
+}
+
+/** As it stands, and as it would stand in a URL. */
+function namesIn(value: JsonValue | undefined): readonly string[] {
+  return typeof value === "string" && value !== ""
+    ? [...new Set([value, encodeURIComponent(value.toWellFormed())])]
+    : [];
+}
