@@ -132,6 +132,27 @@ test("a token is presented as the corpus says, and an answer that holds it is wi
   assert.ok(seen.kind === "answered" && seen.body.byteLength === 0, "the echo was withheld");
 });
 
+test("a token that goes into a form body is added as it leaves, and is in no record", async () => {
+  const run = await open({ sideEffects: 2, credentials: [credential({ present: "form", name: "api_token" })] });
+  provider.answer(({ body }, response) => response.end(body));
+  const write = request("/grant", { method: "POST", body: { a: "x y", n: 1 }, sideEffect: true });
+  const seen = await bench.gateway.probes.send(run, write);
+  assert.deepEqual(
+    [...new URLSearchParams(provider.received[0]?.body)],
+    [
+      ["a", "x y"],
+      ["n", "1"],
+      ["api_token", PROBE_TOKEN],
+    ],
+  );
+  assert.equal(provider.received[0]?.headers["content-type"], "application/x-www-form-urlencoded");
+  assert.equal(provider.received[0]?.headers.authorization, undefined);
+  assert.ok(seen.kind === "answered" && seen.body.byteLength === 0, "the echo was withheld");
+  await refused(bench.gateway.probes.send(run, request("/grant")), "corpus_invalid");
+  await refused(bench.gateway.probes.send(run, { ...write, body: { a: [1] } }), "corpus_invalid");
+  assert.ok(!JSON.stringify(bench.events()).includes(PROBE_TOKEN));
+});
+
 test("tokens are wiped when a probe ends, when the gateway locks, and when a probe cannot be opened", async () => {
   const [ended, locked, unopened] = [credential(), credential(), credential()];
   const first = await open({ credentials: [ended] });

@@ -48,12 +48,17 @@ function terminal(): { readonly io: CliIo; readonly out: string[]; readonly err:
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const keys: readonly OperatorKey[] = [{ name: "ada", keyId: "k1", publicKey }];
 const reviewer: Reviewer = { operator: "ada", keyId: "k1", sign: (bytes) => sign(null, bytes, privateKey) };
-const noKeys = { operatorKeys: async () => [] };
+const noKeys = {
+  operatorKeys: async () => [],
+  clock: { wallMs: () => Date.UTC(2026, 0, 2) },
+  reviewer: async () => reviewer,
+};
 
 function decidePorts(recorded: SignedDecision[]): DecidePorts {
   return {
     clock: { wallMs: () => Date.UTC(2026, 0, 2) },
     operatorKeys: async () => keys,
+    credentials: async () => [],
     reviewer: async () => reviewer,
     record: async (decisions) => {
       recorded.push(...decisions);
@@ -253,6 +258,7 @@ const corpusText = stringify({
   api: "Acme",
   account: { allowed_project: "a", forbidden_project: "f", inactive_record: "i", other_tenant_record: "t" },
   credentials: { main: { env: "GW_PROBE_TOKEN", case: "valid", vault: "acme-main" } },
+  without: { expired: "none", wrong_audience: "none", missing_scope: "none", revoked: "none" },
   probes: [
     { id: "list", request: { method: "GET", path: "/projects" }, expect: { status: [200] } },
     {
@@ -333,6 +339,7 @@ test("what a probe observed is decided from its saved report, and an id that was
       },
       io,
       {
+        ...noKeys,
         operatorKeys: async () => keys,
         approveSideEffects: async () => true,
         openSend: async ({ base }) => send(base),
@@ -344,9 +351,10 @@ test("what a probe observed is decided from its saved report, and an id that was
   const first = await probe();
   assert.equal(first.exit, 1);
   const report = save("probe.report.json", first.json);
-  const [found] = (
-    JSON.parse(first.json) as { readonly differences: readonly { readonly id: string; readonly kind: string }[] }
-  ).differences;
+  const saved = JSON.parse(first.json) as {
+    readonly differences: readonly { readonly id: string; readonly kind: string }[];
+  };
+  const [found] = saved.differences;
   assert.equal(found?.kind, "possible_hiding");
   const options = {
     reviews,
@@ -354,10 +362,27 @@ test("what a probe observed is decided from its saved report, and an id that was
     verdict: "accepted" as const,
     reason: "the provider hides",
     narrowing: null,
-    ids: [found?.id ?? ""],
+    ids: saved.differences.map(({ id }) => id),
   };
   const forged = save("forged.json", first.json.replace('"kind": "possible_hiding"', '"kind": "status_changed"'));
   assert.equal(await runUpgradeDecide({ ...options, of: { report: forged } }, terminal().io, decidePorts([])), 1);
+  // Nor is one that lost an entry, or was never signed, or is to be finished without what it is about.
+  const cut = save("cut.json", { ...saved, differences: saved.differences.slice(0, 1) });
+  const bare = save("bare.json", { ...saved, probe: undefined });
+  const one = [found?.id ?? ""];
+  const codes: string[] = [];
+  for (const of of [cut, bare]) {
+    const { io, err } = terminal();
+    assert.equal(await runUpgradeDecide({ ...options, ids: one, of: { report: of } }, io, decidePorts([])), 1);
+    codes.push(err.join().split(":")[0] ?? "");
+  }
+  const { io, err } = terminal();
+  const whole = { ...options, ids: [], finish: true, of: { report } };
+  assert.equal(await runUpgradeDecide(whole, io, decidePorts([])), 1);
+  assert.deepEqual(
+    [...codes, err.join().split(":")[0]],
+    ["review_file_invalid", "review_file_invalid", "review_mismatch"],
+  );
   assert.equal(await runUpgradeDecide({ ...options, of: { report } }, terminal().io, decidePorts([])), 0);
   assert.equal((await probe()).exit, 0);
 });

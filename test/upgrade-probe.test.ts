@@ -142,6 +142,7 @@ const corpusDocument = {
     expired: { env: "T_OLD", case: "expired" },
     audience: { env: "T_AUD", case: "wrong_audience" },
   },
+  without: { missing_scope: "its keys have no scopes", revoked: "its keys cannot be revoked" },
   probes: [
     {
       id: "project.list",
@@ -407,6 +408,11 @@ test("an unanswered probe is never counted as a denial", async () => {
   assert.equal(found.differences.length, cases.length);
 });
 
+const alone = {
+  credentials: { main: corpusDocument.credentials.main },
+  without: { ...corpusDocument.without, expired: "never", wrong_audience: "none" },
+};
+
 test("each optional parameter is sent absent, empty where permitted, and explicit", () => {
   const probes = [
     {
@@ -417,7 +423,7 @@ test("each optional parameter is sent absent, empty where permitted, and explici
     },
   ];
   const cases = expandCorpus(
-    readCorpus("c.yaml", Buffer.from(stringify({ ...corpusDocument, probes, traces: [], refresh: [] }))),
+    readCorpus("c.yaml", Buffer.from(stringify({ ...corpusDocument, ...alone, probes, traces: [], refresh: [] }))),
   );
   assert.deepEqual(
     cases.map(({ id, request }) => [id, JSON.stringify(request.query)]),
@@ -432,6 +438,17 @@ test("each optional parameter is sent absent, empty where permitted, and explici
 });
 
 const bad: readonly (readonly [what: string, change: object, path: string])[] = [
+  ["a case that is neither sent nor given up with a reason", { without: { revoked: "cannot be" } }, "/credentials"],
+  [
+    "a case that is both sent and given up",
+    { without: { ...corpusDocument.without, expired: "none" } },
+    "/without/expired",
+  ],
+  [
+    "refused credentials that no request is sent with",
+    { probes: [{ id: "a", request: { method: "GET", path: "/a" }, expect: { status: [200] } }] },
+    "/probes",
+  ],
   ["an unknown member", { surprise: 1 }, "/surprise"],
   [
     "an account without another tenant's record",

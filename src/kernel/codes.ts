@@ -419,6 +419,16 @@ export const codes = {
     means: "A reviewer rejected a difference, so that this version must not be used.",
     mend: "Stay on the old version, narrow what the new one can reach, or decide anew with a reason.",
   },
+  review_mismatch: {
+    status: 409,
+    means: "What was looked at is not this change: another API, another version, or the same document twice.",
+    mend: "Name the provider's documents of the trusted and the new version, or a probe of exactly these two.",
+  },
+  narrowing_unproven: {
+    status: 409,
+    means: "The identity that is said to be narrower does not exist, cannot be used, or was not seen to reach less.",
+    mend: "Add it to the vault, bind it to no more origins, and probe the same corpus with it: --probe WIDE --proof NARROW.",
+  },
   review_file_invalid: {
     status: 422,
     means: "The review file or the authority map cannot be read as one.",

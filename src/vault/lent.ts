@@ -5,6 +5,8 @@ export interface LentCredential {
   readonly label: string;
   readonly headerName: string;
   readonly headerValue: Secret;
+  /** Set where the secret goes into a form body under this name, and not into a header. */
+  readonly formField?: string;
   /** Every secret that must not come back in the response, such as the token inside the header value. */
   readonly secrets: readonly Secret[];
 }

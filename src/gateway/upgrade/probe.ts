@@ -8,6 +8,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallId, RunId } from "../../kernel/ids.ts";
+import { isJsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
@@ -20,8 +21,8 @@ import { budgetBody } from "../record/rows.ts";
 /** A test token of one probe run: kept here for its length and nowhere else, and lent to the two origins alone. */
 export interface ProbeCredential {
   readonly label: string;
-  readonly present: "bearer" | "basic" | "header";
-  /** The header's name where that is how it is presented. */
+  readonly present: "bearer" | "basic" | "header" | "form";
+  /** The name of the header, or of the member of a form body, where that is how it is presented. */
   readonly name: string | null;
   readonly token: Secret;
 }
@@ -140,11 +141,11 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
   if (credential === undefined) throw new Denied("credential_unknown", "The probe was opened without this credential.");
   if (request.sideEffect && probe.opening.sideEffects === 0)
     throw new Denied("side_effect_unapproved", "Nobody approved the side effects of this corpus. Nothing was sent.");
-  const body = request.body === undefined ? null : Buffer.from(canonicalJson(request.body), "utf8");
+  const { body, type } = bodyOf(request, credential);
   const wire: OutboundHttp = {
     method: request.method,
     url: url.href,
-    headers: { ...request.headers, ...(body === null ? {} : { "content-type": "application/json" }) },
+    headers: { ...request.headers, ...(type === null ? {} : { "content-type": type }) },
     body,
     network: isPrivateHost(url.hostname) ? "private" : "public",
     ca: null,
@@ -173,6 +174,29 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
   }
 }
 
+/** The body without the token: where the form carries it, the transport adds it as the last byte leaves. */
+function bodyOf(
+  { body, method }: ProbeRequest,
+  { label, present }: ProbeCredential,
+): { readonly body: Buffer | null; readonly type: string | null } {
+  if (present !== "form") {
+    const bytes = body === undefined ? null : Buffer.from(canonicalJson(body), "utf8");
+    return { body: bytes, type: bytes === null ? null : "application/json" };
+  }
+  if (method === "GET" || method === "HEAD")
+    throw new Denied("corpus_invalid", `${label} goes into a form body, and ${method} has none.`);
+  const members = isJsonObject(body) ? Object.entries(body) : [];
+  const pairs = members.map(([name, value]): [string, string] => {
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+      return [name, String(value)];
+    throw new Denied("corpus_invalid", `${label} goes into a form body, and ${name} is no single value.`);
+  });
+  return {
+    body: Buffer.from(new URLSearchParams(pairs).toString(), "latin1"),
+    type: "application/x-www-form-urlencoded",
+  };
+}
+
 function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
   const headerValue = token.use((bytes) => {
     switch (present) {
@@ -181,11 +205,13 @@ function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
       case "basic":
         return Secret.take(Buffer.from(`Basic ${bytes.toString("base64")}`));
       case "header":
+      case "form":
         return Secret.take(Buffer.from(bytes));
     }
   });
+  const formField = present === "form" ? { formField: name ?? "access_token" } : {};
   const headerName = present === "header" && name !== null ? name.toLowerCase() : "authorization";
-  return { label, headerName, headerValue, secrets: [token], release: () => headerValue.wipe() };
+  return { label, headerName, headerValue, ...formField, secrets: [token], release: () => headerValue.wipe() };
 }
 
 /** A probe as records and budgets know a call. There is no pack behind it: an operator's corpus defines it. */

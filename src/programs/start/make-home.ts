@@ -4,6 +4,7 @@ import { readPack } from "../../conventions/action/read.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { Fault } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { keepTrustedCopy } from "../../surfaces/cli/upgrade/load-change.ts";
 import { nameOfUser } from "../../surfaces/cli/vault/init.ts";
 import { addCredential } from "../../vault/credential.ts";
 import { openHome } from "../../vault/files/home.ts";
@@ -74,7 +75,10 @@ export async function makeHome(
     await openHome(made.folder, ports.random).create(filled, policy);
     const folder = join(made.folder, "packs");
     mkdirSync(folder, { mode: 0o700 });
-    for (const { pack, bytes: text } of packs) writeFileSync(join(folder, `${pack.name}.yaml`), text, { mode: 0o600 });
+    for (const { pack, bytes: text } of packs) {
+      writeFileSync(join(folder, `${pack.name}.yaml`), text, { mode: 0o600 });
+      keepTrustedCopy(made.folder, pack.name, text);
+    }
     if (made.keyFile !== null) writeKeyFile(made.keyFile, filled.vaultId, operator.serviceKey, ports.random);
   } finally {
     operator.wipe();

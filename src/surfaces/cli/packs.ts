@@ -7,10 +7,11 @@ import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
-import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
+import { isPackTrusted, type Policy, removePack, trustPack } from "../../vault/policy/policy.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
-import { keepTrustedCopy, type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
+import { keepTrustedCopy } from "./upgrade/load-change.ts";
+import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
 
 /** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
@@ -63,12 +64,13 @@ export function runPackTrust(
     const bytes = readBounded(packPath(options.home, name));
     const pack = requireSound(bytes, `${name}.yaml`);
     return withOperator(options, io, ports, async (session) => {
-      await requireReviewed(pack, session.home.readPolicy(session.home.readVault()), options, operatorKeys);
+      const vault = session.home.readVault();
+      await requireReviewed(pack, bytes, { vault, policy: session.home.readPolicy(vault) }, options, operatorKeys);
       await applyPolicyChange(session, ports, { what: "pack_trusted", subject: name }, (policy) => ({
         ...policy,
-        packs: [...policy.packs.filter((one) => one.pack !== pack.name), { pack: pack.name, digest: pack.digest }],
+        ...trustPack(policy, { pack: pack.name, digest: pack.digest }),
       }));
-      keepTrustedCopy(options.home, pack, bytes);
+      keepTrustedCopy(options.home, pack.name, bytes);
       const names = [...pack.actions.values()].map(({ qualifiedName, effect }) => `${qualifiedName} (${effect})`);
       const line = `${pack.name} is trusted at ${pack.digest}: ${names.join(", ")}`;
       say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, line);
@@ -83,7 +85,7 @@ export function runPackRemove(name: string, options: VaultOptions, io: CliIo, po
     return withOperator(options, io, ports, async (session) => {
       await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => ({
         ...policy,
-        packs: policy.packs.filter((one) => one.pack !== name),
+        ...removePack(policy, name),
       }));
       rmSync(path, { force: true });
       say(io, options.json, { pack: name, removed: true }, `${name} is no longer trusted, and its file is gone.`);

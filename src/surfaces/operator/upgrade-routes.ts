@@ -164,7 +164,7 @@ const openingSchema = {
         type: "object",
         properties: {
           label: short,
-          present: { enum: ["bearer", "basic", "header"] },
+          present: { enum: ["bearer", "basic", "header", "form"] },
           name: { type: ["string", "null"], maxLength: 64 },
           token: { type: "string", minLength: 1, maxLength: 16_384 },
         },

@@ -10,6 +10,7 @@ import { type PolicyDraft, signPolicy } from "./verify.ts";
 export function firstPolicy(founder: OperatorKeys): PolicyDraft {
   return {
     packs: [],
+    formerPacks: [],
     eachUse: [],
     callers: [],
     auditRecipients: [recipientOf(founder)],

@@ -39,7 +39,7 @@ const MEMBERS = [
   "ticket_issuers",
   "settings",
 ] as const;
-const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services"] as const;
+const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs"] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
   return filePage({ ...policyPage(content), signature: signature.toString("base64url") });
@@ -79,6 +79,9 @@ export function policyPage(content: PolicyContent): JsonObject {
           })),
         }),
     ...(content.ticketServices.length === 0 ? {} : { ticket_services: content.ticketServices.map(servicePage) }),
+    ...(content.formerPacks.length === 0
+      ? {}
+      : { former_packs: content.formerPacks.map(({ pack, digest }) => ({ pack, digest })) }),
   };
 }
 
@@ -99,6 +102,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       settings: readSettings(policy.settings, "/settings"),
       sigstore: policy.sigstore === undefined ? null : readSigstore(policy.sigstore, "/sigstore"),
       ticketServices: laterList(policy.ticket_services, "/ticket_services", readService, ({ system }) => system),
+      formerPacks: laterList(policy.former_packs, "/former_packs", readPack, ({ pack }) => pack),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),
@@ -119,6 +123,7 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     ticketServices: sortBy(content.ticketServices, ({ system }) => system),
     sigstore: content.sigstore === null ? null : sortSigstore(content.sigstore),
     imaKeys: sortBy(content.imaKeys, ({ name }) => name),
+    formerPacks: sortBy(content.formerPacks, ({ pack }) => pack),
   };
 }
 

@@ -13,6 +13,8 @@ export interface PolicyContent {
   readonly signedAt: string;
   readonly signedBy: KeyId;
   readonly packs: readonly PackTrust[];
+  /** What was last trusted under a name whose trust was taken away: a pack that comes back is reviewed against it. */
+  readonly formerPacks: readonly PackTrust[];
   /** Credentials that ask on every use, beside those marked in the vault. */
   readonly eachUse: readonly string[];
   readonly callers: readonly EnrolledCaller[];
@@ -121,6 +123,27 @@ export function loweredSettings(settings: PolicySettings): readonly (keyof Polic
 
 export function isPackTrusted(policy: PolicyContent, pack: string, digest: Digest): boolean {
   return policy.packs.some((trust) => trust.pack === pack && trust.digest === digest);
+}
+
+/** The digest that was trusted last under this name, whether or not it still is. */
+export function lastTrusted(policy: PolicyContent, pack: string): Digest | null {
+  return [...policy.packs, ...policy.formerPacks].find((trust) => trust.pack === pack)?.digest ?? null;
+}
+
+/** Trust for exactly these bytes; whatever stood under the name before is replaced. */
+export function trustPack(policy: PolicyContent, trust: PackTrust): Pick<PolicyContent, "packs" | "formerPacks"> {
+  const others = (list: readonly PackTrust[]) => list.filter(({ pack }) => pack !== trust.pack);
+  return { packs: [...others(policy.packs), trust], formerPacks: others(policy.formerPacks) };
+}
+
+/** Takes the trust and keeps the memory of it. */
+export function removePack(policy: PolicyContent, name: string): Pick<PolicyContent, "packs" | "formerPacks"> {
+  const gone = policy.packs.filter(({ pack }) => pack === name);
+  return {
+    packs: policy.packs.filter(({ pack }) => pack !== name),
+    formerPacks:
+      gone.length === 0 ? policy.formerPacks : [...policy.formerPacks.filter(({ pack }) => pack !== name), ...gone],
+  };
 }
 
 /** The mark in the vault or the one in the policy: either is enough. */

@@ -32,7 +32,8 @@ export function checkRequestHeaders(
     flat.push(name, value);
   }
   if (credential !== null) {
-    const fault = faultOfName(credential.headerName, seen) ?? faultOfSecret(credential);
+    const named = credential.formField === undefined ? faultOfName(credential.headerName, seen) : undefined;
+    const fault = named ?? faultOfSecret(credential);
     if (fault !== undefined) return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${fault}` };
   }
   return { kind: "ok", value: flat };
@@ -41,19 +42,33 @@ export function checkRequestHeaders(
 /** What one exchange takes along: the header section with the credential in it, and the eye for its return. */
 export interface Loaded {
   readonly headers: string[];
+  readonly body: Buffer | null;
   readonly screen: Screen;
 }
 
 /** The only place where the secret becomes text. The array goes to the socket's writer at once and is kept nowhere. */
-export function loadCredential(flat: readonly string[], credential: LentCredential | null): Read<Loaded> {
-  if (credential === null) return { kind: "ok", value: { headers: [...flat], screen: prepareScreen([]) } };
+export function loadCredential(
+  flat: readonly string[],
+  body: Buffer | null,
+  credential: LentCredential | null,
+): Read<Loaded> {
+  if (credential === null) return { kind: "ok", value: { headers: [...flat], body, screen: prepareScreen([]) } };
   try {
-    const value = credential.headerValue.use((bytes) => bytes.toString("latin1"));
     const screen = prepareScreen([...credential.secrets, credential.headerValue]);
-    return { kind: "ok", value: { headers: [...flat, credential.headerName, value], screen } };
+    if (credential.formField !== undefined) {
+      const field = credential.headerValue.use((bytes) => formField(credential.formField ?? "", bytes));
+      const joined = body === null || body.byteLength === 0 ? field : Buffer.concat([body, Buffer.from("&"), field]);
+      return { kind: "ok", value: { headers: [...flat], body: joined, screen } };
+    }
+    const value = credential.headerValue.use((bytes) => bytes.toString("latin1"));
+    return { kind: "ok", value: { headers: [...flat, credential.headerName, value], body, screen } };
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
+}
+
+function formField(name: string, secret: Buffer): Buffer {
+  return Buffer.from(new URLSearchParams([[name, secret.toString("utf8")]]).toString(), "latin1");
 }
 
 const WIPED = "was taken back before it could be used";

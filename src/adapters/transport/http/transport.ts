@@ -90,18 +90,19 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
         pool.forfeit(lease.group);
         return neverSent(opened.reason, opened.detail);
       }
-      const loaded = loadCredential(checked.value, credential);
+      const loaded = loadCredential(checked.value, request.body, credential);
       if (loaded.kind === "refused") {
         pool.discard(lease.group, opened.connection);
         return neverSent("credential_refused", loaded.why);
       }
       state.handed = true;
       const { path } = route.target;
-      const { method, body, echo, answerHeader } = request;
+      const { method, echo, answerHeader } = request;
+      const { headers, body } = loaded.value;
       const { responseBytes } = limits;
       const exchanged = await exchange(
         opened.connection,
-        { method, path, headers: loaded.value.headers, body, responseBytes, answerHeader },
+        { method, path, headers, body, responseBytes, answerHeader },
         stop,
       );
       giveBack(lease.group, opened.connection, exchanged);

@@ -17,7 +17,8 @@ export const surfaceTitles: Readonly<Record<Surface, string>> = {
 };
 
 /** Widens: more becomes possible. Narrows: something stops working. Shifts: the meaning moved, and a person must say how. */
-export type Change = "widens" | "narrows" | "shifts";
+export const changes = ["widens", "shifts", "narrows"] as const;
+export type Change = (typeof changes)[number];
 
 export interface Difference {
   /** Stable: the same change of the same thing has the same id in every later run. */
@@ -77,6 +78,23 @@ export function differenceId(draft: Pick<Draft, "kind" | "subject" | "at" | "bef
   const { kind, subject, at, before, after, binding } = draft;
   const into = binding === undefined || binding === null ? { after } : { binding };
   return `d-${digestJson({ kind, subject, at, before, ...into }).slice(7, 23)}`;
+}
+
+/** A draft that is about no operation of a document: a term of a pack, what a probe saw. */
+export function asDifference({ together, ...fields }: Draft): Difference {
+  return {
+    ...fields,
+    id: differenceId(fields),
+    group: groupId(together === undefined ? fields : { ...fields, together }),
+    binding: fields.binding ?? null,
+    notes: fields.notes ?? [],
+    operations: fields.operations ?? [],
+    scopes: [],
+    lines: fields.lines ?? { before: null, after: null },
+    effect: fields.effect ?? null,
+    credential: fields.credential ?? null,
+    flows: fields.flows ?? [],
+  };
 }
 
 export function groupId(draft: Draft): string {

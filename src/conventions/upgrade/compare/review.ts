@@ -13,7 +13,15 @@ import { compareOperation } from "./compare-operation.ts";
 import { compareRequirements, compareSchemes, findRenamedSchemes } from "./compare-security.ts";
 import { compareOwnServers, compareServers } from "./compare-servers.ts";
 import { describeAdded, describeRemoved } from "./describe-operation.ts";
-import { createRecorder, type Difference, type Draft, differenceId, groupId, surfaces } from "./difference.ts";
+import {
+  asDifference,
+  changes,
+  createRecorder,
+  type Difference,
+  type Draft,
+  differenceId,
+  surfaces,
+} from "./difference.ts";
 import { type Match, matchOperations } from "./match-operations.ts";
 import { createContext } from "./shape-context.ts";
 
@@ -31,8 +39,8 @@ export interface Review {
 }
 
 export type ApiFacts = Pick<Api, "file" | "digest" | "bytes" | "title" | "version"> & {
-  /** `observed` where a probe looked at the provider itself. */
-  readonly dialect: Api["dialect"] | "observed";
+  /** `observed` where a probe looked at the provider itself, `pack` where there is no document. */
+  readonly dialect: Api["dialect"] | "observed" | "pack";
   readonly operations: number;
 };
 
@@ -138,26 +146,13 @@ function settle(
 ): readonly Difference[] {
   const found = new Map<string, Difference>();
   const everyAction = pack.map(({ action }) => action).sort();
-  for (const { together: _together, ...draft } of drafts) {
+  for (const draft of drafts) {
     const id = differenceId(draft);
     const operations = draft.operations ?? [];
     const scopes =
       operations.length === 0 ? everyAction : [...new Set(operations.flatMap((key) => touched.get(key) ?? []))].sort();
-    found.set(id, {
-      ...draft,
-      id,
-      group: groupId({ ...draft, ...(_together === undefined ? {} : { together: _together }) }),
-      binding: draft.binding ?? null,
-      notes: draft.notes ?? [],
-      operations,
-      scopes,
-      lines: draft.lines ?? { before: null, after: null },
-      effect: draft.effect ?? null,
-      credential: draft.credential ?? null,
-      flows: draft.flows ?? [],
-    });
+    found.set(id, { ...asDifference(draft), operations, scopes });
   }
-  const changes = ["widens", "shifts", "narrows"];
   const rank = (one: Difference): string =>
     `${surfaces.indexOf(one.surface)} ${changes.indexOf(one.change)} ${one.kind === "operation_added" ? 0 : 1} ${one.kind} ${one.subject} ${one.at} ${one.id}`;
   return [...found.values()]

@@ -1,4 +1,4 @@
-import { type Difference, type Draft, differenceId, groupId, type Surface } from "../compare/difference.ts";
+import { asDifference, type Difference, type Draft, type Surface } from "../compare/difference.ts";
 import type { ProbeCase } from "./expand.ts";
 import { type FactName, type Facts, factNames } from "./normalize.ts";
 import type { Observed } from "./run.ts";
@@ -50,7 +50,7 @@ export function compareRuns(
   }
   const labels = [...disable].sort();
   return {
-    differences: drafts.map(settle),
+    differences: drafts.map(asDifference),
     consequences: {
       disable: labels,
       open: labels.map((label) => `revoke the credential behind ${label} at the provider, and say so when it is done`),
@@ -267,20 +267,4 @@ function namesItself(one: ProbeCase, name: string): boolean {
 
 function classOf({ status }: Facts): string {
   return status === null ? "none" : status < 400 ? "answered" : "refused";
-}
-
-function settle({ together, ...fields }: Draft): Difference {
-  return {
-    ...fields,
-    id: differenceId(fields),
-    group: groupId(together === undefined ? fields : { ...fields, together }),
-    binding: null,
-    notes: fields.notes ?? [],
-    operations: [],
-    scopes: [],
-    lines: { before: null, after: null },
-    effect: null,
-    credential: null,
-    flows: [],
-  };
 }

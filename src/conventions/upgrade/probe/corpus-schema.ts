@@ -108,13 +108,18 @@ const refresh = {
   },
 } as const satisfies JsonSchema;
 
+const reason = { type: "string", minLength: 1, maxLength: 400 } as const satisfies JsonSchema;
+
+/** What an upgrade's authentication tests run beside the allowed request. */
+export const refusedCases = ["expired", "wrong_audience", "missing_scope", "revoked"] as const;
+
 const credential = {
   type: "object",
   required: ["env", "case"],
   properties: {
     /** The variable of `gw upgrade probe` that holds the test token. */
     env: { type: "string", pattern: "^[A-Z][A-Z0-9_]{0,63}$" },
-    case: { type: "string", enum: ["valid", "expired", "wrong_audience", "missing_scope", "revoked"] },
+    case: { type: "string", enum: ["valid", ...refusedCases] },
     /** The vault label that an authority increase disables. */
     vault: label,
     present: { type: "string", enum: ["bearer", "basic", "header", "form"] },
@@ -144,6 +149,11 @@ export const corpusSchema = {
       },
     },
     credentials: { type: "object", additionalProperties: credential, maxProperties: 16 },
+    /** Cases that this provider cannot be asked, each with the reason; a reviewer decides each. */
+    without: {
+      type: "object",
+      properties: { expired: reason, wrong_audience: reason, missing_scope: reason, revoked: reason },
+    },
     probes: { type: "array", items: probe, maxItems: 500 },
     traces: { type: "array", items: trace, maxItems: 50 },
     refresh: { type: "array", items: refresh, maxItems: 20 },

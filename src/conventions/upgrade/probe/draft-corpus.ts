@@ -9,7 +9,7 @@ import { isPaging, steeringOf } from "../meaning/steering.ts";
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
 import { splitWords } from "../meaning/words.ts";
 import type { Api, Operation } from "../model/api.ts";
-import type { Corpus, CorpusProbe, CorpusRequest, CorpusTrace } from "./corpus-schema.ts";
+import { type Corpus, type CorpusProbe, type CorpusRequest, type CorpusTrace, refusedCases } from "./corpus-schema.ts";
 import { expandLimits } from "./expand.ts";
 
 export interface Draft {
@@ -88,7 +88,6 @@ function assemble(
   more: ReadonlyMap<string, string>,
   vault: string | undefined,
 ): Corpus {
-  const bad = ["expired", "wrong_audience", "missing_scope", "revoked"] as const;
   return {
     format: "gw.upgrade-corpus/v1",
     api: api.title.slice(0, 200),
@@ -101,7 +100,7 @@ function assemble(
     },
     credentials: {
       main: { env: "GW_PROBE_TOKEN", case: "valid", ...(vault === undefined ? {} : { vault }) },
-      ...Object.fromEntries(bad.map((name) => [name, { env: `GW_PROBE_${name.toUpperCase()}`, case: name }])),
+      ...Object.fromEntries(refusedCases.map((name) => [name, { env: `GW_PROBE_${name.toUpperCase()}`, case: name }])),
     },
     probes: [...probes],
     ...(traces.length === 0 ? {} : { traces: [...traces] }),

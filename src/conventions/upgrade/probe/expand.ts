@@ -2,8 +2,8 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import { isJsonObject } from "../../../kernel/json.ts";
-import type { Surface } from "../compare/difference.ts";
-import type { Corpus, CorpusProbe, CorpusRequest } from "./corpus-schema.ts";
+import { asDifference, type Difference, type Surface } from "../compare/difference.ts";
+import { type Corpus, type CorpusProbe, type CorpusRequest, refusedCases } from "./corpus-schema.ts";
 
 export type Purpose =
   | "allowed"
@@ -92,6 +92,24 @@ export function expandCorpus(corpus: Corpus, limits: ExpandLimits = expandLimits
     });
   }
   return bounded(cases, limits);
+}
+
+/** What the corpus could not ask is a difference like any other: somebody decides to go on without it. */
+export function describeMissingCases({ api, without = {} }: Corpus): readonly Difference[] {
+  return refusedCases.flatMap((name) => {
+    const why = without[name];
+    if (why === undefined) return [];
+    return asDifference({
+      ...{
+        surface: "credential_acceptance",
+        kind: "case_not_probed",
+        change: "shifts",
+        subject: `API ${api}`,
+        at: name,
+      },
+      ...{ says: `Nobody saw whether a credential of case ${name} is refused.`, before: null, after: why },
+    });
+  });
 }
 
 function bounded(cases: readonly ProbeCase[], limits: ExpandLimits): readonly ProbeCase[] {

@@ -5,7 +5,7 @@ import { memberOf, pointerNames } from "../../request/pointer.ts";
 import { compileSchema } from "../../request/schema.ts";
 import { placed, readDocument } from "../document/read-document.ts";
 import type { Source } from "../document/source.ts";
-import { type Corpus, type CorpusProbe, corpusSchema } from "./corpus-schema.ts";
+import { type Corpus, type CorpusProbe, corpusSchema, refusedCases } from "./corpus-schema.ts";
 import { referencesIn } from "./values.ts";
 
 const LIMITS = { bytes: defaults.upgradeCorpusBytes, depth: 24, nodes: 100_000 };
@@ -67,7 +67,21 @@ function checkMeaning(corpus: Corpus): readonly Finding[] {
   }
   if (!Object.values(corpus.credentials).some((credential) => credential.case === "valid"))
     say("/credentials", "one credential must have case: valid");
+  checkCases(corpus, say);
   return findings;
+}
+
+/** Expired, for another audience, without the scope, revoked: each is sent, or the corpus says why it cannot be. */
+function checkCases(corpus: Corpus, say: (path: string, message: string) => void): void {
+  const held = new Set(Object.values(corpus.credentials).map((credential) => credential.case));
+  for (const name of refusedCases) {
+    if (held.has(name) === (corpus.without?.[name] === undefined)) continue;
+    if (held.has(name)) say(`/without/${name}`, `a credential has case: ${name}, so that nothing is missing`);
+    else say("/credentials", `no credential has case: ${name}; add one, or say in without.${name} why there is none`);
+  }
+  const bad = [...held].some((name) => name !== "valid");
+  if (bad && !corpus.probes.some((probe) => probe.cases === true && !("denied" in probe.expect)))
+    say("/probes", "one probe that must be answered needs cases: true, so that the other credentials are sent");
 }
 
 function checkProbe(

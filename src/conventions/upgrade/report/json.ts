@@ -20,6 +20,7 @@ export function reportJson(report: Report): object {
     rejected: settlement.rejected.length,
     differences: review.differences.map((one) => differenceRecord(one, settlement.states.get(one.id))),
     authority_map_changes: report.mapChanges,
+    ...(report.probe === undefined ? {} : { probe: report.probe }),
   };
 }
 

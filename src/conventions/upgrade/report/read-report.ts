@@ -1,18 +1,21 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { type Difference, differenceId } from "../compare/difference.ts";
+import { asDifference, changes, type Difference, surfaces } from "../compare/difference.ts";
 import { readDocument } from "../document/read-document.ts";
-
-export type ReportedDifference = Pick<Difference, "id" | "group" | "kind" | "surface" | "subject" | "says">;
 
 const LIMITS = { bytes: defaults.upgradeReportBytes, depth: 16, nodes: 10_000_000 };
 
+export interface SavedReport {
+  readonly api: string;
+  /** True where a probe looked at the provider itself: such a report carries a signature. */
+  readonly observed: boolean;
+  readonly differences: readonly Difference[];
+  readonly root: JsonObject;
+}
+
 /** The differences of a saved JSON report, so that what a probe observed can be decided without sending it again. */
-export function readReport(
-  name: string,
-  bytes: Uint8Array,
-): { readonly api: string; readonly differences: readonly ReportedDifference[] } {
+export function readReport(name: string, bytes: Uint8Array): SavedReport {
   const root = readDocument(name, bytes, LIMITS).root;
   const fail = (message: string): never => {
     throw new Denied("review_file_invalid", `${name}: ${message}.`);
@@ -23,25 +26,23 @@ export function readReport(
   const api = isJsonObject(after) ? after["title"] : undefined;
   const listed = root["differences"];
   if (typeof api !== "string" || !Array.isArray(listed)) return fail("it names no API or holds no differences");
-  return { api, differences: listed.map((entry: JsonValue) => readDifference(entry, fail)) };
+  const observed = isJsonObject(after) && after["dialect"] === "observed";
+  return { api, observed, root, differences: listed.map((entry: JsonValue) => readDifference(entry, fail)) };
 }
 
 /** An id that does not belong to what stands beside it would let a reviewer sign something else than they read. */
-function readDifference(entry: JsonValue, fail: (message: string) => never): ReportedDifference {
+function readDifference(entry: JsonValue, fail: (message: string) => never): Difference {
   if (!isJsonObject(entry)) return fail("a difference is not an object");
   const text = (member: string): string => textAt(entry, member) ?? fail(`a difference has no ${member}`);
   const id = text("id");
-  const found = differenceId({
-    kind: text("kind"),
-    subject: text("subject"),
-    at: text("at"),
-    before: textAt(entry, "before"),
-    after: textAt(entry, "after"),
-    binding: textAt(entry, "binding"),
+  const surface = surfaces.find((known) => known === entry["surface"]) ?? fail("a difference is on no surface");
+  const change = changes.find((known) => known === entry["change"]) ?? fail("a difference goes no way");
+  const found = asDifference({
+    ...{ surface, change, kind: text("kind"), subject: text("subject"), at: text("at"), says: text("says") },
+    ...{ before: textAt(entry, "before"), after: textAt(entry, "after"), binding: textAt(entry, "binding") },
   });
-  if (found !== id) fail(`${JSON.stringify(id)} is not the id of what stands beside it`);
-  const surface = text("surface") as Difference["surface"];
-  return { id, group: text("group"), kind: text("kind"), surface, subject: text("subject"), says: text("says") };
+  if (found.id !== id) fail(`${JSON.stringify(id)} is not the id of what stands beside it`);
+  return { ...found, group: text("group") };
 }
 
 function textAt(entry: JsonObject, member: string): string | null {

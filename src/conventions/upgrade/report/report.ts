@@ -3,6 +3,7 @@ import type { Review } from "../compare/review.ts";
 import type { DecisionState, Settlement } from "../decision/settle.ts";
 import type { AuthorityMap } from "../map/authority-map.ts";
 import type { RowChange } from "../map/compare-maps.ts";
+import type { SignedProbe } from "../probe/attest.ts";
 
 /** Everything that the three forms of the report say, computed once. */
 export interface Report {
@@ -12,6 +13,8 @@ export interface Report {
   readonly totals: readonly SurfaceTotal[];
   readonly map: AuthorityMap | null;
   readonly mapChanges: readonly RowChange[];
+  /** What a probe saw, signed by whoever ran it. */
+  readonly probe?: SignedProbe;
 }
 
 /** Differences that say the same, read and decided together. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import type { PackImportOptions } from "../pack-import.ts";
+import type { ReviewedOptions } from "../upgrade/require-review.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addPackCommands(program: Command, { io, vault, finish, operatorKeys }: CliDeps): void {
@@ -41,13 +42,20 @@ export function addPackCommands(program: Command, { io, vault, finish, operatorK
       const options = optionsOf<BaseOptions & PackImportOptions>(command);
       finish(await (await import("../pack-import.ts")).runPackImport(document, options, io));
     });
-  addOperatorCommand(pack, "trust <NAME>", "sign this exact pack into policy", "gw pack trust acme")
-    .option("--report <FILE>", "where the provider's version changed: the report of its review, as JSON")
-    .option("--reviews <FILE>", "the review file with a signed decision about each difference of it")
-    .action(async (name: string, _options, command: Command) => {
-      const options = optionsOf<OperatorOptions & { readonly report?: string; readonly reviews?: string }>(command);
+  addOperatorCommand(
+    pack,
+    "trust <NAME> [OLD] [NEW]",
+    "sign this exact pack into policy; one that differs from what was trusted needs a finished review",
+    "gw pack trust acme\ngw pack trust acme api-v1.yaml api-v2.yaml --probe probe.json --reviews reviews.yaml",
+  )
+    .option("--reviews <FILE>", "the review file with a signed decision about each difference, and about the whole")
+    .option("--probe <FILE>", "the saved report of gw upgrade probe")
+    .option("--without-evidence", "the review was signed without documents or a probe", false)
+    .action(async (name: string, old: string | undefined, next: string | undefined, _options, command: Command) => {
+      const options = optionsOf<OperatorOptions & Omit<ReviewedOptions, "documents">>(command);
+      const documents = [old, next].filter((file) => file !== undefined);
       const { runPackTrust } = await import("../packs.ts");
-      finish(await runPackTrust(name, options, io, vault, () => operatorKeys(options.home)));
+      finish(await runPackTrust(name, { ...options, documents }, io, vault, () => operatorKeys(options.home)));
     });
   addOperatorCommand(pack, "remove <NAME>", "take its trust and its file away", "gw pack remove acme").action(
     async (name: string, _options, command: Command) =>

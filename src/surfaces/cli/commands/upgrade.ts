@@ -3,10 +3,14 @@ import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
 import type { Exit } from "../io.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
+import type { Subject } from "../upgrade/assemble.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface Options extends BaseOptions {
   readonly pack?: string;
+  readonly trust?: string;
+  readonly probe?: string;
+  readonly withoutEvidence: boolean;
   readonly reviews?: string;
   readonly map?: string;
   readonly updateMap: boolean;
@@ -16,6 +20,11 @@ interface Options extends BaseOptions {
 
 interface DecideChoices extends OperatorOptions {
   readonly pack?: string;
+  readonly trust?: string;
+  readonly probe?: string;
+  readonly proof?: string;
+  readonly withoutEvidence: boolean;
+  readonly finish: boolean;
   readonly report?: string;
   readonly reviews: string;
   readonly accept: boolean;
@@ -36,24 +45,30 @@ interface ProbeChoices extends OperatorOptions {
 }
 
 export function addUpgradeCommands(program: Command, deps: CliDeps): void {
-  const { io, finish, operatorKeys } = deps;
+  const { io, finish, operatorKeys, random } = deps;
   const upgrade = program.command("upgrade").description("what an API upgrade newly allows an existing credential");
   addCommand(
     upgrade,
-    "review <OLD> <NEW>",
-    "compare two API documents on four surfaces; exit 1 while a difference is undecided",
-    "gw upgrade review api-v1.yaml api-v2.yaml --pack acme.yaml --html report.html",
+    "review [OLD] [NEW]",
+    "compare two API documents, and a pack that changes, on four surfaces; exit 1 while a difference is undecided",
+    "gw upgrade review api-v1.yaml api-v2.yaml --pack acme.yaml --html report.html\ngw upgrade review api-v1.yaml api-v2.yaml --trust acme --probe probe.json --reviews reviews.yaml",
   )
     .option("--pack <FILE>", "the pack whose scopes are at stake")
+    .option("--trust <NAME>", "the pack of this home that is to be trusted anew: every changed term of it counts")
+    .option("--probe <FILE>", "the saved report of gw upgrade probe")
+    .option("--without-evidence", "review a pack's change without documents or a probe", false)
     .option("--reviews <FILE>", "the review file with signed decisions")
     .option("--map <FILE>", "the reviewed authority map")
     .option("--update-map", "write the map anew", false)
     .option("--html <FILE>", "write the report as one self-contained page")
-    .action(async (before: string, after: string, _options, command: Command) => {
+    .action(async (before: string | undefined, after: string | undefined, _options, command: Command) => {
       const options = optionsOf<Options>(command);
       const { runUpgradeReview } = await import("../upgrade/review.ts");
       finish(
-        await runUpgradeReview({ ...options, before, after }, io, { operatorKeys: () => operatorKeys(options.home) }),
+        await answering(io, async () => {
+          const subject = await subjectOf([before, after], options, random);
+          return runUpgradeReview({ ...options, ...subject }, io, { operatorKeys: () => operatorKeys(options.home) });
+        }),
       );
     });
   addCommand(
@@ -77,9 +92,14 @@ export function addUpgradeCommands(program: Command, deps: CliDeps): void {
     .requiredOption("--reviews <FILE>", "the review file with signed decisions")
     .option("--report <FILE>", "a saved JSON report in place of the two documents")
     .option("--pack <FILE>", "the pack whose scopes are at stake")
+    .option("--trust <NAME>", "the pack of this home that is to be trusted anew: every changed term of it counts")
+    .option("--probe <FILE>", "the saved report of gw upgrade probe")
+    .option("--without-evidence", "review a pack's change without documents or a probe", false)
     .option("--accept", "let it in", false)
     .option("--reject", "refuse the upgrade for it", false)
-    .option("--narrow <TEXT>", "let it in, with what was done so that less can be reached")
+    .option("--narrow <LABEL>", "let it in, with this narrower credential of the vault; needs --proof")
+    .option("--proof <FILE>", "the saved report of a probe with the narrower credential")
+    .option("--finish", "sign the whole change, when each difference of it is decided", false)
     .option("--reason <TEXT>", "why, in words")
     .action(async (what: readonly string[], _options, command: Command) => {
       finish(await answering(io, () => decide(what, optionsOf<DecideChoices>(command), deps)));
@@ -103,24 +123,27 @@ export function addUpgradeCommands(program: Command, deps: CliDeps): void {
     });
 }
 
+/** Ids are told from file names by how they look. */
+const ID = /^[dg]-[0-9a-f]{8,}$/;
+
 async function decide(what: readonly string[], options: DecideChoices, deps: CliDeps): Promise<Exit> {
-  const { report, pack, accept, reject, narrow } = options;
-  const [before, after, ...rest] = what;
-  if (report === undefined && (before === undefined || after === undefined))
-    throw new Denied("schema_violation", "Name the two documents, or a saved report with --report.");
-  const ids = report === undefined ? rest : what;
+  const { report, accept, reject, narrow, finish } = options;
+  const ids = what.filter((word) => ID.test(word));
+  const files = what.filter((word) => !ID.test(word));
+  const of = report === undefined ? await subjectOf(files, options, deps.random) : { report };
+  if (report !== undefined && files.length > 0)
+    throw new Denied("schema_violation", "Name the documents, or a saved report with --report, not both.");
   const chosen = [accept, reject, narrow !== undefined].filter(Boolean).length;
-  if (chosen !== (ids.length === 0 ? 0 : 1))
+  if (chosen !== (ids.length === 0 ? 0 : 1) || (finish && ids.length > 0))
     throw new Denied(
       "schema_violation",
-      "A decision is one of --accept, --reject and --narrow, about at least one id.",
+      "A decision is one of --accept, --reject and --narrow, about at least one id; --finish stands alone.",
     );
   const { decideThroughGateway } = await import("../upgrade/through-gateway.ts");
-  const documents = { before: before ?? "", after: after ?? "", ...(pack === undefined ? {} : { pack }) };
   return decideThroughGateway(
     {
       ...options,
-      of: report === undefined ? documents : { report },
+      of,
       ids,
       verdict: reject ? "rejected" : narrow === undefined ? "accepted" : "narrowed",
       reason: options.reason ?? "",
@@ -128,6 +151,25 @@ async function decide(what: readonly string[], options: DecideChoices, deps: Cli
     },
     deps,
   );
+}
+
+async function subjectOf(
+  files: readonly (string | undefined)[],
+  options: BaseOptions & { readonly trust?: string } & Pick<Subject, "pack" | "probe" | "withoutEvidence">,
+  random: CliDeps["random"],
+): Promise<Subject> {
+  const [before, after, ...rest] = files.filter((file) => file !== undefined);
+  if ((before === undefined) !== (after === undefined) || rest.length > 0)
+    throw new Denied("schema_violation", "Name the two documents, OLD and NEW.");
+  const { pack, probe, withoutEvidence = false } = options;
+  const { changeOf } = await import("../upgrade/load-change.ts");
+  return {
+    ...(before === undefined || after === undefined ? {} : { before, after }),
+    ...(pack === undefined ? {} : { pack }),
+    ...(probe === undefined ? {} : { probe }),
+    ...(options.trust === undefined ? {} : { change: changeOf(options.home, options.trust, random) }),
+    withoutEvidence,
+  };
 }
 
 async function probe(options: ProbeChoices, deps: CliDeps): Promise<Exit> {

@@ -1,10 +1,13 @@
 import { showText } from "../../../kernel/display.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { assembleReview } from "./assemble.ts";
 import { writeWhole } from "./files.ts";
-import { type DocumentOptions, reviewDocuments } from "./review.ts";
 
-export interface CorpusOptions extends DocumentOptions {
+export interface CorpusOptions {
+  readonly before: string;
+  readonly after: string;
+  readonly pack?: string;
   /** Where to write; standard output without it. */
   readonly out?: string;
 }
@@ -12,7 +15,7 @@ export interface CorpusOptions extends DocumentOptions {
 /** `gw upgrade corpus OLD NEW`: a first corpus for the probe, with every value that only a person knows marked. */
 export function runUpgradeCorpus(options: CorpusOptions, io: CliIo): Promise<Exit> {
   return answering(io, async () => {
-    const { corpus } = await reviewDocuments(options, true);
+    const { corpus } = await assembleReview(options, [], true);
     if (options.out === undefined) io.out((corpus ?? "").trimEnd());
     else {
       await writeWhole(options.out, corpus ?? "");

@@ -1,28 +1,43 @@
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
+import type { Difference } from "../../../conventions/upgrade/compare/difference.ts";
+import { type KnownCredential, requireNarrower } from "../../../conventions/upgrade/decision/narrow.ts";
 import { writeReviewFile } from "../../../conventions/upgrade/decision/review-file.ts";
-import { decideDifferences, type Settlement, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
+import {
+  decideDifferences,
+  requireFinished,
+  type Settlement,
+  settleReview,
+} from "../../../conventions/upgrade/decision/settle.ts";
 import type { Reviewer, SignedDecision, Verdict } from "../../../conventions/upgrade/decision/statement.ts";
-import { type ReportedDifference, readReport } from "../../../conventions/upgrade/report/read-report.ts";
+import type { SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
+import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
 import { kindWords } from "../../../conventions/upgrade/report/report.ts";
 import { verdictLine } from "../../../conventions/upgrade/report/terminal.ts";
 import { type Clock, isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { assembleReview, loadProbe, type Subject } from "./assemble.ts";
 import { readBounded, writeWhole } from "./files.ts";
-import { type DocumentOptions, loadReviewFile, reviewDocuments } from "./review.ts";
+import { loadReviewFile } from "./review.ts";
 
 export interface DecideOptions {
-  /** The documents under review, or a saved JSON report: what a probe observed is not sent again to be decided. */
-  readonly of: DocumentOptions | { readonly report: string };
+  /** What is under review, or a saved JSON report: what a probe observed is not sent again to be decided. */
+  readonly of: Subject | { readonly report: string };
   readonly json: boolean;
   readonly reviews: string;
   /** Ids of differences or groups. None: list what is open. */
   readonly ids: readonly string[];
   readonly verdict: Verdict;
   readonly reason: string;
+  /** The vault label of a narrower identity. */
   readonly narrowing: string | null;
+  /** The saved report of a probe with that identity. */
+  readonly proof?: string;
+  /** Sign the whole review of a pack's change, when each difference of it is decided. */
+  readonly finish?: boolean;
 }
 
 export interface DecidePorts {
@@ -30,6 +45,8 @@ export interface DecidePorts {
   operatorKeys(): Promise<readonly OperatorKey[]>;
   /** Unlocks the reviewer's key; asked for only when there is something to sign. */
   reviewer(): Promise<Reviewer>;
+  /** What the vault says in public about its credentials. */
+  credentials(): Promise<readonly KnownCredential[]>;
   /** Puts the decisions into the audit log, and resolves when they are durable there. */
   record(decisions: readonly SignedDecision[]): Promise<void>;
 }
@@ -37,15 +54,24 @@ export interface DecidePorts {
 /** `gw upgrade decide`: one signed decision a difference, in the log first and then in the review file. */
 export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: DecidePorts): Promise<Exit> {
   return answering(io, async () => {
-    const { api, differences } = await loadDifferences(options.of);
-    const file = await loadReviewFile(options.reviews, api);
     const keys = await ports.operatorKeys();
-    if (options.ids.length === 0) return listOpen(differences, settleReview(differences, file, keys), options, io);
+    const { api, differences, closing, probe } = await loadDifferences(options.of, keys);
+    const file = await loadReviewFile(options.reviews, api);
+    const finish = options.finish === true ? requireWhole(closing, settleReview(differences, file, keys)) : null;
+    const whole = closing === null ? differences : [...differences, closing];
+    if (options.ids.length === 0 && finish === null)
+      return listOpen(whole, settleReview(whole, file, keys), options, io);
+    if (options.narrowing !== null) {
+      const narrow = options.proof === undefined ? null : (await loadProbe(options.proof, keys)).signed.statement;
+      const chosen = differences.filter(({ id, group }) => options.ids.includes(id) || options.ids.includes(group));
+      const proof = { wide: probe?.statement ?? null, narrow };
+      requireNarrower(options.narrowing, await ports.credentials(), proof, chosen);
+    }
     const decided = decideDifferences(
-      differences,
+      finish === null ? differences : [finish],
       file,
       {
-        ids: options.ids,
+        ids: finish === null ? options.ids : [finish.id],
         verdict: options.verdict,
         reason: options.reason,
         narrowing: options.narrowing,
@@ -60,26 +86,41 @@ export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: Decid
     else {
       const name = showIdentifier(statements[0]?.operator ?? "");
       io.out(`${statements.length} ${options.verdict} and signed by ${name} in ${showText(options.reviews)}.`);
-      io.out(verdictLine({ settlement: settleReview(differences, decided.file, keys) }));
+      io.out(verdictLine({ settlement: settleReview(whole, decided.file, keys) }));
     }
     return exits.done;
   });
 }
 
-async function loadDifferences(
-  of: DecideOptions["of"],
-): Promise<{ readonly api: string; readonly differences: readonly ReportedDifference[] }> {
-  if ("report" in of) return readReport(of.report, await readBounded(of.report, defaults.upgradeReportBytes));
-  const { review } = await reviewDocuments(of, false);
-  return { api: review.after.title, differences: review.differences };
+interface Loaded {
+  readonly api: string;
+  readonly differences: readonly Difference[];
+  readonly closing: Difference | null;
+  readonly probe: SignedProbe | null;
 }
 
-function listOpen(
-  differences: readonly ReportedDifference[],
-  settlement: Settlement,
-  options: DecideOptions,
-  io: CliIo,
-): Exit {
+async function loadDifferences(of: DecideOptions["of"], keys: readonly OperatorKey[]): Promise<Loaded> {
+  if (!("report" in of)) {
+    const { review, closing, probe } = await assembleReview(of, keys);
+    return { api: review.after.title, differences: review.differences, closing, probe };
+  }
+  const report = readReport(of.report, await readBounded(of.report, defaults.upgradeReportBytes));
+  const probe = report.observed ? (await loadProbe(of.report, keys)).signed : null;
+  return { api: report.api, differences: report.differences, closing: null, probe };
+}
+
+/** A review is finished from the files it is about, never from a report of it that somebody may have edited. */
+function requireWhole(closing: Difference | null, settlement: Settlement): Difference {
+  if (closing === null)
+    throw new Denied(
+      "review_mismatch",
+      "What is finished is the review of a pack's change: name it with --trust NAME, not with --report.",
+    );
+  requireFinished(settlement);
+  return closing;
+}
+
+function listOpen(differences: readonly Difference[], settlement: Settlement, options: DecideOptions, io: CliIo): Exit {
   const waiting = new Set(settlement.open.map(({ id }) => id));
   const open = differences.filter(({ id }) => waiting.has(id));
   if (options.json)

@@ -1,14 +1,17 @@
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Review } from "../../../conventions/upgrade/compare/review.ts";
 import { settleReview } from "../../../conventions/upgrade/decision/settle.ts";
+import type { Reviewer } from "../../../conventions/upgrade/decision/statement.ts";
+import { attestProbe } from "../../../conventions/upgrade/probe/attest.ts";
 import { type Consequences, compareRuns } from "../../../conventions/upgrade/probe/compare-exchanges.ts";
 import type { Corpus } from "../../../conventions/upgrade/probe/corpus-schema.ts";
 import type { ProbeVersion, SendProbe } from "../../../conventions/upgrade/probe/exchange.ts";
-import { expandCorpus, type ProbeCase } from "../../../conventions/upgrade/probe/expand.ts";
+import { describeMissingCases, expandCorpus, type ProbeCase } from "../../../conventions/upgrade/probe/expand.ts";
 import { readCorpus } from "../../../conventions/upgrade/probe/read-corpus.ts";
 import { runCorpus } from "../../../conventions/upgrade/probe/run.ts";
 import { buildReport } from "../../../conventions/upgrade/report/report.ts";
-import { digestJson } from "../../../kernel/canonical-json.ts";
+import { digestBytes, digestJson } from "../../../kernel/canonical-json.ts";
+import { type Clock, isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -30,7 +33,10 @@ export interface ProbeOptions {
 }
 
 export interface ProbePorts {
+  readonly clock: Pick<Clock, "wallMs">;
   operatorKeys(): Promise<readonly OperatorKey[]>;
+  /** The operator whose process this is, who signs what it saw. */
+  reviewer(): Promise<Reviewer>;
   /** A person says yes or no to the side effects that the corpus marks, having seen them. */
   approveSideEffects(cases: readonly ProbeCase[]): Promise<boolean>;
   /** Opens the way out for one version: every send is budgeted and logged, each token bound to this origin alone. */
@@ -42,7 +48,8 @@ export interface ProbePorts {
 /** `gw upgrade probe`: the same corpus against both versions, and what differs in what they did. */
 export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePorts): Promise<Exit> {
   return answering(io, async () => {
-    const corpus = readCorpus(options.corpus, await readBounded(options.corpus, defaults.upgradeCorpusBytes));
+    const bytes = await readBounded(options.corpus, defaults.upgradeCorpusBytes);
+    const corpus = readCorpus(options.corpus, bytes);
     const cases = expandCorpus(corpus);
     const acting = cases.filter(({ sideEffect }) => sideEffect);
     const tokens = readTokens(corpus, cases, options.env);
@@ -52,12 +59,16 @@ export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePo
         runCorpus(corpus, cases, version, await ports.openSend(version, corpus, tokens), { sideEffectsApproved });
       const before = await run(options.old);
       const after = await run(options.new);
-      const { differences, consequences } = compareRuns(before, after);
+      const { differences: seen, consequences } = compareRuns(before, after);
       await actOn(consequences, corpus, io, ports);
+      const differences = [...seen, ...describeMissingCases(corpus)];
+      const ids = differences.map(({ id }) => id);
+      const runs = { corpus, corpusDigest: digestBytes(bytes), old: options.old, new: options.new, before, after, ids };
+      const probe = attestProbe(runs, isoTime(ports.clock.wallMs()), await ports.reviewer());
       const review = asReview(corpus, options, cases.length, differences);
       const file = await loadReviewFile(options.reviews, corpus.api);
       const settlement = settleReview(differences, file, await ports.operatorKeys());
-      const exit = await showReport(buildReport(review, settlement), options, io);
+      const exit = await showReport({ ...buildReport(review, settlement), probe }, options, io);
       return consequences.disable.length > 0 ? exits.denied : exit;
     } finally {
       for (const token of tokens.values()) token.wipe();

@@ -1,72 +1,83 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Pack } from "../../../conventions/action/pack.ts";
-import { readPack } from "../../../conventions/action/read.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import { requireFinished, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
-import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
-import { defaults } from "../../../kernel/defaults.ts";
+import { comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
-import { readBounded } from "./files.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import { assembleReview } from "./assemble.ts";
+import { loadChange } from "./load-change.ts";
 import { loadReviewFile } from "./review.ts";
 
 export interface ReviewedOptions {
   readonly home: string;
-  /** A saved JSON report of `gw upgrade review` or `probe`. */
-  readonly report?: string;
+  /** The provider's documents of the trusted and of the new version. */
+  readonly documents: readonly string[];
+  readonly probe?: string;
+  readonly withoutEvidence?: boolean;
   readonly reviews?: string;
 }
 
 /**
- * Before a pack is trusted that speaks another version of its provider than the trusted one: every difference of the report
- * must be decided and signed, and none rejected. A pack that cannot be compared with what was trusted counts as another.
+ * Before a pack is trusted in the place of another: every term that changed, every difference of the documents and all that
+ * a probe saw must be decided and signed, none rejected, and then the whole of it. All is made anew here from the files.
  */
 export async function requireReviewed(
   pack: Pack,
-  policy: Policy,
+  bytes: Uint8Array,
+  { policy, vault }: { readonly policy: Policy; readonly vault: Vault },
   options: ReviewedOptions,
   operatorKeys: () => Promise<readonly OperatorKey[]>,
 ): Promise<void> {
-  const trusted = policy.packs.find((one) => one.pack === pack.name);
-  if (trusted === undefined || trusted.digest === pack.digest) return;
-  const before = versionOf(readTrustedCopy(options.home, pack.name, trusted.digest));
-  const after = versionOf(pack);
-  if (before === after || (before === undefined && after === null)) return;
-  if (options.report === undefined || options.reviews === undefined) {
-    const from = before === undefined ? "a version that can no longer be read" : (before ?? "no version");
+  const change = loadChange(options.home, pack, bytes, policy);
+  if (change === null) return;
+  const changes = comparePacks(change.before, pack);
+  if (changes.length === 0) return;
+  requireUnsuspended(pack, vault);
+  if (options.reviews === undefined)
+    throw undecided(
+      pack,
+      changes.map(({ draft }) => `${draft.subject} ${draft.at}`.trim()),
+    );
+  const [before, after] = options.documents;
+  if (options.documents.length === 1)
+    throw new Denied("schema_violation", "Name both documents, OLD and NEW, or neither.");
+  const keys = await operatorKeys();
+  const { review, closing } = await assembleReview(
+    { ...options, ...(before === undefined || after === undefined ? {} : { before, after }), change },
+    keys,
+  );
+  const file = await loadReviewFile(options.reviews, review.after.title);
+  const differences = closing === null ? review.differences : [...review.differences, closing];
+  const settlement = settleReview(differences, file, keys);
+  requireFinished(settlement);
+  for (const state of settlement.states.values()) {
+    if (state.kind !== "narrowed" || state.decision.narrowing === pack.provider?.credential) continue;
     throw new Denied(
-      "upgrade_undecided",
-      `${pack.name} goes from ${showIdentifier(from)} to ${showIdentifier(after ?? "no version")} of its provider. Review it (gw upgrade review OLD NEW --json > report.json), decide (gw upgrade decide), then: gw pack trust ${pack.name} --report report.json --reviews reviews.yaml`,
+      "narrowing_unproven",
+      `${state.decision.difference} was narrowed to ${showIdentifier(state.decision.narrowing ?? "")}, and ${pack.name} presents ${showIdentifier(pack.provider?.credential ?? "no credential")}.`,
     );
   }
-  const report = readReport(options.report, await readBounded(options.report, defaults.upgradeReportBytes));
-  const file = await loadReviewFile(options.reviews, report.api);
-  if (file.api !== report.api)
-    throw new Denied("review_file_invalid", "The report and the review file are about two different APIs.");
-  requireFinished(settleReview(report.differences, file, await operatorKeys()));
 }
 
-/** Kept beside the packs, to be compared with the next one. It is believed only while policy names its digest. */
-export function keepTrustedCopy(home: string, pack: Pack, bytes: Buffer): void {
-  const folder = join(home, "packs", "trusted");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeFileSync(join(folder, `${pack.name}.yaml`), bytes, { mode: 0o600 });
+/** What a probe stopped stays stopped: 403 expected and 201 observed blocks the upgrade until an operator has decided. */
+function requireUnsuspended(pack: Pack, vault: Vault): void {
+  const label = pack.provider?.credential ?? null;
+  const stopped = vault.notes.suspended.find((one) => one.label === label);
+  if (stopped === undefined) return;
+  throw new Denied(
+    "authority_increase",
+    `The credential ${showIdentifier(stopped.label)} of ${pack.name} is suspended since ${stopped.at} (${showIdentifier(stopped.reason)}). Give the pack a narrower one, or enable it again: gw credential enable ${stopped.label}`,
+  );
 }
 
-function readTrustedCopy(home: string, name: string, digest: string): Pack | undefined {
-  try {
-    const { pack } = readPack(readFileSync(join(home, "packs", "trusted", `${name}.yaml`)), `${name}.yaml`);
-    return pack?.digest === digest ? pack : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Undefined where there is no pack to ask; null where the pack names no version. */
-function versionOf(pack: Pack | undefined): string | null | undefined {
-  if (pack === undefined) return undefined;
-  const version = pack.provider?.version ?? null;
-  return version === null ? null : `${version.header}: ${version.value}`;
+function undecided(pack: Pack, places: readonly string[]): Denied {
+  const shown = places.slice(0, 6).map(showIdentifier).join("; ");
+  const more = places.length > 6 ? `; and ${places.length - 6} more` : "";
+  return new Denied(
+    "upgrade_undecided",
+    `${pack.name} differs from what was trusted: ${shown}${more}. Review it (gw upgrade review [OLD NEW] --trust ${pack.name}), decide (gw upgrade decide), finish (--finish), then: gw pack trust ${pack.name} [OLD NEW] --reviews reviews.yaml`,
+    { extra: { terms: [...places] } },
+  );
 }

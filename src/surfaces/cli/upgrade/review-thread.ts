@@ -1,11 +1,12 @@
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { Pack } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
-import type { AgentScope } from "../../../conventions/upgrade/compare/agent-scope.ts";
 import { scopesOfPack } from "../../../conventions/upgrade/compare/pack-scopes.ts";
 import { type Review, reviewUpgrade } from "../../../conventions/upgrade/compare/review.ts";
 import { readDocument } from "../../../conventions/upgrade/document/read-document.ts";
 import { type AuthorityMap, buildAuthorityMap } from "../../../conventions/upgrade/map/authority-map.ts";
 import { buildApi } from "../../../conventions/upgrade/model/build-api.ts";
+import { type Coverage, coverPacks } from "../../../conventions/upgrade/pack/cover.ts";
 import { draftCorpus, writeCorpus } from "../../../conventions/upgrade/probe/draft-corpus.ts";
 import type { Code } from "../../../kernel/codes.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -16,6 +17,8 @@ export interface ReviewInput {
   readonly before: NamedBytes;
   readonly after: NamedBytes;
   readonly pack: NamedBytes | null;
+  /** What the pack was when it was trusted; null where no pack changes, or where that is lost. */
+  readonly packBefore?: NamedBytes | null;
   /** Also draft a corpus. */
   readonly corpus: boolean;
 }
@@ -29,6 +32,8 @@ export interface ReviewOutput {
   readonly review: Review;
   readonly map: AuthorityMap;
   readonly corpus: string | null;
+  /** What the documents say about the pack's actions; null without a pack. */
+  readonly coverage: Coverage | null;
 }
 
 export interface ThreadLimits {
@@ -80,17 +85,20 @@ export function reviewInThread(
 
 /** The work itself, on this thread. */
 export function reviewFiles(input: ReviewInput): ReviewOutput {
-  const scopes = input.pack === null ? [] : packScopes(input.pack);
+  const pack = input.pack === null ? null : soundPack(input.pack);
+  const packBefore = input.packBefore === undefined || input.packBefore === null ? null : soundPack(input.packBefore);
+  const scopes = pack === null ? [] : scopesOfPack(pack);
   const before = buildApi(readDocument(input.before.name, input.before.bytes));
   const after = buildApi(readDocument(input.after.name, input.after.bytes));
   const review = reviewUpgrade(before, after, scopes);
   const corpus = input.corpus ? writeCorpus(draftCorpus(before, after, review, scopes)) : null;
-  return { review, map: buildAuthorityMap(after, scopes), corpus };
+  const coverage = pack === null ? null : coverPacks(packBefore, pack, before, after);
+  return { review, map: buildAuthorityMap(after, scopes), corpus, coverage };
 }
 
-function packScopes(file: NamedBytes): readonly AgentScope[] {
+function soundPack(file: NamedBytes): Pack {
   const { pack, findings } = readPack(file.bytes, file.name);
-  if (pack !== null) return scopesOfPack(pack);
+  if (pack !== null) return pack;
   const errors = findings.filter(({ severity }) => severity === "error");
   const first = errors[0];
   throw new Denied(first?.code ?? "pack_malformed", `${file.name} is not a usable pack: gw pack lint says more.`, {

@@ -12,17 +12,10 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { readBounded, readIfThere, writeWhole } from "./files.ts";
-import { type ReviewInput, type ReviewOutput, reviewInThread } from "./review-thread.ts";
+import { assembleReview, type Subject } from "./assemble.ts";
+import { readIfThere, writeWhole } from "./files.ts";
 
-/** The two documents and what goes with them: the same for review, decide and corpus. */
-export interface DocumentOptions {
-  readonly before: string;
-  readonly after: string;
-  readonly pack?: string;
-}
-
-export interface ReviewOptions extends DocumentOptions {
+export interface ReviewOptions extends Subject {
   readonly json: boolean;
   /** The file of decisions; absent means that nothing was decided yet. */
   readonly reviews?: string;
@@ -41,24 +34,13 @@ export interface ReviewPorts {
 /** `gw upgrade review OLD NEW`: exit 0 only when every difference is decided and none is rejected. */
 export function runUpgradeReview(options: ReviewOptions, io: CliIo, ports: ReviewPorts): Promise<Exit> {
   return answering(io, async () => {
-    const { review, map } = await reviewDocuments(options, false);
+    const keys = await ports.operatorKeys();
+    const { review, map, closing } = await assembleReview(options, keys);
     const file = await loadReviewFile(options.reviews, review.after.title);
-    const settlement = settleReview(review.differences, file, await ports.operatorKeys());
-    const changes = await checkMap(options, map, io);
-    return showReport(buildReport(review, settlement, map, changes), options, io);
-  });
-}
-
-export async function reviewDocuments(options: DocumentOptions, corpus: boolean): Promise<ReviewOutput> {
-  const load = async (name: string, limit: number): Promise<ReviewInput["before"]> => ({
-    name,
-    bytes: await readBounded(name, limit),
-  });
-  return reviewInThread({
-    before: await load(options.before, defaults.upgradeDocumentBytes),
-    after: await load(options.after, defaults.upgradeDocumentBytes),
-    pack: options.pack === undefined ? null : await load(options.pack, defaults.packBytes),
-    corpus,
+    const whole = closing === null ? review : { ...review, differences: [...review.differences, closing] };
+    const settlement = settleReview(whole.differences, file, keys);
+    const changes = map === null ? [] : await checkMap(options, map, io);
+    return showReport(buildReport(whole, settlement, map, changes), options, io);
   });
 }
 

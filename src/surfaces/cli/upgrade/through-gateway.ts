@@ -1,8 +1,12 @@
+import type { KnownCredential } from "../../../conventions/upgrade/decision/narrow.ts";
+import type { Reviewer } from "../../../conventions/upgrade/decision/statement.ts";
 import type { Corpus } from "../../../conventions/upgrade/probe/corpus-schema.ts";
 import { expandCorpus, type ProbeCase } from "../../../conventions/upgrade/probe/expand.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
+import type { OpenOperator } from "../../../vault/operator.ts";
+import type { Vault } from "../../../vault/vault.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { CliIo, Exit } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
@@ -15,17 +19,20 @@ export function decideThroughGateway(options: OperatorOptions & DecideOptions, d
   const { io, clock } = deps;
   const operatorKeys = () => deps.operatorKeys(options.home);
   const nobody = () => Promise.reject(new Denied("operator_not_logged_in", "A decision needs an operator."));
-  if (options.ids.length === 0)
-    return runUpgradeDecide(options, io, { clock, operatorKeys, reviewer: nobody, record: nobody });
-  return withGateway(options, deps, ({ operator, client }) =>
+  if (options.ids.length === 0 && options.finish !== true)
+    return runUpgradeDecide(options, io, {
+      clock,
+      operatorKeys,
+      credentials: nobody,
+      reviewer: nobody,
+      record: nobody,
+    });
+  return withGateway(options, deps, ({ operator, client, home }) =>
     runUpgradeDecide(options, io, {
       clock,
       operatorKeys,
-      reviewer: async () => ({
-        operator: operator.name,
-        keyId: operator.keyId,
-        sign: (bytes) => operator.approver.sign(bytes),
-      }),
+      credentials: async () => credentialsOfVault(home.readVault()),
+      reviewer: async () => reviewerOf(operator),
       record: (decisions) => client.recordDecisions(decisions),
     }),
   );
@@ -48,13 +55,15 @@ export function probeThroughGateway(
 
 function probePorts(
   options: { readonly home: string; readonly approveSideEffects: boolean },
-  { io, operatorKeys }: CliDeps,
-  { client }: GatewaySession,
+  { io, clock, operatorKeys }: CliDeps,
+  { client, operator }: GatewaySession,
   opened: string[],
 ): ProbePorts {
   let approved = 0;
   return {
+    clock,
     operatorKeys: () => operatorKeys(options.home),
+    reviewer: async () => reviewerOf(operator),
     async approveSideEffects(cases) {
       const yes = options.approveSideEffects || (await askAboutEffects(cases, io));
       approved = yes ? cases.length : 0;
@@ -83,10 +92,20 @@ function probePorts(
 function credentialsOf(corpus: Corpus, tokens: ReadonlyMap<string, Secret>) {
   return [...tokens].map(([label, token]) => {
     const { present = "bearer", name = null } = corpus.credentials[label] ?? {};
-    if (present === "form")
-      throw new Denied("corpus_invalid", `${label}: a token inside a form body is not sent through the gateway.`);
     return { label, present, name, token: token.use((bytes) => bytes.toString("utf8")) };
   });
+}
+
+function reviewerOf(operator: OpenOperator): Reviewer {
+  return { operator: operator.name, keyId: operator.keyId, sign: (bytes) => operator.approver.sign(bytes) };
+}
+
+function credentialsOfVault({ credentials, notes }: Vault): readonly KnownCredential[] {
+  return credentials.map(({ label, boundTo, disabled }) => ({
+    label,
+    boundTo,
+    usable: !disabled && !notes.suspended.some((one) => one.label === label),
+  }));
 }
 
 async function askAboutEffects(cases: readonly ProbeCase[], io: CliIo): Promise<boolean> {

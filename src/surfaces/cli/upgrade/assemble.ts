@@ -1,0 +1,132 @@
+import type { OperatorKey } from "../../../conventions/approval/decision.ts";
+import { asDifference, type Difference } from "../../../conventions/upgrade/compare/difference.ts";
+import type { ApiFacts, Review } from "../../../conventions/upgrade/compare/review.ts";
+import { closingDifference } from "../../../conventions/upgrade/decision/closing.ts";
+import type { AuthorityMap } from "../../../conventions/upgrade/map/authority-map.ts";
+import { comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
+import { describeCoverage } from "../../../conventions/upgrade/pack/cover.ts";
+import { requireEvidence } from "../../../conventions/upgrade/pack/require-evidence.ts";
+import { readProbe, type SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
+import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
+import { digestJson } from "../../../kernel/canonical-json.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { readBounded } from "./files.ts";
+import type { PackChange } from "./load-change.ts";
+import { type NamedBytes, type ReviewOutput, reviewInThread } from "./review-thread.ts";
+
+/** What is to be reviewed: two documents, a pack that changes, or both, and what a probe saw. */
+export interface Subject {
+  readonly before?: string;
+  readonly after?: string;
+  /** The pack whose scopes are at stake, where none changes. */
+  readonly pack?: string;
+  readonly change?: PackChange;
+  /** The saved report of a probe. */
+  readonly probe?: string;
+  readonly withoutEvidence?: boolean;
+}
+
+export interface Assembled {
+  readonly review: Review;
+  readonly map: AuthorityMap | null;
+  readonly corpus: string | null;
+  /** What is signed last, over all of it; null where no pack changes. */
+  readonly closing: Difference | null;
+  readonly probe: SignedProbe | null;
+}
+
+/** Made anew from the files each time: a saved report is never believed about documents or packs. */
+export async function assembleReview(
+  subject: Subject,
+  keys: readonly OperatorKey[],
+  corpus = false,
+): Promise<Assembled> {
+  const { change } = subject;
+  const documents = await reviewDocuments(subject, corpus);
+  if (documents === null && change === undefined)
+    throw new Denied(
+      "schema_violation",
+      "Name the two documents, or the pack that is to be trusted with --trust NAME.",
+    );
+  const probe = subject.probe === undefined ? null : await loadProbe(subject.probe, keys);
+  const { map = null, corpus: drafted = null } = documents ?? {};
+  if (change === undefined) {
+    const review = documents?.review ?? emptyReview(factsOfPack("", "", 0), factsOfPack("", "", 0));
+    const differences = [...review.differences, ...(probe?.differences ?? [])];
+    return { review: { ...review, differences }, map, corpus: drafted, closing: null, probe: probe?.signed ?? null };
+  }
+  const changes = comparePacks(change.before, change.after);
+  const coverage = documents?.coverage ?? null;
+  const review = documents?.review ?? reviewOfPacks(change);
+  const reviewed = documents === null ? null : { before: review.before.digest, after: review.after.digest };
+  requireEvidence(change.before, change.after, changes, {
+    documents: reviewed === null || coverage === null ? null : { ...reviewed, coverage },
+    probe: probe?.signed.statement ?? null,
+    without: subject.withoutEvidence === true,
+  });
+  const differences = [
+    ...changes.map(({ draft }) => asDifference(draft)),
+    ...(coverage === null ? [] : describeCoverage(coverage).map(asDifference)),
+    ...review.differences,
+    ...(probe?.differences ?? []),
+  ];
+  const pack = { name: change.after.name, before: change.beforeDigest, after: change.after.digest };
+  const seen = probe === null ? null : digestJson(probe.signed as unknown as JsonObject);
+  const closing =
+    changes.length === 0 ? null : closingDifference({ pack, documents: reviewed, probe: seen }, differences);
+  return { review: { ...review, differences }, map, corpus: drafted, closing, probe: probe?.signed ?? null };
+}
+
+/** A probe's report, which an operator signed and nobody changed since. */
+export async function loadProbe(
+  file: string,
+  keys: readonly OperatorKey[],
+): Promise<{ readonly signed: SignedProbe; readonly differences: readonly Difference[] }> {
+  const { root, differences } = readReport(file, await readBounded(file, defaults.upgradeReportBytes));
+  const ids = differences.map(({ id }) => id);
+  return { signed: readProbe(file, root, ids, keys), differences };
+}
+
+async function reviewDocuments(
+  { before, after, pack, change }: Subject,
+  corpus: boolean,
+): Promise<ReviewOutput | null> {
+  if (before === undefined || after === undefined) return null;
+  const load = async (name: string, limit: number): Promise<NamedBytes> => ({
+    name,
+    bytes: await readBounded(name, limit),
+  });
+  return reviewInThread({
+    before: await load(before, defaults.upgradeDocumentBytes),
+    after: await load(after, defaults.upgradeDocumentBytes),
+    pack: change?.afterFile ?? (pack === undefined ? null : await load(pack, defaults.packBytes)),
+    packBefore: change?.beforeFile ?? null,
+    corpus,
+  });
+}
+
+function reviewOfPacks({ before, beforeDigest, after }: PackChange): Review {
+  return emptyReview(
+    factsOfPack(after.name, beforeDigest, before?.actions.size ?? 0),
+    factsOfPack(after.name, after.digest, after.actions.size),
+  );
+}
+
+function emptyReview(before: ApiFacts, after: ApiFacts): Review {
+  return { before, after, counts: { added: 0, removed: 0, renamed: 0, kept: 0 }, differences: [], pack: [] };
+}
+
+function factsOfPack(name: string, digest: string, operations: number): ApiFacts {
+  const title = name;
+  return {
+    file: `${name}.yaml`,
+    digest: digest as ApiFacts["digest"],
+    bytes: 0,
+    dialect: "pack",
+    title,
+    version: digest.slice(0, 19),
+    operations,
+  };
+}
