@@ -33,9 +33,9 @@ const planted: readonly (readonly [name: string, change: (document: Loose) => vo
     "drop the requirement of the whole document",
     drop("security"),
     [
-      "credential_acceptance security_removed widens GET /jobs/{job_id}|security",
-      "credential_acceptance security_removed widens GET /projects/{project_id}|security",
-      "credential_acceptance security_removed widens GET /projects|security",
+      "credential_acceptance security_undeclared widens GET /jobs/{job_id}|security",
+      "credential_acceptance security_undeclared widens GET /projects/{project_id}|security",
+      "credential_acceptance security_undeclared widens GET /projects|security",
     ],
   ],
   [

@@ -51,12 +51,14 @@ export function draftProvider(
     basePathOf: (operation) =>
       operation.servers.map(readServer).find((server) => server.origin === home.origin)?.basePath ?? null,
     accessNotes: (operation) => {
+      if (!operation.securityDeclared)
+        return auth === null ? [] : ["the document declares no security for it; the credential is sent"];
       if (operation.security.length === 0 || operation.security.some((requirement) => requirement.length === 0))
         return auth === null ? [] : ["the document lets it be called without a credential; one is sent"];
       const fits = operation.security.some((one) => one.length === 1 && one[0]?.scheme === scheme?.name);
       return fits
         ? []
-        : [`the document asks for ${describeSecurity(operation.security)}, which this pack does not send`];
+        : [`the document asks for ${describeSecurity(operation)}, which this pack does not send`];
     },
   };
 }

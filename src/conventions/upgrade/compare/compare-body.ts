@@ -49,6 +49,19 @@ export function compareBody({ before, after }: Match, context: ShapeContext): vo
     });
   }
   compareMedia("body", old.media, next.media, context);
+  for (const type of sortText([...old.encodings.keys(), ...next.encodings.keys()])) {
+    const [was, is] = [old.encodings.get(type) ?? "the usual", next.encodings.get(type) ?? "the usual"];
+    if (was === is || !old.media.has(type) || !next.media.has(type)) continue;
+    emit(context, {
+      surface: "request_compatibility",
+      kind: "encoding_changed",
+      change: "shifts",
+      at: `body ${type}`,
+      says: `The parts of ${type} are written in another way.`,
+      before: was,
+      after: is,
+    });
+  }
 }
 
 function memberNames(body: Body, context: ShapeContext): string {

@@ -61,8 +61,17 @@ function addField(context: ShapeContext, property: Property, place: Place, inner
     });
   } else if (sent) {
     addRequestField(context, inner, steering, facts);
-  } else {
+  } else if (context.inAnswer && !shape.writeOnly) {
     addAnswerField(context, inner, steering, facts);
+  } else {
+    emit(context, inner, {
+      surface: "request_compatibility",
+      kind: "field_declared",
+      change: "shifts",
+      says: `${inner.at} is declared, and neither ${context.inRequest ? "taken by a request" : "held by an answer"}.`,
+      before: null,
+      ...facts,
+    });
   }
 }
 
@@ -115,7 +124,9 @@ function removeField(context: ShapeContext, property: Property, place: Place, in
     change: "narrows",
     says: sent
       ? `${inner.at} is no longer taken; a request that carries it may be refused, or it may be ignored.`
-      : `The answer no longer holds ${inner.at}.`,
+      : context.inAnswer && !shape.writeOnly
+        ? `The answer no longer holds ${inner.at}.`
+        : `${inner.at} is no longer declared.`,
     before,
     after: null,
     together: togetherOf(context, place, inner, before),

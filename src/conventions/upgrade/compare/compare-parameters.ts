@@ -127,6 +127,30 @@ function compareParameter(old: Parameter, next: Parameter, context: ShapeContext
       after: next.style || "the usual",
     });
   }
+  if (old.allowReserved !== next.allowReserved) {
+    emit(context, {
+      surface: next.allowReserved ? reach(context, next.name) : "request_compatibility",
+      kind: "reserved_allowed",
+      change: next.allowReserved ? "widens" : "narrows",
+      at,
+      says: next.allowReserved
+        ? `${at} now goes out with / ? # and & as they are: a value can reach beyond its place.`
+        : `Reserved characters in ${at} are now encoded.`,
+      before: String(old.allowReserved),
+      after: String(next.allowReserved),
+    });
+  }
+  if (old.deprecated !== next.deprecated || old.rest !== next.rest) {
+    emit(context, {
+      surface: "request_compatibility",
+      kind: "parameter_changed",
+      change: "shifts",
+      at,
+      says: next.deprecated ? `${at} is now deprecated and may go away.` : `${at} is described in another way.`,
+      before: `${old.deprecated ? "deprecated" : "in use"}${old.rest}`,
+      after: `${next.deprecated ? "deprecated" : "in use"}${next.rest}`,
+    });
+  }
   if (old.allowEmpty !== next.allowEmpty) {
     emit(context, {
       surface: next.allowEmpty ? reach(context, next.name) : "request_compatibility",

@@ -102,6 +102,18 @@ function compareScheme(subject: string, old: Scheme, next: Scheme, add: (draft: 
       after: next.endpoints.join("\n") || "none",
     });
   }
+  if (old.bearerFormat !== next.bearerFormat || old.rest !== next.rest) {
+    add({
+      surface: SURFACE,
+      kind: "token_form_changed",
+      change: "shifts",
+      subject,
+      at: "bearerFormat",
+      says: "The document describes tokens of another form.",
+      before: `${old.bearerFormat ?? "not said"}${old.rest}`,
+      after: `${next.bearerFormat ?? "not said"}${next.rest}`,
+    });
+  }
   const gone = old.scopes.filter((scope) => !next.scopes.includes(scope));
   const come = next.scopes.filter((scope) => !old.scopes.includes(scope));
   if (gone.length === 1 && come.length === 1) {
@@ -150,19 +162,42 @@ export function compareRequirements(
   add: (draft: Draft) => void,
 ): void {
   const old = match.before.security.map((requirement) => rename(requirement, renamed));
-  const before = describeSecurity(old);
-  const after = describeSecurity(match.after.security);
+  const before = describeSecurity({ ...match.before, security: old });
+  const after = describeSecurity(match.after);
   if (before !== after) {
-    const { kind, change, says } = judge(old, match.after.security);
+    const { kind, change, says } = judgeDeclared(match, old) ?? judge(old, match.after.security);
     add({ surface: SURFACE, kind, change, subject: match.after.key, at: "security", says, before, after });
   }
   compareRoles(match.before, match.after, add);
 }
 
+/** Saying nothing is not the same as saying that no credential is needed. */
+function judgeDeclared({ before, after }: Match, old: readonly Requirement[]): Judgement | null {
+  if (before.securityDeclared && after.securityDeclared) return null;
+  if (before.securityDeclared) {
+    const says = isOpen(old)
+      ? "The document said that no credential is needed, and says nothing now."
+      : "The document no longer declares what it asks for: probe whether it still asks.";
+    return { kind: "security_undeclared", change: isOpen(old) ? "shifts" : "widens", says };
+  }
+  if (isOpen(after.security)) {
+    const says = "The document now says that anyone who reaches the host can call it; it said nothing before.";
+    return { kind: "security_removed", change: "widens", says };
+  }
+  const says = "The document now declares what it asks for; it said nothing before.";
+  return { kind: "security_declared", change: "narrows", says };
+}
+
+interface Judgement {
+  readonly kind: string;
+  readonly change: Change;
+  readonly says: string;
+}
+
 function judge(
   before: readonly Requirement[],
   after: readonly Requirement[],
-): { readonly kind: string; readonly change: Change; readonly says: string } {
+): Judgement {
   if (isOpen(before) && isOpen(after)) {
     return {
       kind: "security_changed",

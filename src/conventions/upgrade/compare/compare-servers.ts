@@ -6,7 +6,51 @@ import type { Match } from "./match-operations.ts";
 
 /** A host decides who receives the credential; a base path only where requests go on the same host. */
 export function compareServers(before: Api, after: Api, add: (draft: Draft) => void): void {
-  compareLists("API", "servers", before.servers, after.servers, add);
+  const freed = compareVariables(before, after, add);
+  compareLists("API", "servers", before.servers, after.servers, add, freed);
+}
+
+/** A variable without a list of values can be anything: who writes the value decides where the credential goes. */
+function compareVariables(before: Api, after: Api, add: (draft: Draft) => void): readonly RegExp[] {
+  const freed: RegExp[] = [];
+  for (const next of after.serverVariables) {
+    const old = before.serverVariables.find(({ url, name }) => url === next.url && name === next.name);
+    if (old === undefined) continue;
+    const [subject, at] = ["API", `server ${next.url} {${next.name}}`];
+    if ((old.values === null) !== (next.values === null)) {
+      const opens = next.values === null;
+      if (opens) freed.push(patternOf(next.url));
+      add({
+        surface: "credential_acceptance",
+        kind: opens ? "server_variable_opened" : "server_variable_closed",
+        change: opens ? "widens" : "narrows",
+        subject,
+        at,
+        says: opens ? `${next.name} may now be anything.` : `${next.name} is now one of a list.`,
+        before: old.values?.join(", ") ?? "any value",
+        after: next.values?.join(", ") ?? "any value",
+      });
+    }
+    if (old.fallback !== next.fallback || old.rest !== next.rest) {
+      add({
+        surface: "credential_acceptance",
+        kind: "server_default_changed",
+        change: "shifts",
+        subject,
+        at,
+        says: `Who does not choose ${next.name} now reaches another address.`,
+        before: `${old.fallback ?? "none"}${old.rest}`,
+        after: `${next.fallback ?? "none"}${next.rest}`,
+      });
+    }
+  }
+  return freed;
+}
+
+/** Addresses that an opened template still reaches are not gone. */
+function patternOf(url: string): RegExp {
+  const parts = originOf(url).split(/\{[^{}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join("[^/]*")}$`);
 }
 
 /** Operations that name servers of their own, apart from the document's. */
@@ -23,6 +67,7 @@ function compareLists(
   old: readonly string[],
   next: readonly string[],
   add: (draft: Draft) => void,
+  freed: readonly RegExp[] = [],
 ): void {
   const oldOrigins = sortText(old.map(originOf));
   const newOrigins = sortText(next.map(originOf));
@@ -40,7 +85,7 @@ function compareLists(
       notes: ["A credential stays bound to the origins it was sealed for, whatever the document says.", ...clear],
     });
   }
-  for (const origin of oldOrigins.filter((one) => !newOrigins.includes(one))) {
+  for (const origin of oldOrigins.filter((one) => !newOrigins.includes(one) && !freed.some((open) => open.test(one)))) {
     add({
       surface: "credential_acceptance",
       kind: "server_removed",

@@ -1,8 +1,9 @@
 import type { JsonValue } from "../../../kernel/json.ts";
 import type { Shape } from "../model/shape.ts";
+import { compareChoices } from "./compare-choices.ts";
 import { compareFields } from "./compare-fields.ts";
 import { compareKind, compareValue } from "./compare-values.ts";
-import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
+import { emit, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
 interface Seen {
   readonly shapes: Map<Shape, Set<Shape>>;
@@ -38,7 +39,7 @@ function walk(context: ShapeContext, old: Shape, next: Shape, place: Place, seen
   compareFields(context, old, next, place, (left, right, inner) => walk(context, left, right, inner, seen, false));
   compareAdditional(context, old, next, place, seen);
   compareItems(context, old, next, place, seen);
-  compareChoices(context, old, next, place, seen);
+  compareChoices(context, old, next, place, (left, right) => walk(context, left, right, place, seen, false));
 }
 
 /** Two components are compared once, however many references lead to them; other shapes are themselves. */
@@ -100,57 +101,6 @@ function compareItems(context: ShapeContext, old: Shape, next: Shape, place: Pla
     seen,
     false,
   );
-}
-
-/** Alternatives have no order: those with one name or one content belong together, and a single leftover pair too. */
-function compareChoices(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen): void {
-  const olds = old.choices.map((schema) => ({
-    shape: context.before.shapeOf(schema),
-    print: context.before.fingerprint(schema),
-  }));
-  let news = next.choices.map((schema) => ({
-    shape: context.after.shapeOf(schema),
-    print: context.after.fingerprint(schema),
-    binding: context.after.contentPrint(schema),
-  }));
-  const left: typeof olds = [];
-  for (const choice of olds) {
-    const match = news.find(({ shape, print }) =>
-      choice.shape.name === null ? print === choice.print : shape.name === choice.shape.name,
-    );
-    if (match === undefined) left.push(choice);
-    else {
-      news = news.filter((other) => other !== match);
-      walk(context, choice.shape, match.shape, place, seen, false);
-    }
-  }
-  const [onlyOld] = left;
-  const [onlyNew] = news;
-  if (left.length === 1 && news.length === 1 && onlyOld !== undefined && onlyNew !== undefined) {
-    walk(context, onlyOld.shape, onlyNew.shape, place, seen, false);
-    return;
-  }
-  for (const { shape, print } of left) {
-    emit(context, place, {
-      surface: "request_compatibility",
-      kind: "choice_removed",
-      change: "narrows",
-      says: `${place.at || "It"} has one alternative less.`,
-      before: shape.name ?? `${kindOf(shape)} ${print.slice(7, 15)}`,
-      after: null,
-    });
-  }
-  for (const { shape, print, binding } of news) {
-    emit(context, place, {
-      surface: context.inRequest ? reach(context, place.name) : "request_compatibility",
-      kind: "choice_added",
-      change: context.inRequest ? "widens" : "shifts",
-      says: `${place.at || "It"} has one alternative more.`,
-      before: null,
-      after: shape.name ?? `${kindOf(shape)} ${print.slice(7, 15)}`,
-      binding,
-    });
-  }
 }
 
 function isList(shape: Shape): boolean {

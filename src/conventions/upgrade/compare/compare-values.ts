@@ -1,5 +1,6 @@
 import { steeringOf } from "../meaning/steering.ts";
-import { isWiderBound, isWiderDefault } from "../meaning/widen.ts";
+import { isWiderDefault } from "../meaning/widen.ts";
+import { isWiderBound } from "../model/keywords.ts";
 import type { Shape } from "../model/shape.ts";
 import type { Change } from "./difference.ts";
 import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
@@ -9,6 +10,38 @@ export function compareValue(context: ShapeContext, old: Shape, next: Shape, pla
   compareValues(context, old, next, place);
   if (context.inRequest) compareFallback(context, old, next, place);
   compareBounds(context, old, next, place);
+  compareOneWay(context, old, next, place);
+}
+
+/** What is only given or only taken: a field that may newly be written is as good as a new one. */
+function compareOneWay(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+  if (old.readOnly !== next.readOnly) {
+    const opens = context.inRequest && !next.readOnly;
+    emit(context, place, {
+      surface: opens ? reach(context, place.name) : "request_compatibility",
+      kind: opens ? "field_writable" : "read_only_changed",
+      change: opens ? "widens" : context.inRequest ? "narrows" : "shifts",
+      says: opens
+        ? `A request may now set ${place.at || "it"}, which could only be read.`
+        : `${place.at || "It"} ${next.readOnly ? "can now only be read" : "is no longer said to be only read"}.`,
+      before: old.readOnly ? "read only" : "read and write",
+      after: next.readOnly ? "read only" : "read and write",
+    });
+  }
+  if (old.writeOnly !== next.writeOnly) {
+    const shows = context.inAnswer && !next.writeOnly;
+    const token = steeringOf(place.name, next) === "token";
+    emit(context, place, {
+      surface: shows ? (token ? "credential_acceptance" : "resource_reach") : "request_compatibility",
+      kind: shows ? (token ? "token_returned" : "field_readable") : "write_only_changed",
+      change: shows ? "widens" : context.inAnswer ? "narrows" : "shifts",
+      says: shows
+        ? `The answer may now hold ${place.at || "it"}, which could only be written.`
+        : `${place.at || "It"} ${next.writeOnly ? "can now only be written" : "is no longer said to be only written"}.`,
+      before: old.writeOnly ? "write only" : "read and write",
+      after: next.writeOnly ? "write only" : "read and write",
+    });
+  }
 }
 
 export function compareKind(context: ShapeContext, old: Shape, next: Shape, place: Place): void {

@@ -25,7 +25,7 @@ export function describeAdded(
     at: "",
     says: `New operation. ${effectSentence(kind)}`,
     before: null,
-    after: `${text.split("\n", 1)[0]?.slice(0, 240) || operation.operationId || operation.key}\nasks for ${describeSecurity(operation.security)}`,
+    after: `${text.split("\n", 1)[0]?.slice(0, 240) || operation.operationId || operation.key}\nasks for ${describeSecurity(operation)}`,
     binding: contractPrint(api, operation, kind),
     notes,
     operations: [operation.key],
@@ -44,10 +44,10 @@ function contractPrint(api: Api, operation: Operation, effect: Effect): string {
     [...map].map(([type, schema]) => `${type} ${print(schema)}`);
   return digestJson({
     effect,
-    security: describeSecurity(operation.security),
+    security: describeSecurity(operation),
     servers: operation.servers,
-    parameters: operation.parameters.map((one) => [one.in, one.name, one.required, one.style, print(one.schema)]),
-    body: operation.body === null ? null : [operation.body.required, ...media(operation.body.media)],
+    parameters: operation.parameters.map((one) => [one.in, one.name, one.required, one.style, one.allowReserved, one.rest, print(one.schema)]),
+    body: operation.body === null ? null : [operation.body.required, ...media(operation.body.media), ...operation.body.encodings],
     answers: [...operation.answers].map(([status, answer]) => [
       status,
       ...media(answer.media),

@@ -53,7 +53,7 @@ function boundaryOf(operation: Operation): string {
 
 function conditionOf(operation: Operation): string {
   const roles = operation.roles.length === 0 ? "" : `; the text asks for ${operation.roles.join(", ")}`;
-  return `${describeSecurity(operation.security)}${roles}`;
+  return `${describeSecurity(operation)}${roles}`;
 }
 
 function defaultsOf(api: Api, operation: Operation): string {

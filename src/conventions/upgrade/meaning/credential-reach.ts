@@ -3,7 +3,7 @@ import { sortText } from "../model/order.ts";
 
 /** Whether a credential that exists today opens an operation of the new version. */
 export interface CredentialReach {
-  readonly kind: "open" | "accepted" | "scopes_needed" | "other_scheme";
+  readonly kind: "open" | "undeclared" | "accepted" | "scopes_needed" | "other_scheme";
   readonly says: string;
   readonly labels: readonly string[];
 }
@@ -30,6 +30,13 @@ export function readHoldings(old: Api, used: readonly Operation[], labels: reado
 
 export function reachOfCredential(next: Api, operation: Operation, holdings: Holdings): CredentialReach {
   const labels = holdings.labels;
+  if (!operation.securityDeclared) {
+    const sent =
+      labels.length === 0
+        ? "Whether an existing credential reaches it must be probed."
+        : `The pack's credential (${labels.join(", ")}) is presented to it and may well be taken.`;
+    return { kind: "undeclared", says: `The document declares no security for it. ${sent}`, labels };
+  }
   if (operation.security.length === 0 || operation.security.some((requirement) => requirement.length === 0)) {
     return { kind: "open", says: "It asks for no credential: anyone who reaches the host can call it.", labels: [] };
   }

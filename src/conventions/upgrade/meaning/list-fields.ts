@@ -20,6 +20,8 @@ export function listFields(
   schema: JsonValue | undefined,
   holder: string,
   deepest = DEPTH,
+  /** Answers hold nothing that can only be written, and bodies take nothing that can only be read. */
+  way: "answer" | "body" = "body",
 ): readonly Field[] {
   const fields: Field[] = [];
   const entered = new Set<string | Shape>();
@@ -37,8 +39,10 @@ export function listFields(
       for (const choice of shape.choices) next.push({ schema: choice, path: entry.path, holder: owner });
       for (const [name, property] of shape.properties) {
         if (fields.length >= FIELDS) return fields;
+        const held = schemas.shapeOf(property.schema);
+        if (way === "answer" ? held.writeOnly : held.readOnly) continue;
         const path = entry.path === "" ? name : `${entry.path}.${name}`;
-        fields.push({ path, name, holder: owner, steering: steeringOf(name, schemas.shapeOf(property.schema)) });
+        fields.push({ path, name, holder: owner, steering: steeringOf(name, held) });
         next.push({ schema: property.schema, path, holder: name });
       }
     }
@@ -56,7 +60,9 @@ export function answerFields(schemas: Schemas, operation: Operation, deepest = D
   const bodies = [...operation.answers]
     .filter(([status]) => status.startsWith("2"))
     .flatMap(([, { media }]) => [...media.values()]);
-  return [...new Set(bodies)].flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path), deepest));
+  return [...new Set(bodies)].flatMap((schema) =>
+    listFields(schemas, schema, subjectOf(operation.path), deepest, "answer"),
+  );
 }
 
 export function bodyFields(schemas: Schemas, operation: Operation, deepest = DEPTH): readonly Field[] {

@@ -8,7 +8,8 @@ import { reachOfCredential, readHoldings } from "./credential-reach.ts";
 import type { Effect } from "./effect.ts";
 import { choosesResources, isPaging, qualifiedName, steeringOf } from "./steering.ts";
 import { indexTakers, traceFlows } from "./trace-flows.ts";
-import { isWiderBound, isWiderDefault } from "./widen.ts";
+import { isWiderBound } from "../model/keywords.ts";
+import { isWiderDefault } from "./widen.ts";
 import { singular, splitWords, withoutVersion } from "./words.ts";
 
 function api(paths: object, more: object = {}): Api {

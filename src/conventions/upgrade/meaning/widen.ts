@@ -34,22 +34,6 @@ export function isWiderDefault(name: string, before: string | null, after: strin
   return before !== null && after === null;
 }
 
-/** A bound that moved outward or fell away. Undefined when the two cannot be ordered. */
-export function isWiderBound(
-  bound: string,
-  before: string | undefined,
-  after: string | undefined,
-): boolean | undefined {
-  if (after === undefined) return true;
-  if (before === undefined) return false;
-  const old = Number(before);
-  const next = Number(after);
-  if (Number.isNaN(old) || Number.isNaN(next)) return undefined;
-  if (/^(?:maximum|exclusiveMaximum|maxLength|maxItems|maxProperties)$/.test(bound)) return next > old;
-  if (/^(?:minimum|exclusiveMinimum|minLength|minItems|minProperties)$/.test(bound)) return next < old;
-  return undefined;
-}
-
 function isCeiling(name: string): boolean {
   return splitWords(name).some((word) =>
     ["max", "maximum", "count", "depth", "days", "ttl", "duration", "amount"].includes(word),

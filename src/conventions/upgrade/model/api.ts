@@ -15,6 +15,7 @@ export interface Api {
   readonly title: string;
   readonly version: string;
   readonly servers: readonly string[];
+  readonly serverVariables: readonly ServerVariable[];
   readonly schemes: ReadonlyMap<string, Scheme>;
   readonly operations: readonly Operation[];
   readonly webhooks: readonly string[];
@@ -36,8 +37,10 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly body: Body | null;
   readonly answers: ReadonlyMap<string, Answer>;
-  /** Any one of these lets a request in. None at all: no credential is asked for. */
+  /** Any one of these lets a request in. None at all: no credential is asked for, or nothing is declared. */
   readonly security: readonly Requirement[];
+  /** False where neither the operation nor the document says a word: nobody knows then what it asks for. */
+  readonly securityDeclared: boolean;
   readonly servers: readonly string[];
   readonly callbacks: readonly string[];
   /** Role and permission names that the prose asks for, where security schemes have no word for them. */
@@ -52,11 +55,18 @@ export interface Parameter {
   readonly schema: JsonValue;
   readonly style: string;
   readonly allowEmpty: boolean;
+  /** Reserved characters go out as they are: a value can then reach beyond its place. */
+  readonly allowReserved: boolean;
+  readonly deprecated: boolean;
+  /** Members that no reader knows by name. */
+  readonly rest: string;
 }
 
 export interface Body {
   readonly required: boolean;
   readonly media: ReadonlyMap<string, JsonValue>;
+  /** How the parts of a form are written, by media type, as text. */
+  readonly encodings: ReadonlyMap<string, string>;
 }
 
 export interface Answer {
@@ -75,6 +85,18 @@ export interface Scheme {
   readonly scopes: readonly string[];
   /** Where tokens are asked for: another host there sees the grant. */
   readonly endpoints: readonly string[];
+  readonly bearerFormat: string | null;
+  /** Members that no reader knows by name. */
+  readonly rest: string;
+}
+
+/** A part of a server's address that is filled in. Without values anything may be. */
+export interface ServerVariable {
+  readonly url: string;
+  readonly name: string;
+  readonly values: readonly string[] | null;
+  readonly fallback: string | null;
+  readonly rest: string;
 }
 
 export function describeRequirement(requirement: Requirement): string {
@@ -84,6 +106,7 @@ export function describeRequirement(requirement: Requirement): string {
     .join(" and ");
 }
 
-export function describeSecurity(security: readonly Requirement[]): string {
+export function describeSecurity({ security, securityDeclared }: Pick<Operation, "security" | "securityDeclared">): string {
+  if (!securityDeclared) return "not declared";
   return security.length === 0 ? "no credential" : sortText(security.map(describeRequirement)).join(" or ");
 }

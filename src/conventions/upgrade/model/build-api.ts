@@ -7,7 +7,7 @@ import type { Api, Dialect, Operation } from "./api.ts";
 import { sortText } from "./order.ts";
 import { readOperation, text, texts } from "./read-operation.ts";
 import { readRequirements, readSchemes } from "./read-security.ts";
-import { readServers } from "./read-servers.ts";
+import { readServers, readServerVariables } from "./read-servers.ts";
 import { createReferences, encodePointer, type References } from "./resolve.ts";
 import { createSchemas } from "./shape.ts";
 import { createTroubles, type Troubles } from "./trouble.ts";
@@ -41,7 +41,7 @@ export function buildApi(
     troubles,
     schemes,
     servers,
-    security: readRequirements(root["security"], schemes, troubles, "/security") ?? [],
+    security: readRequirements(root["security"], schemes, troubles, "/security"),
     consumes: texts(root["consumes"]),
     produces: texts(root["produces"]),
   };
@@ -64,6 +64,7 @@ export function buildApi(
     title: text(info["title"]) || source.name,
     version: text(info["version"]) || "unnamed",
     servers,
+    serverVariables: swagger ? [] : readServerVariables(root),
     schemes,
     operations,
     webhooks: isJsonObject(root["webhooks"]) ? sortText(Object.keys(root["webhooks"])) : [],

@@ -2,6 +2,7 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import type { Source } from "../document/source.ts";
 import type { Answer, Body, Operation, Parameter, Requirement, Scheme } from "./api.ts";
+import { parameterKeywords, printRest } from "./keywords.ts";
 import { sortText } from "./order.ts";
 import { readRoles } from "./read-roles.ts";
 import { readRequirements } from "./read-security.ts";
@@ -16,7 +17,7 @@ export interface Surroundings {
   readonly references: References;
   readonly troubles: Troubles;
   readonly schemes: ReadonlyMap<string, Scheme>;
-  readonly security: readonly Requirement[];
+  readonly security: readonly Requirement[] | undefined;
   readonly servers: readonly string[];
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
@@ -34,6 +35,8 @@ export function readOperation(
   const pointer = `/paths${encodePointer(path, method)}`;
   const { all, body: swaggerBody } = readParameters(item, node, pointer, around);
   const key = `${method.toUpperCase()} ${path}`;
+  const security =
+    readRequirements(node["security"], around.schemes, around.troubles, `${pointer}/security`) ?? around.security;
   return {
     key,
     method: method.toUpperCase(),
@@ -47,8 +50,8 @@ export function readOperation(
     parameters: all,
     body: around.swagger ? swaggerBody : readBody(node["requestBody"], pointer, around),
     answers: readAnswers(node, pointer, around),
-    security:
-      readRequirements(node["security"], around.schemes, around.troubles, `${pointer}/security`) ?? around.security,
+    security: security ?? [],
+    securityDeclared: security !== undefined,
     servers:
       (around.swagger ? undefined : (readServers(node, false) ?? readServers(item, false))) ??
       swaggerSchemes(node, around),
@@ -100,7 +103,7 @@ function readParameters(
       }
       if (place === "body") {
         const media = new Map(consumed(node, around).map((type) => [type, parameter["schema"] ?? true]));
-        body = { required: parameter["required"] === true, media };
+        body = { required: parameter["required"] === true, media, encodings: new Map() };
       } else if (around.swagger || place !== "header" || !IGNORED_HEADERS.has(name.toLowerCase())) {
         const known = place === "header" ? name.toLowerCase() : name;
         found.set(`${place} ${known}`, readParameter(known, place, parameter, around));
@@ -113,7 +116,10 @@ function readParameters(
 function readParameter(name: string, place: string, node: JsonObject, around: Surroundings): Parameter {
   const content = node["content"];
   const media = isJsonObject(content) ? content[Object.keys(content).sort()[0] ?? ""] : undefined;
-  const style = around.swagger ? text(node["collectionFormat"]) : `${text(node["style"])}${node["explode"] ?? ""}`;
+  const types = isJsonObject(content) ? sortText(Object.keys(content)).join(" ") : "";
+  const style = around.swagger
+    ? text(node["collectionFormat"])
+    : `${text(node["style"])}${node["explode"] ?? ""}${types}`;
   return {
     name,
     in: place === "formData" ? "form" : place,
@@ -121,6 +127,10 @@ function readParameter(name: string, place: string, node: JsonObject, around: Su
     schema: around.swagger ? node : (node["schema"] ?? (isJsonObject(media) ? media["schema"] : undefined) ?? true),
     style,
     allowEmpty: node["allowEmptyValue"] === true,
+    allowReserved: node["allowReserved"] === true,
+    deprecated: node["deprecated"] === true,
+    // In the oldest dialect a parameter is its own schema, and what is left of it is compared as one.
+    rest: around.swagger ? "" : printRest(node, parameterKeywords),
   };
 }
 
@@ -132,7 +142,18 @@ function consumed(node: JsonObject, around: Surroundings): readonly string[] {
 
 function readBody(node: JsonValue | undefined, pointer: string, around: Surroundings): Body | null {
   const body = around.references.follow(node, `${pointer}/requestBody`)?.node;
-  return body === undefined ? null : { required: body["required"] === true, media: readMedia(body["content"]) };
+  if (body === undefined) return null;
+  const content = body["content"];
+  return { required: body["required"] === true, media: readMedia(content), encodings: readEncodings(content) };
+}
+
+function readEncodings(content: JsonValue | undefined): ReadonlyMap<string, string> {
+  const encodings = new Map<string, string>();
+  for (const [type, entry] of isJsonObject(content) ? Object.entries(content) : []) {
+    const encoding = isJsonObject(entry) ? entry["encoding"] : undefined;
+    if (encoding !== undefined) encodings.set(mediaName(type), canonicalJson(encoding));
+  }
+  return encodings;
 }
 
 function readMedia(content: JsonValue | undefined): ReadonlyMap<string, JsonValue> {

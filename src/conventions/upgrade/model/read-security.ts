@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { describeRequirement, type Requirement, type Scheme } from "./api.ts";
+import { printRest, schemeKeywords } from "./keywords.ts";
 import { sortText } from "./order.ts";
 import type { References } from "./resolve.ts";
 import { encodePointer } from "./resolve.ts";
@@ -27,12 +28,19 @@ function readScheme(name: string, node: JsonObject): Scheme {
   for (const [flow, settings] of Object.entries(flows)) {
     if (!isJsonObject(settings)) continue;
     if (isJsonObject(settings["scopes"])) scopes.push(...Object.keys(settings["scopes"]));
-    for (const member of ["authorizationUrl", "tokenUrl", "refreshUrl"]) {
+    for (const member of ["authorizationUrl", "tokenUrl", "refreshUrl", "deviceAuthorizationUrl"]) {
       if (settings[member] !== undefined) endpoints.push(`${flow} ${member} ${text(settings[member])}`);
     }
   }
   if (node["openIdConnectUrl"] !== undefined) endpoints.push(`openIdConnectUrl ${text(node["openIdConnectUrl"])}`);
-  return { name, kind: kindOf(type, node), scopes: sortText(scopes), endpoints: sortText(endpoints) };
+  return {
+    name,
+    kind: kindOf(type, node),
+    scopes: sortText(scopes),
+    endpoints: sortText(endpoints),
+    bearerFormat: typeof node["bearerFormat"] === "string" ? node["bearerFormat"] : null,
+    rest: printRest(node, schemeKeywords),
+  };
 }
 
 function kindOf(type: string, node: JsonObject): string {

@@ -1,4 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { ServerVariable } from "./api.ts";
+import { printRest, variableKeywords } from "./keywords.ts";
 import { sortText } from "./order.ts";
 
 const COMBINATIONS = 64;
@@ -10,6 +12,22 @@ export function readServers(node: JsonObject, swagger: boolean): readonly string
   if (!Array.isArray(servers)) return undefined;
   const found = servers.flatMap((server: JsonValue) => (isJsonObject(server) ? expand(server) : []));
   return found.length === 0 ? undefined : sortText(found.map(trim));
+}
+
+/** What fills the addresses: a list of values that is gone means that anything may stand there. */
+export function readServerVariables(node: JsonObject): readonly ServerVariable[] {
+  const servers = Array.isArray(node["servers"]) ? node["servers"] : [];
+  return servers.flatMap((server: JsonValue) => {
+    if (!isJsonObject(server) || !isJsonObject(server["variables"])) return [];
+    const url = typeof server["url"] === "string" ? server["url"] : "/";
+    return Object.entries(server["variables"]).flatMap(([name, variable]) => {
+      if (!isJsonObject(variable)) return [];
+      const { enum: listed, default: given } = variable;
+      const values = Array.isArray(listed) ? sortText(listed.filter((value) => typeof value === "string")) : null;
+      const fallback = typeof given === "string" ? given : null;
+      return [{ url, name, values, fallback, rest: printRest(variable, variableKeywords) }];
+    });
+  });
 }
 
 function swaggerServers(root: JsonObject): readonly string[] | undefined {

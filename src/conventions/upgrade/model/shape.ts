@@ -1,6 +1,7 @@
 import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { printClosures } from "./closure-print.ts";
+import { readBounds } from "./keywords.ts";
 import { sortText } from "./order.ts";
 import { createPrints, PROSE } from "./print.ts";
 import type { References } from "./resolve.ts";
@@ -20,6 +21,8 @@ export interface Shape {
   readonly additional: JsonValue;
   readonly items: JsonValue | undefined;
   readonly choices: readonly JsonValue[];
+  /** Whether exactly one of the choices must fit, or any number of them. Null without choices. */
+  readonly choiceRule: "oneOf" | "anyOf" | null;
   readonly readOnly: boolean;
   readonly writeOnly: boolean;
 }
@@ -42,35 +45,6 @@ export interface Schemas {
   contentPrint(schema: JsonValue): string;
 }
 
-const BOUNDS = [
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minLength",
-  "maxLength",
-  "pattern",
-  "minItems",
-  "maxItems",
-  "uniqueItems",
-  "minProperties",
-  "maxProperties",
-  "contentEncoding",
-  "contentMediaType",
-];
-const OPAQUE = [
-  "not",
-  "if",
-  "then",
-  "else",
-  "patternProperties",
-  "dependentSchemas",
-  "prefixItems",
-  "contains",
-  "propertyNames",
-];
-
 const ANYTHING: Shape = {
   name: null,
   types: [],
@@ -83,6 +57,7 @@ const ANYTHING: Shape = {
   additional: true,
   items: undefined,
   choices: [],
+  choiceRule: null,
   readOnly: false,
   writeOnly: false,
 };
@@ -155,12 +130,7 @@ function flat(node: JsonObject): Shape {
       properties.set(name, { schema: members[name] ?? true, required: required.has(name), owner: null });
     }
   }
-  const bounds = new Map<string, string>();
-  for (const name of BOUNDS) readBound(node, name, bounds);
-  for (const name of OPAQUE) {
-    const value = node[name];
-    if (value !== undefined) bounds.set(name, digestText(canonicalJson(value)).slice(0, 19));
-  }
+  const bounds = readBounds(node);
   // A required name that no property declares still has to be sent.
   const bare = sortText([...required].filter((name) => !properties.has(name)));
   if (bare.length > 0) bounds.set("required", bare.join(", "));
@@ -177,8 +147,9 @@ function flat(node: JsonObject): Shape {
     bounds,
     properties,
     additional: node["additionalProperties"] ?? node["unevaluatedProperties"] ?? true,
-    items: node["items"],
+    items: Array.isArray(node["items"]) ? undefined : node["items"],
     choices: [...list(node["oneOf"]), ...list(node["anyOf"])],
+    choiceRule: list(node["oneOf"]).length > 0 ? "oneOf" : list(node["anyOf"]).length > 0 ? "anyOf" : null,
     readOnly: node["readOnly"] === true,
     writeOnly: node["writeOnly"] === true,
   };
@@ -236,28 +207,17 @@ function fold(base: Shape, parts: readonly Shape[]): Shape {
       (value) => value === undefined,
     ),
     choices: [base, ...parts].flatMap((part) => part.choices),
-    readOnly: base.readOnly,
-    writeOnly: base.writeOnly,
+    choiceRule: first(
+      (shape) => shape.choiceRule,
+      (value) => value === null,
+    ),
+    readOnly: [base, ...parts].some((part) => part.readOnly),
+    writeOnly: [base, ...parts].some((part) => part.writeOnly),
   };
 }
 
 function own(properties: Shape["properties"], name: string): Shape["properties"] {
   return new Map([...properties].map(([key, property]) => [key, { ...property, owner: property.owner ?? name }]));
-}
-
-/** `exclusiveMinimum` is a flag in the older dialects and a number in the newest. */
-function readBound(node: JsonObject, name: string, bounds: Map<string, string>): void {
-  const value = node[name];
-  if (value === undefined || value === false) return;
-  if (value === true && name.startsWith("exclusive")) {
-    const limit = node[name === "exclusiveMinimum" ? "minimum" : "maximum"];
-    if (limit !== undefined) {
-      bounds.set(name, canonicalJson(limit));
-      bounds.delete(name === "exclusiveMinimum" ? "minimum" : "maximum");
-    }
-    return;
-  }
-  bounds.set(name, canonicalJson(value));
 }
 
 function list(value: JsonValue | undefined): readonly JsonValue[] {

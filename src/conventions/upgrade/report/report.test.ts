@@ -172,7 +172,7 @@ test("totals add up to the differences, surface by surface", () => {
 test("the summary says where the upgrade stands and what an existing credential reaches", () => {
   const lines = reportLines(reportWith("x"));
   assert.ok(lines.some((line) => line.startsWith("Blocked: 2 differences")));
-  assert.ok(lines.some((line) => line.includes("can be called without any credential")));
+  assert.ok(lines.some((line) => line.includes("declares no security for 1 new operation")));
 });
 
 test("markup is made only by the template: text and lists in it are escaped", () => {

@@ -72,6 +72,11 @@ export function advice({ review }: Report): readonly string[] {
       `An existing credential authenticates to ${reached} of ${plural(added.length, "new operation")}. Leaving them out of the pack hides them from the agent and is not a control: if the provider cannot narrow them, make a narrower integration identity before upgrading.`,
     );
   }
+  const undeclared = added.filter(({ credential }) => credential?.kind === "undeclared").length;
+  if (undeclared > 0)
+    lines.push(
+      `The document declares no security for ${plural(undeclared, "new operation")}: probe them with the credential that the pack presents.`,
+    );
   if (open > 0) lines.push(`${plural(open, "new operation")} can be called without any credential.`);
   return lines;
 }
