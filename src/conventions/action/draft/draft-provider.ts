@@ -56,9 +56,7 @@ export function draftProvider(
       if (operation.security.length === 0 || operation.security.some((requirement) => requirement.length === 0))
         return auth === null ? [] : ["the document lets it be called without a credential; one is sent"];
       const fits = operation.security.some((one) => one.length === 1 && one[0]?.scheme === scheme?.name);
-      return fits
-        ? []
-        : [`the document asks for ${describeSecurity(operation)}, which this pack does not send`];
+      return fits ? [] : [`the document asks for ${describeSecurity(operation)}, which this pack does not send`];
     },
   };
 }

@@ -194,10 +194,7 @@ interface Judgement {
   readonly says: string;
 }
 
-function judge(
-  before: readonly Requirement[],
-  after: readonly Requirement[],
-): Judgement {
+function judge(before: readonly Requirement[], after: readonly Requirement[]): Judgement {
   if (isOpen(before) && isOpen(after)) {
     return {
       kind: "security_changed",

@@ -49,7 +49,9 @@ function compareVariables(before: Api, after: Api, add: (draft: Draft) => void):
 
 /** Addresses that an opened template still reaches are not gone. */
 function patternOf(url: string): RegExp {
-  const parts = originOf(url).split(/\{[^{}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const parts = originOf(url)
+    .split(/\{[^{}]*\}/)
+    .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join("[^/]*")}$`);
 }
 

@@ -46,8 +46,19 @@ function contractPrint(api: Api, operation: Operation, effect: Effect): string {
     effect,
     security: describeSecurity(operation),
     servers: operation.servers,
-    parameters: operation.parameters.map((one) => [one.in, one.name, one.required, one.style, one.allowReserved, one.rest, print(one.schema)]),
-    body: operation.body === null ? null : [operation.body.required, ...media(operation.body.media), ...operation.body.encodings],
+    parameters: operation.parameters.map((one) => [
+      one.in,
+      one.name,
+      one.required,
+      one.style,
+      one.allowReserved,
+      one.rest,
+      print(one.schema),
+    ]),
+    body:
+      operation.body === null
+        ? null
+        : [operation.body.required, ...media(operation.body.media), ...operation.body.encodings],
     answers: [...operation.answers].map(([status, answer]) => [
       status,
       ...media(answer.media),

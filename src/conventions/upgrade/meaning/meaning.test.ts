@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { readDocument } from "../document/read-document.ts";
 import type { Api } from "../model/api.ts";
 import { buildApi } from "../model/build-api.ts";
+import { isWiderBound } from "../model/keywords.ts";
 import { classifyApi } from "./classify-api.ts";
 import { reachOfCredential, readHoldings } from "./credential-reach.ts";
 import type { Effect } from "./effect.ts";
 import { choosesResources, isPaging, qualifiedName, steeringOf } from "./steering.ts";
 import { indexTakers, traceFlows } from "./trace-flows.ts";
-import { isWiderBound } from "../model/keywords.ts";
 import { isWiderDefault } from "./widen.ts";
 import { singular, splitWords, withoutVersion } from "./words.ts";
 

@@ -106,7 +106,10 @@ export function describeRequirement(requirement: Requirement): string {
     .join(" and ");
 }
 
-export function describeSecurity({ security, securityDeclared }: Pick<Operation, "security" | "securityDeclared">): string {
+export function describeSecurity({
+  security,
+  securityDeclared,
+}: Pick<Operation, "security" | "securityDeclared">): string {
   if (!securityDeclared) return "not declared";
   return security.length === 0 ? "no credential" : sortText(security.map(describeRequirement)).join(" or ");
 }

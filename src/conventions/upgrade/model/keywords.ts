@@ -64,7 +64,9 @@ export const variableKeywords: KeywordRows = rows({ own: "enum default", prose: 
 /** Members that no reader of ours looks at by name, as text: unlike texts mean that something changed. */
 export function printRest(node: JsonObject, table: KeywordRows): string {
   const rest = Object.keys(node).filter((name) => !Object.hasOwn(table, name) && !name.startsWith("x-"));
-  return rest.length === 0 ? "" : canonicalJson(Object.fromEntries(rest.sort().map((name) => [name, node[name] ?? null])));
+  return rest.length === 0
+    ? ""
+    : canonicalJson(Object.fromEntries(rest.sort().map((name) => [name, node[name] ?? null])));
 }
 
 /** The bounds of a schema by keyword: numbers and texts as they are, whole schemas by their digest. */
