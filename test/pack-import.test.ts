@@ -161,3 +161,65 @@ test("a file that is missing, no document or of another version is refused with 
     assert.equal(existsSync(out), false);
   }
 });
+
+/** As many operations as a large provider has, more than a pack can hold. */
+function large(): string {
+  const file = join(folder, "large.json");
+  const paths = Object.fromEntries(
+    Array.from({ length: 1_018 }, (_, n) => {
+      const tag = n < 600 ? "repos" : n < 1_000 ? "Issues and pulls" : "meta";
+      const operation = (id: string) => ({
+        ...{ operationId: id, tags: [tag], responses: { "200": { description: "ok" } } },
+        parameters: [{ name: "id", in: "path", required: true, schema: { type: "string", maxLength: 64 } }],
+      });
+      return [
+        `/${tag.split(" ")[0]?.toLowerCase()}/thing${n}/{id}`,
+        { [n % 2 === 0 ? "get" : "delete"]: operation(`op${n}`) },
+      ];
+    }),
+  );
+  const servers = [{ url: "https://api.large.example" }];
+  writeFileSync(file, JSON.stringify({ openapi: "3.1.0", info: { title: "Large", version: "1" }, servers, paths }));
+  return file;
+}
+
+test("more actions than a pack holds are refused with the tags, and come in by tag, path and method", async () => {
+  const file = large();
+  const whole = await importing(file, { all: true, pack: "large", out: join(folder, "large.yaml") });
+  assert.equal(whole.exit, 1);
+  assert.match(whole.err.join(), /^pack_too_large: .*--split.*repos \(600\), Issues and pulls \(400\), meta \(18\)/);
+  const drafted = async (choice: Partial<PackImportOptions>): Promise<number> => {
+    const { exit, out, err } = await importing(file, { pack: "large", json: true, ...choice });
+    assert.equal(exit, 0, err.join());
+    return (JSON.parse(out.join("\n")) as { readonly actions: readonly string[] }).actions.length;
+  };
+  assert.equal(await drafted({ tag: "META" }), 18);
+  assert.equal(await drafted({ tag: "meta,issues and pulls" }), 418);
+  assert.equal(await drafted({ path: "/repos", method: "get" }), 300);
+  assert.equal(await drafted({ path: "/repos/thing1,/repos/thing2/", method: "GET,DELETE" }), 2);
+  const none = await importing(file, { pack: "large", tag: "nothing" });
+  assert.deepEqual([none.exit, none.err.join().split(":")[0]], [1, "value_not_allowed"]);
+});
+
+test("a document is split by tag into packs that lint takes, and a tag that is too large into several", async () => {
+  const out = join(folder, "split");
+  const { exit, out: told, err } = await importing(large(), { all: true, pack: "large", split: true, out, json: true });
+  assert.equal(exit, 0, err.join());
+  const { packs } = JSON.parse(told.join("\n")) as {
+    readonly packs: readonly { readonly pack: string; readonly file: string }[];
+  };
+  const counts = packs.map(({ pack, file }) => [pack, load(file).actions.size]);
+  assert.equal(
+    counts.reduce((sum, [, count]) => sum + Number(count), 0),
+    1_018,
+  );
+  assert.ok(counts.every(([, count]) => Number(count) <= 500));
+  assert.deepEqual(
+    [...new Set(packs.map(({ pack }) => pack.replace(/-\d+$/, "")))],
+    ["large-issues-and-pulls", "large-meta", "large-repos"],
+  );
+  assert.ok(packs.some(({ pack }) => pack === "large-repos-2"));
+  // A folder is needed, and what is there already is never written over.
+  assert.equal((await importing(large(), { all: true, pack: "large", split: true })).exit, 2);
+  assert.equal((await importing(large(), { all: true, pack: "large", split: true, out })).exit, 1);
+});

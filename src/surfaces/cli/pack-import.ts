@@ -1,6 +1,7 @@
-import { writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { draftPack, type PackDraft } from "../../conventions/action/draft/draft-pack.ts";
+import { type SplitDraft, splitPacks } from "../../conventions/action/draft/split-packs.ts";
 import { readDocument } from "../../conventions/upgrade/document/read-document.ts";
 import { buildApi } from "../../conventions/upgrade/model/build-api.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -17,6 +18,12 @@ export interface PackImportOptions {
   /** operationIds parted by commas. This or `all`. */
   readonly operations?: string;
   readonly all?: boolean;
+  /** Each parted by commas. Any of them stands for `all` of what it lets through. */
+  readonly tag?: string;
+  readonly path?: string;
+  readonly method?: string;
+  /** A pack for each tag, into the folder that `out` names. */
+  readonly split?: boolean;
   readonly origin?: string;
   /** Where to write; standard output without it. */
   readonly out?: string;
@@ -25,25 +32,64 @@ export interface PackImportOptions {
 /** `gw pack import OPENAPI`: drafts a pack for a person to review. It writes a text, and nothing is trusted by that. */
 export function runPackImport(document: string, options: PackImportOptions, io: CliIo): Promise<Exit> {
   return answering(io, async () => {
-    const names = (options.operations ?? "").split(",").map((name) => name.trim());
-    const operations = names.filter((name) => name !== "");
-    if ((options.all === true) === operations.length > 0) {
-      io.err("gw pack import: say either --operations ID[,ID…] or --all.");
+    const operations = listed(options.operations);
+    const filters = { tags: listed(options.tag), paths: listed(options.path), methods: listed(options.method) };
+    const filtered = Object.values(filters).some((filter) => filter.length > 0);
+    if (options.all === true ? operations.length > 0 : operations.length === 0 && !filtered) {
+      io.err("gw pack import: say --operations ID[,ID…], --all, or what to take with --tag, --path and --method.");
+      return exits.usage;
+    }
+    if (options.split === true && options.out === undefined) {
+      io.err("gw pack import: --split writes several files; name their folder with --out.");
       return exits.usage;
     }
     const bytes = await readBounded(document, defaults.upgradeDocumentBytes);
     const api = buildApi(readDocument(basename(document), bytes));
-    const draft = draftPack(api, {
+    const request = {
       pack: options.pack,
-      operations: options.all === true ? "all" : operations,
+      operations: operations.length === 0 ? ("all" as const) : operations,
+      ...filters,
       origin: options.origin ?? null,
-    });
+    };
+    if (options.split === true && options.out !== undefined)
+      return writeSplit(splitPacks(api, request), options, options.out, io);
+    const draft = draftPack(api, request);
     if (options.out !== undefined) await writeNew(options.out, draft.text);
     if (options.json) io.out(JSON.stringify(recordOf(draft, options), null, 2));
     else if (options.out === undefined) io.out(draft.text.trimEnd());
     else for (const line of summaryOf(draft, options.out)) io.out(line);
     return exits.done;
   });
+}
+
+function listed(text: string | undefined): readonly string[] {
+  return (text ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}
+
+async function writeSplit(
+  { packs, leftOut }: SplitDraft,
+  options: PackImportOptions,
+  folder: string,
+  io: CliIo,
+): Promise<Exit> {
+  await mkdir(folder, { recursive: true });
+  for (const { pack, text } of packs) await writeNew(join(folder, `${pack}.yaml`), text);
+  if (options.json) {
+    const records = packs.map((draft) =>
+      recordOf(draft, { ...options, pack: draft.pack, out: join(folder, `${draft.pack}.yaml`) }),
+    );
+    io.out(JSON.stringify({ packs: records, left_out: leftOut }, null, 2));
+    return exits.done;
+  }
+  for (const { pack, actions } of packs) io.out(`${showText(join(folder, `${pack}.yaml`))}: ${actions.length} actions`);
+  for (const { operation, why } of leftOut) io.out(`left out: ${showText(operation)}: ${showText(why)}`);
+  io.out(
+    `${packs.length} drafts. None is trusted: look at the REVIEW remarks of those that agents need, and leave the rest.`,
+  );
+  return exits.done;
 }
 
 function recordOf({ text, actions, leftOut }: PackDraft, { pack, out }: PackImportOptions): object {

@@ -5,19 +5,19 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { classifyApi } from "../../upgrade/meaning/classify-api.ts";
+import type { EffectVerdict } from "../../upgrade/meaning/effect.ts";
 import { splitWords } from "../../upgrade/meaning/words.ts";
 import type { Api, Operation } from "../../upgrade/model/api.ts";
 import type { PackFinding } from "../pack.ts";
 import { readPack } from "../read.ts";
 import { PACK_FORMAT } from "../schema/pack.ts";
+import { chooseOperations, describeTags, type OperationChoice } from "./choose-operations.ts";
 import { draftAction } from "./draft-action.ts";
 import { type DraftedProvider, draftProvider } from "./draft-provider.ts";
 import { cleanText, writeComment, writeFlow } from "./write-flow.ts";
 
-export interface DraftRequest {
+export interface DraftRequest extends OperationChoice {
   readonly pack: string;
-  /** operationIds or keys (`GET /sites/{id}`); "all" for every operation of the document. */
-  readonly operations: readonly string[] | "all";
   /** Instead of the document's own. */
   readonly origin: string | null;
 }
@@ -30,12 +30,20 @@ export interface PackDraft {
 }
 
 export function draftPack(api: Api, request: DraftRequest): PackDraft {
+  return draftOperations(api, chooseOperations(api, request), request, classifyApi(api));
+}
+
+export function draftOperations(
+  api: Api,
+  chosen: readonly Operation[],
+  request: Pick<DraftRequest, "pack" | "origin">,
+  verdicts: ReadonlyMap<Operation, EffectVerdict>,
+): PackDraft {
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(request.pack))
     throw new Denied("value_not_allowed", "A pack's name is a-z, 0-9 and dashes, 32 characters at most.");
-  const chosen = chooseOperations(api, request.operations);
   const provider = draftProvider(api, chosen, request.pack, request.origin);
   const leftOut: PackDraft["leftOut"][number][] = [];
-  const blocks = draftBlocks(api, chosen, provider, leftOut);
+  const blocks = draftBlocks(api, chosen, verdicts, provider, leftOut);
   for (;;) {
     const actions = [...blocks.keys()];
     if (actions.length === 0) {
@@ -43,7 +51,7 @@ export function draftPack(api: Api, request: DraftRequest): PackDraft {
       throw new Denied("value_not_allowed", `None of the operations fits a pack. ${first?.operation}: ${first?.why}.`);
     }
     const text = assemble(api, request.pack, provider, [...blocks.values()], leftOut);
-    requireRoom(text, blocks);
+    requireRoom(api, text, blocks);
     const refused = refusedActions(text);
     if (refused.size === 0) return { text, actions, leftOut };
     // The reader has the last word: what it would refuse does not stand in the draft either.
@@ -59,39 +67,13 @@ interface Block {
   readonly lines: readonly string[];
 }
 
-function chooseOperations(api: Api, wanted: DraftRequest["operations"]): readonly Operation[] {
-  if (wanted === "all") return api.operations;
-  const chosen = new Set<Operation>();
-  for (const name of wanted) {
-    const found = api.operations.find(({ operationId, key }) => operationId === name || key === name);
-    if (found === undefined) throw new Denied("value_not_allowed", unknownOperation(api, name));
-    chosen.add(found);
-  }
-  return [...chosen];
-}
-
-function unknownOperation(api: Api, name: string): string {
-  const words = splitWords(name);
-  const near = api.operations
-    .map((operation) => {
-      const own = splitWords(operation.operationId ?? operation.key);
-      return { name: operation.operationId ?? operation.key, score: words.filter((word) => own.includes(word)).length };
-    })
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, 3)
-    .map((one) => one.name);
-  const hint = near.length === 0 ? "" : ` Near it: ${near.join(", ")}.`;
-  return `${api.file} has no operation ${JSON.stringify(name)}.${hint}`;
-}
-
 function draftBlocks(
   api: Api,
   chosen: readonly Operation[],
+  verdicts: ReadonlyMap<Operation, EffectVerdict>,
   provider: DraftedProvider,
   leftOut: PackDraft["leftOut"][number][],
 ): Map<string, Block> {
-  const verdicts = classifyApi(api);
   const blocks = new Map<string, Block>();
   for (const operation of chosen) {
     const verdict = verdicts.get(operation);
@@ -158,13 +140,13 @@ function assemble(
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
-function requireRoom(text: string, blocks: ReadonlyMap<string, Block>): void {
+function requireRoom(api: Api, text: string, blocks: ReadonlyMap<string, Block>): void {
   const bytes = Buffer.byteLength(text);
   if (bytes <= defaults.packBytes && blocks.size <= defaults.packActions) return;
   const whole = `${blocks.size} actions in ${bytes} bytes`;
   throw new Denied(
     "pack_too_large",
-    `That makes ${whole}; a pack has at most ${defaults.packActions} actions in ${defaults.packBytes} bytes. Name the operations that agents need with --operations, or draft several packs.`,
+    `That makes ${whole}; a pack has at most ${defaults.packActions} actions in ${defaults.packBytes} bytes. Name what agents need with --operations, --tag, --path or --method, or draft a pack for each tag with --split. Its tags: ${describeTags(api, 12)}.`,
   );
 }
 

@@ -36,6 +36,10 @@ export function addPackCommands(program: Command, { io, vault, finish, operatorK
     .requiredOption("--pack <NAME>", "the name of the pack to draft")
     .option("--operations <IDS>", "operationIds parted by commas, or METHOD /path")
     .option("--all", "every operation of the document")
+    .option("--tag <TAGS>", "only operations with one of these tags, parted by commas")
+    .option("--path <PREFIXES>", "only operations whose path begins so, parted by commas")
+    .option("--method <METHODS>", "only these methods, parted by commas")
+    .option("--split", "a pack for each tag, into the folder of --out", false)
     .option("--origin <URL>", "instead of the document's own")
     .option("--out <FILE>", "a new file; standard output without it")
     .action(async (document: string, _options, command: Command) => {
