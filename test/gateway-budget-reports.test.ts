@@ -73,7 +73,7 @@ async function reports(error: Denied): Promise<{ problem: JsonObject; tool: Json
   const lines: string[] = [];
   const io = { out: () => undefined, err: (line: string) => void lines.push(line) } as unknown as CliIo;
   await answering(io, () => Promise.reject(error));
-  const tool = deniedResult(error, null).structuredContent as JsonObject;
+  const tool = deniedResult(error, "cor_1").structuredContent as JsonObject;
   return { problem: problemOf(error, "cor_1") as unknown as JsonObject, tool, lines };
 }
 

@@ -191,7 +191,7 @@ test("event identifiers are kept in as many rows as are remembered", async () =>
 function received(jobId: string, id: string) {
   const body = bodyOf(jobId);
   const rawHeaders = Object.entries(standardHeaders(KEY, id, nowS(), body)).flat();
-  return { pack: "acme", peer: "127.0.0.1", rawHeaders, body: Buffer.from(body) };
+  return { pack: "acme", peer: "127.0.0.1", correlationId: id, rawHeaders, body: Buffer.from(body) };
 }
 
 test("a row of the memory that somebody changed is reported and not used", async () => {

@@ -8,7 +8,7 @@ import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
+import { Denied, placeDenied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { createDesk, type Desk } from "./approval/desk.ts";
@@ -27,6 +27,7 @@ import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
 import { createDenialRecorder } from "./record/denials.ts";
 import { createLedger, type Ledger } from "./record/ledger.ts";
 import { createEnvelope } from "./record/record.ts";
+import { createRequestRecorder, type RequestRecorder } from "./record/requests.ts";
 import { recover } from "./recover.ts";
 import { createDeploymentBook } from "./rollback/deployments.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
@@ -73,6 +74,8 @@ export interface Surroundings {
 export interface Gateway {
   readonly desk: Desk;
   readonly ledger: Ledger;
+  /** What the planes took and refused. */
+  readonly requests: RequestRecorder;
   readonly locked: boolean;
   actions(): readonly Definition[];
   openRun(caller: LiveCaller, request: RunRequest): Promise<Run>;
@@ -145,6 +148,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     credentials: () => unlocked?.credentials ?? null,
   };
   const denials = createDenialRecorder(core);
+  const requests = createRequestRecorder(core);
   const probes = createProbes(core);
   const observer = createObserver(core);
 
@@ -154,6 +158,16 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       return await work();
     } catch (error) {
       if (error instanceof Denied) await denials.record(error, { caller, runId: null, callId: null, action });
+      throw error;
+    }
+  }
+
+  /** A refusal about something that is the caller's names the run it is in. */
+  async function within<Result>(runId: string, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Denied) placeDenied(error, { runId });
       throw error;
     }
   }
@@ -187,6 +201,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   return {
     desk,
     ledger,
+    requests,
     get locked() {
       return unlocked === null;
     },
@@ -215,7 +230,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       guarded(caller, "reconcile", async () => {
         requireLiveCaller(caller);
         requireUnlocked(core);
-        return reconcileNow(observer, findOperation(core, caller, id));
+        const operation = findOperation(core, caller, id);
+        return within(operation.purse.id, () => reconcileNow(observer, operation));
       }),
     startCancel: (caller, id, reason) => startOnOperation(caller, id, "cancel", reason),
     startResume: (caller, id, reason) => startOnOperation(caller, id, "resume", reason),
@@ -224,9 +240,10 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     probes,
     takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
-      guarded(caller, request.actions.join(" ").slice(0, 200), async () =>
-        requestAccess(core, book.findRun(caller.key, runId), caller, request),
-      ),
+      guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
+        const run = book.findRun(caller.key, runId);
+        return within(run.id, async () => requestAccess(core, run, caller, request));
+      }),
     async leaveRun(caller, runId, reason) {
       const run = book.findRun(caller.key, runId);
       const session = run.sessions.get(caller.key);

@@ -40,6 +40,8 @@ export const records = [
   "ticket.refused",
   "call.denied",
   "denials.counted",
+  "request.told",
+  "requests.counted",
   "budget.denied",
   "write.confirmed",
   "write.untracked",

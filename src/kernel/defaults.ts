@@ -81,6 +81,9 @@ export const defaults = {
   preferWaitMs: 600_000,
   denialsBurst: 50,
   denialsPerSecond: 10,
+  /** Requests that were answered, told one by one; past that they are counted. */
+  requestsBurst: 1_000,
+  requestsPerSecond: 100,
   tokenBytes: 24,
   /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
   expiryLookMs: 1_000,

@@ -14,6 +14,15 @@ export interface DeniedOptions {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
+/** Where a refusal belongs, as far as the rooms it came through know it. */
+export interface Circumstance {
+  runId?: string;
+  callId?: string;
+  action?: string;
+  /** The event that told of it, or that it was counted among many. */
+  recordedAs?: { readonly eventId: string } | "counted";
+}
+
 /** An expected refusal. The code is stable and documented; the message is for a person. */
 export class Denied extends Error {
   override readonly name = "Denied";
@@ -21,6 +30,7 @@ export class Denied extends Error {
   readonly errors: readonly Finding[];
   readonly retryAllowed: boolean;
   readonly extra: Readonly<Record<string, unknown>>;
+  readonly circumstance: Readonly<Circumstance> = {};
 
   constructor(code: Code, message: string, options: DeniedOptions = {}) {
     super(message);
@@ -29,6 +39,12 @@ export class Denied extends Error {
     this.retryAllowed = options.retryAllowed ?? false;
     this.extra = options.extra ?? {};
   }
+}
+
+/** Adds what a room knows of a refusal on its way out. The first to know counts: it is nearest to what was refused. */
+export function placeDenied(denied: Denied, known: Circumstance): void {
+  const circumstance: Circumstance = denied.circumstance;
+  Object.assign(circumstance, { ...known, ...circumstance });
 }
 
 /** Our own mistake or a broken environment: never the caller's doing. */

@@ -19,6 +19,7 @@ test("structured errors are returned with stable codes plus a human message", ()
     errors: [{ code: "value_not_allowed", path: "/name", message: "at most 3" }],
     retry_allowed: false,
     correlation_id: "evt_1",
+    run_id: null,
   });
 });
 

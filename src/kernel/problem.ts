@@ -12,6 +12,8 @@ export interface Problem {
   readonly errors: readonly { readonly code: Code; readonly path: string; readonly message: string }[];
   readonly retry_allowed: boolean;
   readonly correlation_id: string;
+  /** The run it was refused in; null where it belongs to none, or to none of this caller's. */
+  readonly run_id: string | null;
 }
 
 export const PROBLEM_MEDIA_TYPE = "application/problem+json";
@@ -29,5 +31,6 @@ export function problemOf(denied: Denied, correlationId: string): Problem {
     errors: denied.errors,
     retry_allowed: denied.retryAllowed,
     correlation_id: correlationId,
+    run_id: denied.circumstance.runId ?? null,
   };
 }

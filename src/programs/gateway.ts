@@ -29,6 +29,7 @@ import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
+import { planeRecords } from "./daemon/plane-records.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { signRequest } from "./daemon/sign-request.ts";
@@ -121,8 +122,9 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const logins = createLogins(clock, random, operators);
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => console.error(`gw: fault ${id}:`, error);
+  const records = planeRecords(gateway);
   const callbacks = createCallbackDoor(settings.callbackAddress, {
-    ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault },
+    ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
   });
   const steward = createSteward({
     ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks },
@@ -157,6 +159,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     ),
     clock,
     correlationId,
+    onRecord: records.operator,
     onFault,
   });
   const agentDoor = await listenForAgents({
@@ -165,6 +168,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     routes: agentRoutes(gateway, sleep, version),
     upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, correlationId, onFault }),
     correlationId,
+    onRecord: records.agent,
     onFault,
     onRefused(denied) {
       void gateway.ledger

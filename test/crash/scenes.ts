@@ -312,6 +312,23 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     },
   ],
   [
+    "requests",
+    {
+      kills: ["request.told", "requests.counted"],
+      async play({ bench, life }) {
+        const told = { plane: "agent", who: life.tag, principal: life.tag, operator: null, mediaType: null } as const;
+        const asked = { endpoint: "POST /v1/runs", requestDigest: null, fields: { tag: life.tag }, body: NO_BODY };
+        const request = { ...told, ...asked, correlationId: life.tag };
+        const answered = { kind: "answered", decision: "any caller", status: 201, runId: null } as const;
+        await bench.gateway.requests.record({ ...request, outcome: answered });
+        const denied = { kind: "denied", denied: new Denied("unknown_member", life.tag) } as const;
+        const refused = { ...request, outcome: denied };
+        await Promise.all(Array.from({ length: 120 }, () => bench.gateway.requests.record(refused)));
+        await bench.time.sleep.sleep(2_000);
+      },
+    },
+  ],
+  [
     "lock",
     {
       kills: ["gateway.locked"],
@@ -388,8 +405,15 @@ function callBack({ bench, life }: Stage, jobId: string | null): Promise<void> {
   const body = JSON.stringify({ data: { job_id: jobId } });
   const headers = standardHeaders(CALLBACK_KEY, `evt-${life.tag}`, Math.floor(bench.time.clock.wallMs() / 1000), body);
   const received = { rawHeaders: Object.entries(headers).flat(), body: Buffer.from(body) };
-  return bench.gateway.callbacks.receive({ pack: "reference", peer: "127.0.0.1", ...received });
+  return bench.gateway.callbacks.receive({
+    pack: "reference",
+    peer: "127.0.0.1",
+    correlationId: life.tag,
+    ...received,
+  });
 }
+
+const NO_BODY = { digest: null, bytes: 0 };
 
 function releaseOf({ life: { tag } }: Stage): JsonObject {
   return { operation_id: tag, service: tag, artifact: digestText(tag), environment: "staging" };

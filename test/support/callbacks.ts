@@ -19,6 +19,7 @@ export async function openCallbacks(bench: Bench) {
     routes: callbackRoutes(bench.gateway.callbacks),
     clock: bench.time.clock,
     correlationId: () => `evt_test${serial++}`,
+    onRecord: () => undefined,
     onFault: (error) => {
       throw error;
     },

@@ -32,6 +32,7 @@ export const callbackEvents = {
     code: open.text,
     body_digest: open.text,
     body_bytes: open.integer,
+    correlation_id: optional(open.text),
   },
   /** More of one kind than are written down one by one. */
   callbacks_counted: {

@@ -82,6 +82,17 @@ export function startActivity(): ActivityFold {
             reason: event.budget_stop_reason ?? null,
           }),
         ];
+      case "request_refused":
+        // One that the gateway has told of is its denial's other side.
+        if (event.parent_event_id !== undefined) return NOTHING;
+        return [
+          denial(event, frame, {
+            action: event.endpoint,
+            caller: event.principal,
+            code: event.code,
+            reason: event.reason,
+          }),
+        ];
       case "denials_counted":
         return [
           denial(event, frame, { action: null, caller: event.caller, code: event.code, reason: null }, event.count),

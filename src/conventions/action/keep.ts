@@ -13,6 +13,12 @@ export function showArguments(action: ActionDefinition, args: JsonObject): JsonO
   return shown;
 }
 
+/** Arguments that nobody has held against the definition: what it calls opaque is hidden, what it does not name is left out. */
+export function showUnchecked(action: ActionDefinition, args: JsonObject): JsonObject {
+  const named = new Set(action.inputs.map(({ name }) => name));
+  return showArguments(action, Object.fromEntries(Object.entries(args).filter(([name]) => named.has(name))));
+}
+
 /**
  * The arguments with a stand-in wherever the value must not be kept, so that the command built from them is what a record
  * may hold. Parts of a multipart body are digests in the command already. The very same object where nothing is opaque.

@@ -24,7 +24,11 @@ const BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "ECONNABORTED", "ETIMEDO
  * For a server's `clientError`: bytes that never became a request get the same envelope as everything else, then the
  * connection ends. Requests that came whole before them are answered for what they were, and then nothing is added.
  */
-export function createClientErrorHandler(correlationId: () => string): (error: Error, socket: ErrorSocket) => void {
+export function createClientErrorHandler<Socket extends ErrorSocket>(
+  correlationId: () => string,
+  onRefused: (denied: Denied, correlationId: string, bytes: Uint8Array | null, socket: Socket) => void = () =>
+    undefined,
+): (error: Error, socket: Socket) => void {
   return (error, socket) => {
     const reason: unknown = "code" in error ? error.code : undefined;
     const doing = doingOf(socket);
@@ -36,7 +40,10 @@ export function createClientErrorHandler(correlationId: () => string): (error: E
     const denied = new Denied(code, codes[code].means);
     if (doing === "answering") return endAfterAnswers(socket, denied);
     noteFault(socket, denied);
-    refuseOn(socket, denied, correlationId());
+    const id = correlationId();
+    const bytes = "rawPacket" in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : null;
+    onRefused(denied, id, bytes, socket);
+    refuseOn(socket, denied, id);
   };
 }
 

@@ -6,8 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Denied } from "../../kernel/failure.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import type { OpenFile } from "./multipart/part.ts";
-import { readBody } from "./read-body.ts";
-import { recordRefusal } from "./record.ts";
+import { readBody, seeBytes } from "./read-body.ts";
 import type { Method } from "./route.ts";
 import {
   asDenied,
@@ -17,9 +16,10 @@ import {
   type Observers,
   problemReply,
   type Reply,
+  refuse,
 } from "./serve.ts";
 
-export interface StrictRequestsOptions extends Observers {
+export interface StrictRequestsOptions extends Observers<string> {
   readonly routes: readonly BoundRoute[];
   principalOf(request: FastifyRequest): string | Promise<string>;
   readonly openFile?: OpenFile;
@@ -89,10 +89,9 @@ function addRoute(
         exchanges.set(request, bound.begin(head, options.openFile));
         return;
       } catch (error) {
-        const denied = asDenied(error, request.id, options);
         const principal = await options.principalOf(request);
-        await options.onRecord(recordRefusal(bound.route.endpoint, principal, denied));
-        return send(request, reply, problemReply(denied, request.id));
+        const refused = await refuse(bound.route.endpoint, principal, request.id, options, seeBytes(), error);
+        return send(request, reply, refused);
       }
     },
     async handler(request, reply) {
@@ -100,8 +99,9 @@ function addRoute(
       if (exchange === undefined)
         throw new Denied("internal_fault", "the request reached its handler without an intake");
       const principal = await options.principalOf(request);
-      const answer = await conclude(bound, principal, request.id, options, async () => {
-        await readBody(request.raw, exchange.intake);
+      const seen = seeBytes();
+      const answer = await conclude(bound, principal, request.id, options, seen, async () => {
+        await readBody(request.raw, exchange.intake, seen);
         return exchange.conclude(principal, request.raw.rawTrailers);
       });
       return send(request, reply, answer);

@@ -2,8 +2,8 @@
 import { Denied } from "../../kernel/failure.ts";
 import { inTurn } from "./conversation.ts";
 import type { OpenFile } from "./multipart/part.ts";
-import { type IncomingBody, readBody } from "./read-body.ts";
-import { type Principal, recordRefusal } from "./record.ts";
+import { type IncomingBody, readBody, type SeenBytes, seeBytes } from "./read-body.ts";
+import type { Principal } from "./record.ts";
 import {
   asDenied,
   type BoundRoute,
@@ -12,6 +12,7 @@ import {
   type Observers,
   problemReply,
   type Reply,
+  refuse,
 } from "./serve.ts";
 import { matchPath, splitTarget } from "./target.ts";
 
@@ -20,6 +21,8 @@ export interface IncomingRequest extends IncomingBody {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly rawHeaders: readonly string[];
+  /** What has arrived and nobody took. */
+  read(): unknown;
 }
 
 export interface OutgoingReply {
@@ -28,10 +31,11 @@ export interface OutgoingReply {
   end(body: string): unknown;
 }
 
-export interface ListenerOptions<Incoming extends IncomingRequest, Who extends Principal = string> extends Observers {
+export interface ListenerOptions<Incoming extends IncomingRequest, Who extends Principal = string>
+  extends Observers<Who> {
   readonly routes: readonly BoundRoute<Who>[];
   /** Who is calling, as the connection proves it; throws Denied when nobody can be named. */
-  principalOf(request: Incoming): Who | Promise<Who>;
+  principalOf(request: Incoming, correlationId: string): Who | Promise<Who>;
   correlationId(): string;
   readonly openFile?: OpenFile;
 }
@@ -42,8 +46,8 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
   return (request, response) => {
     const correlationId = options.correlationId();
     inTurn(request.socket, request, async ({ broken, isLast }) => {
-      const reply = await (broken === null ? answer(options, request, correlationId) : Promise.reject(broken)).catch(
-        (error: unknown) => problemReply(asDenied(error, correlationId, options), correlationId),
+      const reply = await answer(options, request, correlationId, broken).catch((error: unknown) =>
+        problemReply(asDenied(error, correlationId, options), correlationId),
       );
       return send(request, response, reply, isLast());
     });
@@ -54,24 +58,41 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   options: ListenerOptions<Incoming, Who>,
   request: Incoming,
   correlationId: string,
+  broken: Denied | null,
 ): Promise<Reply> {
   const { method = "", url = "", rawHeaders } = request;
+  const seen = seeBytes();
   const found = findRoute(options.routes, method, url);
-  if (found.kind === "none") return problemReply(found.denied, correlationId, found.headers);
+  const endpoint = found.kind === "route" ? found.bound.route.endpoint : `${method.slice(0, 16)} (no route)`;
+  let principal: Who;
+  try {
+    principal = await options.principalOf(request, correlationId);
+  } catch (error) {
+    return refuse(endpoint, null, correlationId, options, seen, error);
+  }
+  if (broken !== null) return refuse(endpoint, principal, correlationId, options, seen, broken);
+  if (found.kind === "none") {
+    seeArrived(request, seen);
+    return refuse(endpoint, principal, correlationId, options, seen, found.denied, found.headers);
+  }
   const { bound } = found;
-  const principal = await options.principalOf(request);
   let exchange: Exchange<Who>;
   try {
     exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile);
   } catch (error) {
-    const denied = asDenied(error, correlationId, options);
-    await options.onRecord(recordRefusal(bound.route.endpoint, principal, denied));
-    return problemReply(denied, correlationId);
+    seeArrived(request, seen);
+    return refuse(endpoint, principal, correlationId, options, seen, error);
   }
-  return conclude(bound, principal, correlationId, options, async () => {
-    await readBody(request, exchange.intake);
+  return conclude(bound, principal, correlationId, options, seen, async () => {
+    await readBody(request, exchange.intake, seen);
     return exchange.conclude(principal, request.rawTrailers);
   });
+}
+
+/** Of a body that nobody will read: what came with the head. Nothing more is waited for. */
+function seeArrived(request: IncomingRequest, seen: SeenBytes): void {
+  const arrived = request.read();
+  if (arrived instanceof Uint8Array) seen.add(arrived);
 }
 
 type Found<Who extends Principal> =

@@ -129,8 +129,20 @@ function problemSchema(): JsonObject {
       errors: { type: "array", items: finding },
       retry_allowed: { type: "boolean" },
       correlation_id: { type: "string" },
+      run_id: { type: ["string", "null"] },
     },
-    required: ["type", "title", "status", "detail", "code", "message", "errors", "retry_allowed", "correlation_id"],
+    required: [
+      "type",
+      "title",
+      "status",
+      "detail",
+      "code",
+      "message",
+      "errors",
+      "retry_allowed",
+      "correlation_id",
+      "run_id",
+    ],
   };
 }
 

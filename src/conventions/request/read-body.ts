@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import type { Digest } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { faultOn } from "./conversation.ts";
 import type { Intake } from "./pipeline.ts";
@@ -15,8 +17,30 @@ export interface IncomingBody {
   resume(): unknown;
 }
 
+/** What came in for a request, for the record of one that is refused: how much was read, and its digest. */
+export interface SeenBytes {
+  add(chunk: Uint8Array): void;
+  told(): { readonly digest: Digest | null; readonly bytes: number };
+}
+
+export function seeBytes(): SeenBytes {
+  let bytes = 0;
+  const hash = createHash("sha256");
+  return {
+    add(chunk) {
+      bytes += chunk.byteLength;
+      hash.update(chunk);
+    },
+    told: () => ({ digest: bytes === 0 ? null : (`sha256:${hash.copy().digest("hex")}` as Digest), bytes }),
+  };
+}
+
 /** Feeds an intake as bytes arrive and stops at its first refusal: what follows is never read. */
-export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "push" | "abort">): Promise<void> {
+export function readBody(
+  source: IncomingBody,
+  intake: Pick<Intake<unknown>, "push" | "abort">,
+  seen?: SeenBytes,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let settled = false;
     let ended = false;
@@ -39,6 +63,7 @@ export function readBody(source: IncomingBody, intake: Pick<Intake<unknown>, "pu
     const onData = (chunk: Buffer): void => {
       if (settled) return;
       try {
+        seen?.add(chunk);
         const wait = intake.push(chunk);
         if (wait === undefined) return;
         source.pause();

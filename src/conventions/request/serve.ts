@@ -6,6 +6,7 @@ import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
 import type { RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { beginRequest, type Intake } from "./pipeline.ts";
+import { type SeenBytes, seeBytes } from "./read-body.ts";
 import { carryOut, type Principal, type RequestRecord, recordRefusal, type Steps } from "./record.ts";
 import type { Command, Route } from "./route.ts";
 
@@ -61,40 +62,87 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
   };
 }
 
-export interface Observers {
+/** What a record goes with: the reply that is about to go out, and who gets it. */
+export interface Occasion<Who extends Principal = Principal> {
+  readonly correlationId: string;
+  /** Null where nobody could be named. */
+  readonly principal: Who | null;
+  /** What the reply says is wrong; null for an answer. */
+  readonly denied: Denied | null;
+  readonly answer: Answer | null;
+  /** Of the body as it came, as far as it was read. */
+  readonly body: ReturnType<SeenBytes["told"]>;
+}
+
+export interface Observers<Who extends Principal = Principal> {
   /** Awaited before the reply goes out; when it fails, so does the request. */
-  onRecord(record: RequestRecord): void | Promise<void>;
+  onRecord(record: RequestRecord, occasion: Occasion<Who>): void | Promise<void>;
   /** Our own mistakes, which the caller only sees as `internal_fault`. */
   onFault(error: unknown, correlationId: string): void;
 }
 
-export async function conclude(
+export async function conclude<Who extends Principal>(
   bound: { readonly route: { readonly endpoint: string } },
-  principal: Principal,
+  principal: Who,
   correlationId: string,
-  observers: Observers,
+  observers: Observers<Who>,
+  seen: SeenBytes,
   work: () => Promise<Concluded>,
 ): Promise<Reply> {
   let concluded: Concluded;
   try {
     concluded = await work();
   } catch (error) {
-    const denied = asDenied(error, correlationId, observers);
-    await observers.onRecord(recordRefusal(bound.route.endpoint, principal, denied));
-    return problemReply(denied, correlationId);
+    return refuse(bound.route.endpoint, principal, correlationId, observers, seen, error);
   }
-  await observers.onRecord(concluded.record);
-  if ("error" in concluded.reply) {
-    return problemReply(asDenied(concluded.reply.error, correlationId, observers), correlationId);
-  }
-  const { status, body, headers = {} } = concluded.reply;
+  const { record, reply } = concluded;
+  const denied = "error" in reply ? asDenied(reply.error, correlationId, observers) : null;
+  const answer = "error" in reply ? null : reply;
+  await observers.onRecord(record, { correlationId, principal, denied, answer, body: seen.told() });
+  if (answer === null) return problemReply(denied ?? internalFault(), correlationId);
+  const { status, body, headers = {} } = answer;
   if (body === undefined) return { status, headers, body: "" };
   return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+/** A request that never became a command: recorded, then told. */
+export async function refuse<Who extends Principal>(
+  endpoint: string,
+  principal: Who | null,
+  correlationId: string,
+  observers: Observers<Who>,
+  seen: SeenBytes,
+  error: unknown,
+  headers: Reply["headers"] = {},
+): Promise<Reply> {
+  const denied = asDenied(error, correlationId, observers);
+  const occasion = { correlationId, principal, denied, answer: null, body: seen.told() };
+  await observers.onRecord(recordRefusal(endpoint, principal ?? "nobody", denied), occasion);
+  return problemReply(denied, correlationId, headers);
+}
+
+/** For bytes that never became a request: the record of the refusal, told beside the reply and not before it. */
+export function tellRefused<Who extends Principal>(
+  observers: Observers<Who>,
+  principal: Who | null,
+  denied: Denied,
+  correlationId: string,
+  bytes: Uint8Array | null,
+): void {
+  const seen = seeBytes();
+  if (bytes !== null) seen.add(bytes);
+  void refuse("(not a request)", principal, correlationId, observers, seen, denied).catch((error: unknown) =>
+    observers.onFault(error, correlationId),
+  );
 }
 
 export function asDenied(error: unknown, correlationId: string, observers: Pick<Observers, "onFault">): Denied {
   if (error instanceof Denied) return error;
   observers.onFault(error, correlationId);
+  return internalFault();
+}
+
+function internalFault(): Denied {
   return new Denied("internal_fault", codes.internal_fault.means);
 }
 

@@ -8,7 +8,7 @@ import type { Hint } from "../../conventions/callback/hint.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import type { Observer } from "../operation/observe.ts";
 import type { Operation } from "../operation/operations.ts";
@@ -21,6 +21,8 @@ export interface IncomingCallback extends ReceivedCallback {
   readonly pack: string;
   /** The address it came from: often a proxy's. */
   readonly peer: string;
+  /** As the answer to it is named. */
+  readonly correlationId: string;
 }
 
 export interface Callbacks {
@@ -55,9 +57,16 @@ export function createCallbacks(core: Core, memory: CallbackMemory, observer: Ob
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         const known = error.code === "callback_pack_unknown" ? null : callback.pack;
-        await recorder.refused({ ...about, pack: known, code: error.code });
-        if (error.code === "callback_unreadable") throw error;
-        throw new Denied("callback_refused", "The callback was not taken.");
+        const recordedAs = await recorder.refused({
+          ...about,
+          pack: known,
+          code: error.code,
+          correlation_id: callback.correlationId,
+        });
+        const told =
+          error.code === "callback_unreadable" ? error : new Denied("callback_refused", "The callback was not taken.");
+        placeDenied(told, { recordedAs });
+        throw told;
       }
       const { notice } = verified;
       const said = { ...about, provider_event_id: notice.eventId, remote_job_id: notice.jobId };

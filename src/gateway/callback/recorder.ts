@@ -1,5 +1,6 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import type { Circumstance } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import type { StateRow } from "../ports.ts";
 import { createFloodGate } from "../record/flood-gate.ts";
@@ -13,7 +14,8 @@ type Fields<Type extends NewEvent["event_type"]> = Omit<
 export interface CallbackRecorder {
   /** The rows are kept either way. */
   received(fields: Fields<"callback_received">, rows: readonly StateRow[]): Promise<void>;
-  refused(fields: Fields<"callback_refused">): Promise<void>;
+  /** How it was told: by an event, or counted. */
+  refused(fields: Fields<"callback_refused">): Promise<NonNullable<Circumstance["recordedAs"]>>;
 }
 
 export function createCallbackRecorder(core: Core): CallbackRecorder {
@@ -39,9 +41,11 @@ export function createCallbackRecorder(core: Core): CallbackRecorder {
     },
     async refused(fields) {
       const { pack, code } = fields;
-      if (!gate.pass("strangers", `${pack ?? ""} ${code}`, { pack, what: code })) return;
+      if (!gate.pass("strangers", `${pack ?? ""} ${code}`, { pack, what: code })) return "counted";
+      const envelope = core.envelope("callback_refused");
       // A refusal stands even when it can no longer be written.
-      await core.ledger.note([{ ...core.envelope("callback_refused"), ...fields }]).catch(() => undefined);
+      await core.ledger.note([{ ...envelope, ...fields }]).catch(() => undefined);
+      return { eventId: envelope.event_id };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { defaults } from "../../kernel/defaults.ts";
-import type { Denied } from "../../kernel/failure.ts";
+import { type Denied, placeDenied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import { createFloodGate } from "./flood-gate.ts";
@@ -38,12 +38,23 @@ export function createDenialRecorder(core: Core): DenialRecorder {
   return {
     async record(denied, { caller, runId, callId, action }) {
       const { code } = denied;
-      if (!gate.pass(`uid ${caller.uid}`, `${caller.uid} ${code}`, { code, caller: `uid ${caller.uid}` })) return;
+      placeDenied(denied, {
+        ...(runId === null ? {} : { runId }),
+        ...(callId === null ? {} : { callId }),
+        action,
+      });
+      if (!gate.pass(`uid ${caller.uid}`, `${caller.uid} ${code}`, { code, caller: `uid ${caller.uid}` })) {
+        placeDenied(denied, { recordedAs: "counted" });
+        return;
+      }
+      const { runId: run } = denied.circumstance;
+      const envelope = core.envelope("call_denied");
+      placeDenied(denied, { recordedAs: { eventId: envelope.event_id } });
       await core.ledger
         .record("call.denied", [
           {
-            ...core.envelope("call_denied"),
-            ...(runId === null ? {} : { run_id: runId }),
+            ...envelope,
+            ...(run === undefined ? {} : { run_id: run }),
             ...(callId === null ? {} : { call_id: callId }),
             code,
             action,

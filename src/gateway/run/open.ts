@@ -1,7 +1,7 @@
 import { openBudget, type RunLimits, timeLeftMs } from "../../conventions/budget/budget.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
@@ -70,6 +70,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   try {
     run.admission = requestSession(core, run, caller, "session");
   } catch (error) {
+    if (error instanceof Denied) placeDenied(error, { runId: run.id });
     await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
     throw error;
   }

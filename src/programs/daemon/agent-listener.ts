@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { listenForCallers } from "../../adapters/platform/callers.ts";
 import { createClientErrorHandler, refuseOn } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
+import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -20,6 +21,7 @@ export interface AgentListenerOptions {
   /** Takes over a connection that asked for another protocol; throws `Denied` before it has written anything. */
   upgrade(request: UpgradeRequest): Promise<void>;
   correlationId(): string;
+  onRecord: Observers<AgentContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
   /** A connection was refused before any request could be read. */
   onRefused(denied: Denied): void;
@@ -52,22 +54,33 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
         };
       },
       correlationId: options.correlationId,
-      // Denials and calls are recorded by the gateway itself, with what it knows of them.
-      onRecord: () => undefined,
+      onRecord: options.onRecord,
       onFault: options.onFault,
     }),
   );
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  const clientError = createClientErrorHandler(options.correlationId);
+  const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
+    options.correlationId,
+    (denied, correlationId, bytes, socket) => void tellOf(socket, denied, correlationId, bytes),
+  );
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
+
+  /** A refusal that no request carried, under the name of whoever is at the other end. */
+  async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {
+    const caller = await identified.get(socket)?.catch(() => undefined);
+    const context = caller === undefined ? null : { name: caller.key, caller, waitMs: 0 };
+    tellRefused<AgentContext>(options, context, denied, id, bytes);
+  }
 
   server.on("upgrade", (request, socket, head) => {
     void takeOver(request, socket, head).catch((error: unknown) => {
       if (socket.destroyed) return;
       if (!(error instanceof Denied)) options.onFault(error, options.correlationId());
       const denied = error instanceof Denied ? error : new Denied("internal_fault", "The gateway made a mistake.");
-      refuseOn(socket, denied, options.correlationId());
+      const id = options.correlationId();
+      void tellOf(socket, denied, id, head);
+      refuseOn(socket, denied, id);
     });
   });
 

@@ -25,6 +25,7 @@ function optionsOf(taken: IncomingCallback[], limits?: CallbackListenerOptions["
     routes: callbackRoutes({ receive }),
     clock: { bootMs: () => nowMs },
     correlationId: () => "evt_test",
+    onRecord: () => undefined,
     onFault: (error: unknown) => {
       throw error;
     },

@@ -3,6 +3,7 @@ import { type AddressInfo, Socket } from "node:net";
 import { createAllowances } from "../../conventions/budget/allowance.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
+import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -17,6 +18,7 @@ export interface CallbackListenerOptions {
   /** Shorter ones are for tests alone. */
   readonly limits?: { readonly headMs: number; readonly requestMs: number; readonly lookMs: number };
   correlationId(): string;
+  onRecord: Observers<CallbackContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
 }
 
@@ -42,8 +44,8 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
       routes: options.routes.map(({ bound }) => bound),
       principalOf: createTurnstile(options.clock),
       correlationId: options.correlationId,
-      // What is taken and what is refused is recorded by the gateway, with what it knows of it.
-      onRecord: () => undefined,
+      // What the gateway itself takes and refuses it has written down, with what it knows of it.
+      onRecord: options.onRecord,
       onFault: options.onFault,
     }),
   );
@@ -51,7 +53,9 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
   boundConnections(server);
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  const clientError = createClientErrorHandler(options.correlationId);
+  const clientError = createClientErrorHandler<Socket>(options.correlationId, (denied, id, bytes) =>
+    tellRefused<CallbackContext>(options, null, denied, id, bytes),
+  );
   server.on("clientError", (error, socket) => {
     if (socket instanceof Socket) clientError(error, socket);
     else socket.destroy();
@@ -82,7 +86,9 @@ const standardLimits = {
 };
 
 /** So many requests a second from one peer, and from all together. Refused before a byte of the body is read. */
-function createTurnstile({ bootMs }: Pick<Clock, "bootMs">): (request: IncomingMessage) => CallbackContext {
+function createTurnstile({
+  bootMs,
+}: Pick<Clock, "bootMs">): (request: IncomingMessage, correlationId: string) => CallbackContext {
   const peers = createAllowances({
     burst: defaults.callbacksBurstPerPeer,
     perSecond: defaults.callbacksPerSecondPerPeer,
@@ -93,13 +99,13 @@ function createTurnstile({ bootMs }: Pick<Clock, "bootMs">): (request: IncomingM
     perSecond: defaults.callbacksPerSecond,
     remembered: 1,
   });
-  return ({ socket, rawHeaders }) => {
+  return ({ socket, rawHeaders }, correlationId) => {
     const peer = socket.remoteAddress ?? "gone";
     const nowMs = bootMs();
     if (!peers.take(peer, nowMs) || !everybody.take("everybody", nowMs)) {
       throw new Denied("too_many_requests", "Too many requests in a short time.");
     }
-    return { name: peer, peer, rawHeaders };
+    return { name: peer, peer, rawHeaders, correlationId };
   };
 }
 

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
-import { problemReply } from "../../conventions/request/serve.ts";
+import { type Observers, problemReply, tellRefused } from "../../conventions/request/serve.ts";
 import type { Desk } from "../../gateway/approval/desk.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -23,6 +23,7 @@ export interface OperatorListenerOptions {
   readonly operations: OperationNews;
   readonly clock: Clock;
   correlationId(): string;
+  onRecord: Observers<OperatorContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
 }
 
@@ -35,7 +36,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       login: () => options.logins.find(authorization),
     }),
     correlationId: options.correlationId,
-    onRecord: () => undefined,
+    onRecord: options.onRecord,
     onFault: options.onFault,
   });
   const streams = new Set<ServerResponse>();
@@ -56,7 +57,9 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       options.logins.find(request.headers.authorization);
     } catch (error) {
       if (!(error instanceof Denied)) throw error;
-      const { status, headers, body } = problemReply(error, options.correlationId());
+      const id = options.correlationId();
+      tellRefused<OperatorContext>(options, null, error, id, null);
+      const { status, headers, body } = problemReply(error, id);
       response.writeHead(status, headers).end(body);
       return;
     }
@@ -89,7 +92,10 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   server.maxConnections = defaults.operatorConnections;
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  const clientError = createClientErrorHandler(options.correlationId);
+  const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
+    options.correlationId,
+    (denied, id, bytes) => tellRefused<OperatorContext>(options, null, denied, id, bytes),
+  );
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
   clearSocketPath(options.socket);
   const mask = process.umask(0o177);

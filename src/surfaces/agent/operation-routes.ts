@@ -13,7 +13,13 @@ import { answerCall, anyCaller, waitFor } from "./wait.ts";
 export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
   return [
     planeRoute(
-      { method: "GET", path: "/v1/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
+      {
+        method: "GET",
+        path: "/v1/operations/{operation_id}",
+        params: operationParams,
+        body: { kind: "none" },
+        recorded: ["/params/operation_id"],
+      },
       {
         summary: "An operation of this caller; with Prefer: wait it is answered when it is settled or the wait is over",
         answers: { 200: { description: "The operation record and its history" } },
@@ -34,7 +40,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         path: "/v1/operations/{operation_id}/cancel",
         params: operationParams,
         body: { kind: "json", schema: reasonSchema },
-        recorded: ["/params/operation_id"],
+        recorded: ["/params/operation_id", "/body/reason"],
       },
       {
         summary: "Ask the provider to stop it; how it ends is what the provider then reports",
@@ -52,7 +58,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         path: "/v1/operations/{operation_id}/resume",
         params: operationParams,
         body: { kind: "json", schema: reasonSchema },
-        recorded: ["/params/operation_id"],
+        recorded: ["/params/operation_id", "/body/reason"],
       },
       {
         summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",

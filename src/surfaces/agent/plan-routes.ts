@@ -15,7 +15,7 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
         path: "/v1/runs/{run_id}/plans",
         params: runParams,
         body: { kind: "json", schema: callSchema },
-        recorded: ["/params/run_id", "/body/action"],
+        recorded: ["/params/run_id", "/body/action", "/body/input"],
       },
       {
         summary: "Preview an action: what it would change, as a plan that can be executed once",

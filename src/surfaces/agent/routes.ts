@@ -29,7 +29,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs",
         body: { kind: "json", schema: runSchema },
-        recorded: ["/body/actions", "/body/budget", "/body/descendants"],
+        recorded: ["/body/purpose", "/body/actions", "/body/budget", "/body/descendants"],
       },
       {
         summary: "Open a run: one budgeted piece of work, which a person approves",
@@ -45,7 +45,13 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       anyCaller,
     ),
     planeRoute(
-      { method: "GET", path: "/v1/runs/{run_id}", params: runParams, body: { kind: "none" } },
+      {
+        method: "GET",
+        path: "/v1/runs/{run_id}",
+        params: runParams,
+        body: { kind: "none" },
+        recorded: ["/params/run_id"],
+      },
       { summary: "A run of this caller", answers: { 200: { description: "The run, its scope and its budget" } } },
       async ({ params }, { caller, waitMs }) => {
         const run = gateway.run(caller, readId("run", params.run_id));
@@ -55,7 +61,13 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       anyCaller,
     ),
     planeRoute(
-      { method: "POST", path: "/v1/runs/{run_id}/join", params: runParams, body: { kind: "none" } },
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/join",
+        params: runParams,
+        body: { kind: "none" },
+        recorded: ["/params/run_id"],
+      },
       {
         summary: "Ask to join a run that another process of this user opened; a person decides",
         answers: { 200: { description: "Joined" }, 202: { description: "Waiting for a person" } },
@@ -73,7 +85,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         path: "/v1/runs/{run_id}/calls",
         params: runParams,
         body: { kind: "json", schema: callSchema },
-        recorded: ["/params/run_id", "/body/action"],
+        recorded: ["/params/run_id", "/body/action", "/body/input"],
       },
       {
         summary: "Call an action within a run",
@@ -89,7 +101,13 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       anyCaller,
     ),
     planeRoute(
-      { method: "GET", path: "/v1/calls/{call_id}", params: callParams, body: { kind: "none" } },
+      {
+        method: "GET",
+        path: "/v1/calls/{call_id}",
+        params: callParams,
+        body: { kind: "none" },
+        recorded: ["/params/call_id"],
+      },
       {
         summary: "A call of this caller",
         answers: { 200: { description: "The result" }, 202: { description: "Still pending" } },

@@ -8,6 +8,7 @@ export interface CallbackContext {
   readonly name: string;
   readonly peer: string;
   readonly rawHeaders: readonly string[];
+  readonly correlationId: string;
 }
 
 const anybody = (): string => "the pack's signature, checked over the raw body";
@@ -29,9 +30,9 @@ export function callbackRoutes(callbacks: Callbacks): readonly PlaneRoute<Callba
         summary: "A provider tells that something about a job changed",
         answers: { 202: { description: "Verified and recorded; the state is read from the provider itself" } },
       },
-      async ({ params }, { peer, rawHeaders }, files) => {
+      async ({ params }, { peer, rawHeaders, correlationId }, files) => {
         const body = files.get("body") ?? Buffer.alloc(0);
-        await callbacks.receive({ pack: params.pack, peer, rawHeaders, body });
+        await callbacks.receive({ pack: params.pack, peer, rawHeaders, body, correlationId });
         return { status: 202 };
       },
       anybody,

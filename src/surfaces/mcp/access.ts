@@ -9,7 +9,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Asked } from "./call.ts";
 import type { RunDoor } from "./door.ts";
-import { accessResult, deniedResult, pendingAccessResult } from "./results.ts";
+import { accessResult, pendingAccessResult } from "./results.ts";
 import { accessInput } from "./schemas.ts";
 import { type Waiting, waitFor } from "./wait.ts";
 
@@ -55,24 +55,14 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
   }
 
   async function answer(request: Request, waiting: Waiting): Promise<CallToolResult> {
-    try {
-      const waited = await waitFor(request.answer, waiting);
-      if (waited.kind === "settled") return accessResult(request.id, waited.value);
-      return pendingAccessResult(request.id ?? "");
-    } catch (error) {
-      if (error instanceof Denied) return deniedResult(error, null);
-      throw error;
-    }
+    const waited = await waitFor(request.answer, waiting);
+    if (waited.kind === "settled") return accessResult(request.id, waited.value);
+    return pendingAccessResult(request.id ?? "");
   }
 
   return {
     async request(input, asked) {
-      try {
-        return await answer(await ask(input, asked), asked.waiting);
-      } catch (error) {
-        if (error instanceof Denied) return deniedResult(error, null);
-        throw error;
-      }
+      return answer(await ask(input, asked), asked.waiting);
     },
     wait(id, waiting) {
       const request = requests.get(id);

@@ -10,7 +10,7 @@ import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { RunDoor } from "./door.ts";
 import type { PlanMemory } from "./plans.ts";
-import { deniedResult, doneResult, pendingResult } from "./results.ts";
+import { doneResult, pendingResult } from "./results.ts";
 import { executionInput } from "./schemas.ts";
 import { type Waiting, waitFor } from "./wait.ts";
 
@@ -38,26 +38,12 @@ export async function callAction(
   input: JsonObject,
   asked: Asked,
 ): Promise<CallToolResult> {
-  let call: Call | null = null;
-  try {
-    call = await start(calling, action, input, asked);
-    return await follow(calling, call, asked.waiting, true);
-  } catch (error) {
-    if (error instanceof Denied) return deniedResult(error, call);
-    throw error;
-  }
+  return follow(calling, await start(calling, action, input, asked), asked.waiting, true);
 }
 
 /** `gw_wait` for a call: only the caller's own are found. */
 export async function waitForCall(calling: Calling, id: string, waiting: Waiting): Promise<CallToolResult> {
-  let call: Call | null = null;
-  try {
-    call = calling.gateway.call(calling.caller, readId("call", id));
-    return await follow(calling, call, waiting, false);
-  } catch (error) {
-    if (error instanceof Denied) return deniedResult(error, call);
-    throw error;
-  }
+  return follow(calling, calling.gateway.call(calling.caller, readId("call", id)), waiting, false);
 }
 
 async function start(calling: Calling, action: string, input: JsonObject, asked: Asked): Promise<Call> {

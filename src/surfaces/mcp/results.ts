@@ -39,8 +39,9 @@ export function pendingResult(call: Call): CallToolResult {
 }
 
 /** A refusal is a result with its code and reason, never a dead call. */
-export function deniedResult(denied: Denied, call: Call | null): CallToolResult {
+export function deniedResult(denied: Denied, correlationId: string): CallToolResult {
   const { mend } = codes[denied.code];
+  const { runId, callId, action } = denied.circumstance;
   return write(
     {
       ...(denied.extra as JsonObject),
@@ -50,7 +51,9 @@ export function deniedResult(denied: Denied, call: Call | null): CallToolResult 
       mend,
       errors: denied.errors.map((error) => ({ ...error })),
       retry_allowed: denied.retryAllowed,
-      ...(call === null ? {} : { call_id: call.id, run_id: call.runId, action: call.action }),
+      correlation_id: correlationId,
+      run_id: runId ?? null,
+      ...(callId === undefined ? {} : { call_id: callId, ...(action === undefined ? {} : { action }) }),
     },
     `Denied (${denied.code}): ${denied.message} ${mend}`,
     true,

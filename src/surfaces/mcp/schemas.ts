@@ -39,7 +39,7 @@ export const outcomeSchema = {
   properties: {
     state: { type: "string", enum: ["done", "pending", "denied"] },
     call_id: text,
-    run_id: text,
+    run_id: maybeText,
     action: text,
     outcome: { type: "string", enum: ["success", "error", "unknown"] },
     confirmed: { type: "boolean" },

@@ -22,6 +22,7 @@ import { createRunDoor } from "./door.ts";
 import { actionNameOf } from "./names.ts";
 import { actOnOperation, reconcileOperation, waitForOperation } from "./operations.ts";
 import { createPlanMemory } from "./plans.ts";
+import { recordToolCall } from "./record-call.ts";
 import { deniedResult, recordResult } from "./results.ts";
 import { noInput, reasonedInput, reconcileInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
@@ -108,12 +109,18 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
   );
   server.setRequestHandler("tools/list", () => ({ tools: listTools(door.definitions()) }));
   server.setRequestHandler("tools/call", async (request, context) => {
+    const id = opening.correlationId();
+    const record = recordToolCall(opening, request.params.name, (request.params.arguments ?? {}) as JsonObject, id);
     try {
-      return await callTool(request, context);
+      const result = await callTool(request, context);
+      await record({ kind: "answered", result });
+      return result;
     } catch (error) {
-      const id = opening.correlationId();
-      opening.onFault(error, id);
-      return deniedResult(new Denied("internal_fault", `The gateway made a mistake; its log names it ${id}.`), null);
+      if (!(error instanceof Denied)) opening.onFault(error, id);
+      const message = `The gateway made a mistake; its log names it ${id}.`;
+      const denied = error instanceof Denied ? error : new Denied("internal_fault", message);
+      await record({ kind: "denied", denied });
+      return deniedResult(denied, id);
     }
   });
   return server;
@@ -124,24 +131,22 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
     const asked: Asked = { purpose: purposeOf(clientOf(context)), waiting };
     switch (params.name) {
       case "gw_budget":
-        return fitting(checkNothing(input), params.name) ?? recordResult(budgetOf());
+        requireFitting(checkNothing(input), params.name);
+        return recordResult(budgetOf());
       case "gw_wait": {
-        const misfit = fitting(checkWait(input), params.name);
-        if (misfit !== null) return misfit;
+        requireFitting(checkWait(input), params.name);
         const id = String(input["id"]);
         if (id.startsWith("op_")) return waitForOperation(calling, id, waiting);
         return access.wait(id, waiting) ?? waitForCall(calling, id, waiting);
       }
       case "gw_reconcile":
-        return (
-          fitting(checkReconcile(input), params.name) ??
-          reconcileOperation(calling, String(input["operation_id"]), waiting)
-        );
+        requireFitting(checkReconcile(input), params.name);
+        return reconcileOperation(calling, String(input["operation_id"]), waiting);
       case "gw_cancel_operation":
       case "gw_resume_operation": {
+        requireFitting(checkReasoned(input), params.name);
         const verb = params.name === "gw_cancel_operation" ? "cancel" : "resume";
-        const [id, reason] = [String(input["operation_id"]), String(input["reason"])];
-        return fitting(checkReasoned(input), params.name) ?? actOnOperation(calling, verb, id, reason, waiting);
+        return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), waiting);
       }
       case "gw_request_access":
         return access.request(input, asked);
@@ -151,9 +156,9 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
     return callAction(calling, action, input, asked);
   }
 
-  function fitting(errors: Denied["errors"], tool: string): CallToolResult | null {
-    if (errors.length === 0) return null;
-    return deniedResult(new Denied("schema_violation", `The arguments do not fit ${tool}.`, { errors }), null);
+  function requireFitting(errors: Denied["errors"], tool: string): void {
+    if (errors.length === 0) return;
+    throw new Denied("schema_violation", `The arguments do not fit ${tool}.`, { errors });
   }
 
   function budgetOf(): JsonObject {

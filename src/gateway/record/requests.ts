@@ -1,0 +1,117 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { Denied } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Core } from "../core.ts";
+import { contentEvents } from "./content.ts";
+import { createFloodGate } from "./flood-gate.ts";
+
+/** One request of one plane, when its reply is ready. */
+export interface PlaneRequest {
+  readonly plane: "agent" | "mcp" | "operator" | "callbacks";
+  /** Whose allowance it takes: a user, a peer, the operators together. */
+  readonly who: string;
+  readonly principal: string;
+  readonly operator: string | null;
+  readonly endpoint: string;
+  readonly mediaType: string | null;
+  readonly requestDigest: string | null;
+  /** Safe canonical fields alone: what must not be kept has been taken out. */
+  readonly fields: JsonObject;
+  readonly body: { readonly digest: string | null; readonly bytes: number };
+  readonly correlationId: string;
+  readonly outcome:
+    | { readonly kind: "answered"; readonly decision: string; readonly status: number; readonly runId: string | null }
+    | { readonly kind: "denied"; readonly denied: Denied };
+}
+
+/** Writes down what the planes take and refuse. It never throws: what was answered was, and a log that failed says so itself. */
+export interface RequestRecorder {
+  record(request: PlaneRequest): Promise<void>;
+}
+
+type Counted = Pick<PlaneRequest, "plane" | "principal"> & { readonly code: Denied["code"] | null };
+
+export function createRequestRecorder(core: Core): RequestRecorder {
+  const tell = async (counted: readonly { what: Counted; count: number; firstAt: string; lastAt: string }[]) =>
+    core.ledger.record(
+      "requests.counted",
+      counted.map(({ what: { plane, principal, code }, count, firstAt, lastAt }): NewEvent => {
+        const times = { count, first_at: firstAt, last_at: lastAt };
+        return code === null
+          ? { ...core.envelope("requests_counted"), plane, principal, ...times }
+          : { ...core.envelope("denials_counted"), code, caller: principal, ...times };
+      }),
+    );
+  const refusals = createFloodGate<Counted>(
+    core.ports,
+    { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond },
+    tell,
+  );
+  const answers = createFloodGate<Counted>(
+    core.ports,
+    { burst: defaults.requestsBurst, perSecond: defaults.requestsPerSecond },
+    tell,
+  );
+
+  return {
+    async record(request) {
+      const { plane, who, outcome } = request;
+      const code = outcome.kind === "denied" ? outcome.denied.code : null;
+      // The gateway has counted it among many already; once is enough.
+      if (outcome.kind === "denied" && outcome.denied.circumstance.recordedAs === "counted") return;
+      const gate = outcome.kind === "denied" ? refusals : answers;
+      if (!gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, { plane, principal: who, code })) return;
+      await core.ledger.record("request.told", eventsOf(core, request)).catch(() => undefined);
+    },
+  };
+}
+
+/** Fields longer than this stand by the request's digest alone. What is refused costs whoever sends it nothing. */
+const ACCEPTED_UNITS = 524_288;
+const REFUSED_UNITS = 4_096;
+
+function textOf(fields: JsonObject, units: number): string | null {
+  if (Object.keys(fields).length === 0) return null;
+  const text = canonicalJson(fields);
+  return text.length > units ? null : text;
+}
+
+function eventsOf(core: Core, request: PlaneRequest): readonly NewEvent[] {
+  const { plane, principal, operator, endpoint, requestDigest, correlationId, outcome } = request;
+  const fields = textOf(request.fields, outcome.kind === "denied" ? REFUSED_UNITS : ACCEPTED_UNITS);
+  const shared = {
+    plane,
+    principal,
+    ...(operator === null ? {} : { operator }),
+    endpoint,
+    media_type: request.mediaType,
+    fields_digest: fields === null ? null : digestText(fields),
+    correlation_id: correlationId,
+  };
+  const kept = fields === null ? [] : contentEvents(core.envelope, "fields", fields);
+  if (outcome.kind === "answered") {
+    const { decision, status, runId } = outcome;
+    const run = runId === null ? {} : { run_id: runId };
+    const accepted = { request_digest: requestDigest ?? "", decision, status };
+    return [...kept, { ...core.envelope("request_accepted"), ...run, ...shared, ...accepted }];
+  }
+  const { code, message, circumstance } = outcome.denied;
+  const { runId, callId, recordedAs } = circumstance;
+  return [
+    ...kept,
+    {
+      ...core.envelope("request_refused"),
+      ...(runId === undefined ? {} : { run_id: runId }),
+      ...(callId === undefined ? {} : { call_id: callId }),
+      ...(typeof recordedAs === "object" ? { parent_event_id: recordedAs.eventId } : {}),
+      ...shared,
+      code,
+      reason: message,
+      request_digest: requestDigest,
+      body_digest: request.body.digest,
+      body_bytes: request.body.bytes,
+    },
+  ];
+}

@@ -1,0 +1,44 @@
+import type { Observers } from "../../conventions/request/serve.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { nameCaller } from "../../gateway/record/record.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { AgentContext } from "../../surfaces/agent/context.ts";
+import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
+import type { OperatorContext } from "../../surfaces/operator/context.ts";
+import { recordRequests, safeFields } from "../../surfaces/plane/record-request.ts";
+
+/** What each HTTP plane writes down of its requests, and under whose name. */
+export function planeRecords(gateway: Gateway): {
+  readonly agent: Observers<AgentContext>["onRecord"];
+  readonly operator: Observers<OperatorContext>["onRecord"];
+  readonly callbacks: Observers<CallbackContext>["onRecord"];
+} {
+  const { requests } = gateway;
+  return {
+    agent: recordRequests(
+      "agent",
+      requests,
+      ({ caller }: AgentContext) => ({ who: `uid ${caller.uid}`, principal: nameCaller(caller), operator: null }),
+      (fields) => safeFields(fields, gateway.actions()),
+    ),
+    operator: recordRequests("operator", requests, (context: OperatorContext) => ({
+      who: "operators",
+      principal: context.name,
+      operator: operatorOf(context),
+    })),
+    callbacks: recordRequests("callbacks", requests, ({ peer }: CallbackContext) => ({
+      who: "strangers",
+      principal: peer,
+      operator: null,
+    })),
+  };
+}
+
+function operatorOf(context: OperatorContext): string | null {
+  try {
+    return context.login().operator;
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
+}

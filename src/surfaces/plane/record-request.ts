@@ -1,0 +1,60 @@
+import { showUnchecked } from "../../conventions/action/keep.ts";
+import type { Principal } from "../../conventions/request/record.ts";
+import type { Observers } from "../../conventions/request/serve.ts";
+import type { Definition } from "../../gateway/outbound/outbound.ts";
+import type { PlaneRequest, RequestRecorder } from "../../gateway/record/requests.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+
+/** Who is behind a request, as the log names them. */
+export type Named = Pick<PlaneRequest, "who" | "principal" | "operator">;
+
+export const NOBODY: Named = { who: "nobody", principal: "nobody could be named", operator: null };
+
+/** The observer of a plane: whatever changes something is written down, and whatever is refused. */
+export function recordRequests<Who extends Principal>(
+  plane: PlaneRequest["plane"],
+  requests: RequestRecorder,
+  nameOf: (principal: Who) => Named,
+  safe: (fields: JsonObject) => JsonObject = (fields) => fields,
+): Observers<Who>["onRecord"] {
+  return (record, { correlationId, principal, denied, answer, body }) => {
+    // Of callbacks the gateway itself writes down what it took.
+    if (denied === null && (plane === "callbacks" || record.endpoint.startsWith("GET "))) return;
+    const outcome: PlaneRequest["outcome"] =
+      denied === null
+        ? { kind: "answered", decision: decisionOf(record.decision), status: answer?.status ?? 0, runId: runOf(answer) }
+        : { kind: "denied", denied };
+    return requests.record({
+      plane,
+      ...(principal === null ? NOBODY : nameOf(principal)),
+      endpoint: record.endpoint,
+      mediaType: record.media_type,
+      requestDigest: record.request_digest,
+      fields: safe(record.fields),
+      body,
+      correlationId,
+      outcome,
+    });
+  };
+}
+
+/** The arguments of a call as records keep them; of an action that there is not, none: nobody can say what is private. */
+export function safeFields(fields: JsonObject, definitions: readonly Definition[]): JsonObject {
+  const { "/body/input": input, ...rest } = fields;
+  if (input === undefined) return fields;
+  const found = definitions.find(({ action }) => action.qualifiedName === fields["/body/action"]);
+  if (found === undefined || !isJsonObject(input)) return rest;
+  return { ...rest, "/body/input": showUnchecked(found.action, input) };
+}
+
+type Decision = Parameters<Observers["onRecord"]>[0]["decision"];
+
+function decisionOf(decision: Decision): string {
+  return decision.kind === "allowed" ? decision.by : decision.code;
+}
+
+function runOf(answer: { readonly body?: unknown } | null): string | null {
+  const body = answer?.body as JsonObject | undefined;
+  const run = body !== undefined && isJsonObject(body) ? body["run_id"] : undefined;
+  return typeof run === "string" ? run : null;
+}

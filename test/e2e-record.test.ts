@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { connect } from "node:net";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  demoPack,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  startAgent,
+  within,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** One request as raw bytes, and the problem that came back. */
+function ask(path: string, bytes: string): Promise<Members> {
+  const work = new Promise<Members>((resolve, reject) => {
+    let text = "";
+    const socket = connect(path, () => socket.write(bytes));
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+    socket.on("error", reject).on("close", () => {
+      const body = text.slice(text.indexOf("\r\n\r\n") + 4);
+      resolve(JSON.parse(body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1)) as Members);
+    });
+  });
+  return within(work, 60_000, "an answer to raw bytes");
+}
+
+function post(path: string, body: string, type = "application/json"): string {
+  const head = [`POST ${path} HTTP/1.1`, "Host: gw", `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close"];
+  return [...head, `Content-Type: ${type}`, "", body].join("\r\n");
+}
+
+const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
+
+describe("whatever a plane refuses or takes is in the log under the words of its reply", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let other: Plane;
+  let run: string;
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+    other = await startAgent(home);
+    run = await openRun(home, other);
+  });
+
+  after(async () => {
+    other?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  async function refusalOf(problem: Members): Promise<Members> {
+    const refused = await home.events("request_refused");
+    const found = refused.filter(({ correlation_id }) => correlation_id === problem["correlation_id"]);
+    assert.equal(found.length, 1, JSON.stringify(problem));
+    return found[0] as Members;
+  }
+
+  for (const [what, code, bytes] of [
+    ["a duplicate member", "json_duplicate_member", () => post("/v1/runs", '{"purpose":"a","purpose":"b"}')],
+    ["an unknown member", "schema_violation", () => post("/v1/runs", '{"purpose":"a","actions":["demo.*"],"x":1}')],
+    ["trailing data", "json_malformed", () => post("/v1/runs", '{"purpose":"a"} {}')],
+    ["another media type", "media_type_unsupported", () => post("/v1/runs", "a=b", "text/plain")],
+    ["a path that leads nowhere", "not_found", () => post("/v1/nowhere", "{}")],
+    ["another's run", "not_found", () => post(`/v1/runs/${run}/calls`, '{"action":"demo.thing.get","input":{}}')],
+    [
+      "another's plan",
+      "not_found",
+      () => post(`/v1/plans/plan_${"0".repeat(26)}/execute`, '{"expected_revision":"1"}'),
+    ],
+    ["another's operation", "not_found", () => post(`/v1/operations/op_${"0".repeat(26)}/cancel`, '{"reason":"x"}')],
+  ] as const) {
+    test(`${what} is an event with caller, route, code, digest of the bytes and the ids of its problem body`, async () => {
+      const sent = bytes();
+      const problem = await ask(home.agentSocket, sent);
+      assert.equal(problem["code"], code, JSON.stringify(problem));
+      assert.equal(problem["run_id"], null);
+      const event = await refusalOf(problem);
+      assert.equal(event["code"], problem["code"]);
+      assert.equal(event["run_id"] ?? null, problem["run_id"]);
+      assert.equal(event["plane"], "agent");
+      assert.match(String(event["principal"]), /pid \d+ uid \d+/);
+      assert.match(String(event["endpoint"]), /^POST /);
+      assert.equal(event["body_digest"], digestOf(sent.slice(sent.indexOf("\r\n\r\n") + 4)));
+    });
+  }
+
+  test("bytes that are no request are told with what came", async () => {
+    const bytes = "BREW /pot HTCPCP/1.0\r\n\r\n";
+    const problem = await ask(home.agentSocket, bytes);
+    const event = await refusalOf(problem);
+    assert.deepEqual([event["code"], event["body_digest"]], [problem["code"], digestOf(bytes)]);
+  });
+
+  test("a refusal in a run of the caller's names the run, in the problem and in the log", async () => {
+    const reply = await call(other, run, "demo.thing.burn", { name: "x" });
+    assert.equal(reply.body["code"], "action_not_permitted");
+    assert.equal(reply.body["run_id"], run);
+    const event = await refusalOf(reply.body);
+    const [denial] = (await home.events("call_denied")).filter(({ event_id }) => event_id === event["parent_event_id"]);
+    assert.deepEqual([event["run_id"], denial?.["run_id"]], [run, run]);
+    const shown = await home.must(["activity", "--run", run, "--outcome", "denied", "--json"]);
+    assert.equal((JSON.parse(shown.out) as readonly Members[]).length, 1, "one refusal is told once");
+  });
+
+  test("an accepted request is kept with its canonical fields, on the agent's and the operator's plane", async () => {
+    const reply = await call(other, run, "demo.thing.get", { id: "77" });
+    assert.equal(reply.status, 200, reply.text);
+    const accepted = await home.events("request_accepted");
+    const [asked] = accepted.filter(({ endpoint }) => endpoint === "POST /v1/runs/{run_id}/calls");
+    assert.deepEqual([asked?.["plane"], asked?.["run_id"], asked?.["status"]], ["agent", run, 200]);
+    assert.match(String(asked?.["fields_digest"]), /^sha256:/);
+    const decided = accepted.find(
+      ({ plane, endpoint }) => plane === "operator" && String(endpoint).includes("decision"),
+    );
+    assert.ok(decided !== undefined, JSON.stringify(accepted));
+    assert.ok(!JSON.stringify(accepted).includes("GET "), "reads are not written down");
+  });
+
+  test("a refusal on the operator's plane is told as well", async () => {
+    const problem = await ask(home.operatorSocket, post("/v1/lock", "{}"));
+    const event = await refusalOf(problem);
+    assert.deepEqual([event["plane"], event["code"]], ["operator", problem["code"]]);
+  });
+
+  test("a flood of refusals is counted, and the log stays small", async () => {
+    const plane = openPlane(home.agentSocket);
+    try {
+      await Promise.all(Array.from({ length: 300 }, () => plane.ask("GET", "/v1/nowhere")));
+    } finally {
+      plane.close();
+    }
+    const counted = async (): Promise<number> =>
+      (await home.events("denials_counted")).reduce((sum, { count }) => sum + Number(count), 0);
+    let sum = 0;
+    for (let tries = 0; tries < 60 && sum === 0; tries++) sum = await counted();
+    assert.ok(sum > 0, "what was not told one by one was counted");
+    const told = (await home.events("request_refused")).filter(({ endpoint }) =>
+      String(endpoint).startsWith("GET (no"),
+    );
+    assert.ok(told.length < 300, `${told.length}`);
+  });
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { EventOf } from "../src/audit/event.ts";
+import { openWire, type Wire, waiting } from "./mcp-stand.ts";
+import { consequentialPack } from "./support/consequential.ts";
+import { type Bench, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+let provider: TestProvider;
+let bench: Bench;
+let wire: Wire;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(consequentialPack(provider.origin));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  wire = await openWire(bench);
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+function refused(correlationId: unknown): EventOf<"request_refused"> {
+  const found = bench
+    .events()
+    .filter((event): event is EventOf<"request_refused"> => event.event_type === "request_refused")
+    .filter(({ correlation_id }) => correlation_id === correlationId);
+  assert.equal(found.length, 1);
+  return found[0] ?? assert.fail();
+}
+
+const OP = `op_${"0".repeat(26)}`;
+
+for (const [tool, input, code] of [
+  ["gw_wait", { id: OP }, "not_found"],
+  ["gw_wait", { id: `call_${"0".repeat(26)}` }, "not_found"],
+  ["gw_reconcile", { operation_id: OP }, "not_found"],
+  ["gw_cancel_operation", { operation_id: OP, reason: "x" }, "not_found"],
+  ["gw_resume_operation", { operation_id: OP, reason: "x" }, "not_found"],
+  ["gw_reconcile", { operation: OP }, "schema_violation"],
+  ["gw_budget", { more: true }, "schema_violation"],
+  ["gw_request_access", {}, "schema_violation"],
+  ["acme__report-create", { acount: "a1" }, "schema_violation"],
+  ["acme__nothing", {}, "action_not_permitted"],
+] as const) {
+  test(`${tool} with ${JSON.stringify(input)} is refused and told: ${code}`, async () => {
+    const { structuredContent, isError } = await wire.call(tool, input);
+    assert.deepEqual([isError, structuredContent["code"]], [true, code]);
+    const event = refused(structuredContent["correlation_id"]);
+    assert.deepEqual([event.plane, event.endpoint, event.code], ["mcp", `tools/call ${tool}`, code]);
+    assert.match(event.principal, /pid \d+ uid \d+/);
+    assert.match(event.body_digest ?? "", /^sha256:/);
+    assert.equal(event.run_id ?? null, structuredContent["run_id"]);
+  });
+}
+
+test("a call that a person denied is told with its run and its call", async () => {
+  const calling = wire.call("acme__report-create", { account: "a1" });
+  await waiting(bench);
+  await bench.deny("no");
+  const { structuredContent } = await calling;
+  const event = refused(structuredContent["correlation_id"]);
+  assert.equal(event.run_id, structuredContent["run_id"]);
+  assert.match(String(event.run_id), /^run_/);
+});
