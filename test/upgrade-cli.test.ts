@@ -371,9 +371,9 @@ test("what a probe observed is decided from its saved report, and an id that was
   const bare = save("bare.json", { ...saved, probe: undefined });
   const one = [found?.id ?? ""];
   const codes: string[] = [];
-  for (const of of [cut, bare]) {
+  for (const edited of [cut, bare]) {
     const { io, err } = terminal();
-    assert.equal(await runUpgradeDecide({ ...options, ids: one, of: { report: of } }, io, decidePorts([])), 1);
+    assert.equal(await runUpgradeDecide({ ...options, ids: one, of: { report: edited } }, io, decidePorts([])), 1);
     codes.push(err.join().split(":")[0] ?? "");
   }
   const { io, err } = terminal();

@@ -252,6 +252,11 @@ export const codes = {
     means: "A warning: the action may cost without a ceiling, so that every call asks a person.",
     mend: "Give max_cost_cents where the provider has a fixed or capped price.",
   },
+  pack_preview_missing: {
+    status: 200,
+    means: "A warning: the action changes or deletes something, and nobody sees beforehand what.",
+    mend: "Name a preview in needs.plan, or say preview: none, so that every call asks a person.",
+  },
   pack_worth_a_look: {
     status: 200,
     means: "A warning: unusual enough that a reviewer should look.",

@@ -20,6 +20,14 @@ const FLAGS = new Set([
 
 /** A preview has an endpoint of its own or says `mode: preview` in its body; a flag in the query alone is refused. */
 export function lintPreview(action: ActionDefinition, path: string, { actions, findings }: LintContext): void {
+  if (lacksPreview(action, actions)) {
+    const what = action.kind === "ssh" || action.method !== "DELETE" ? `effect: ${action.effect}` : "a plain DELETE";
+    findings.warn(
+      "pack_preview_missing",
+      path,
+      `${what} without a preview: name in needs.plan the action that shows beforehand what changes, or say preview: none, so that every call asks a person`,
+    );
+  }
   if (action.kind === "ssh" && action.effect === "preview") lintReceiverPreview(action, path, { actions, findings });
   if (action.kind !== "http" || action.effect !== "preview" || saysMode(action)) return;
   if (action.method !== "POST") {
@@ -45,6 +53,16 @@ export function lintPreview(action: ActionDefinition, path: string, { actions, f
       `"${other.name}" executes by the same request; a preview needs its own endpoint or a body member mode: preview`,
     );
   }
+}
+
+/** A write, or whatever deletes, that neither executes a plan nor says that there is none. Jobs and rollbacks have their own evidence. */
+function lacksPreview(action: ActionDefinition, actions: LintContext["actions"]): boolean {
+  const deletes = action.kind !== "ssh" && action.method === "DELETE" && hasSideEffect(action.effect);
+  if (action.effect !== "write" && !deletes) return false;
+  if (action.needs.plan !== null || action.previewless === true || action.rollback !== null) return false;
+  return ![...actions.values()].some(
+    ({ job }) => job?.cancel?.action === action.name || job?.resume?.action === action.name,
+  );
 }
 
 /** On a host a preview is an operation of its own, which changes nothing because its program does not. */

@@ -66,7 +66,15 @@ const PLAIN = `get:
 describe("the example pack", () => {
   const reading = read(example);
 
-  test("has nothing to be said about it", () => assert.deepEqual(reading.findings, []));
+  test("has nothing to be said about it but that three of its writes show nothing beforehand", () =>
+    assert.deepEqual(
+      reading.findings.map(({ severity, code, path }) => [severity, code, path]),
+      ["deployment.promote", "artifact.upload", "worker.restart"].map((name) => [
+        "warning",
+        "pack_preview_missing",
+        `/actions/${name}`,
+      ]),
+    ));
 
   test("carries the digest of the exact bytes, for trust is given to it", () => {
     assert.equal(reading.pack?.digest, digestBytes(Buffer.from(example, "utf8")));
@@ -137,6 +145,7 @@ describe("errors carry file, line, column and what was expected", () => {
         "unknown_member /actions/b/colour",
         "missing_member /actions/b/request/path",
         "template_malformed /actions/c/request/path",
+        "pack_preview_missing /actions/d",
         "pack_reference_unknown /actions/d/confirm",
       ],
     );
@@ -872,7 +881,7 @@ describe("lint accepts, and says what deserves a look", () => {
       withActions(
         `${PREVIEW.replace("/do/plan", "/do").replace("{ a:", "{ mode: { in: body, const: preview }, a:")}\n${WRITE}`,
       ),
-      [],
+      ["(pack_preview_missing)"],
     ],
     [
       "a path parameter of the plan in its execution",
@@ -886,7 +895,7 @@ describe("lint accepts, and says what deserves a look", () => {
       withActions(`${CREATE}\n  job: { id: /data/id, status: status, succeeded: [a], failed: [b] }\n${STATUS}`),
       [],
     ],
-    ["SSH alone, without a provider", withActions(SSH, ""), []],
+    ["SSH alone, without a provider", withActions(SSH, ""), ["(pack_preview_missing)"]],
     ["a plan on a host, previewed by an operation of its own", withActions(SSH_PLANNED, ""), []],
     ["an origin on loopback", withActions(PLAIN, "provider:\n  origin: http://127.0.0.1:8080\n"), []],
     [
@@ -899,8 +908,32 @@ describe("lint accepts, and says what deserves a look", () => {
       withActions(WRITE.replace("effect: write", "effect: send")),
       ["(pack_asks_each_call)"],
     ],
-    ["a write by GET", withActions(PLAIN.replace("effect: read", "effect: write")), ["(pack_worth_a_look)"]],
-    ["a DELETE with a body", withActions(WRITE.replace("POST", "DELETE")), ["(pack_worth_a_look)"]],
+    [
+      "a write by GET",
+      withActions(PLAIN.replace("effect: read", "effect: write")),
+      ["(pack_preview_missing)", "(pack_worth_a_look)"],
+    ],
+    [
+      "a DELETE with a body",
+      withActions(WRITE.replace("POST", "DELETE")),
+      ["(pack_preview_missing)", "(pack_worth_a_look)"],
+    ],
+    ["a write without a plan", withActions(WRITE), ["(pack_preview_missing)"]],
+    [
+      "a plain DELETE, whatever its effect is called",
+      withActions(
+        WRITE.replace("POST", "DELETE")
+          .replace("effect: write", "effect: send\n  max_cost_cents: 0")
+          .replace(", body: application/json", "")
+          .replace(/\n {2}input:.*/, ""),
+      ),
+      ["(pack_preview_missing)"],
+    ],
+    [
+      "a write that says that there is no preview",
+      withActions(WRITE.replace("effect: write", "effect: write\n  preview: none")),
+      [],
+    ],
   ];
   for (const [name, text, expected] of accepted) {
     test(name, () => {

@@ -161,8 +161,12 @@ test("comments, order and the pack's own description ask for nothing", () => {
 
 test("a pack whose trusted bytes are lost is new in everything", () => {
   const found = comparePacks(null, before);
-  assert.deepEqual([...new Set(found.map(({ draft }) => draft.kind))], ["action_added"]);
-  assert.equal(found.length, before.actions.size);
+  assert.deepEqual([...new Set(found.map(({ draft }) => draft.kind))], ["trusted_pack_lost", "action_added"]);
+  assert.equal(found.length, before.actions.size + 1);
+  assert.throws(
+    () => requireEvidence(null, before, found, { documents: null, probe: null, without: true }),
+    (error) => error instanceof Denied && error.code === "upgrade_undecided",
+  );
 });
 
 test("one probed action is no evidence about another", () => {

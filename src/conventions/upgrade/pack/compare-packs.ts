@@ -20,7 +20,8 @@ export function comparePacks(before: Pack | null, after: Pack): readonly PackDif
   };
   const subject = `pack ${after.name} provider`;
   const providers = [before?.provider ?? null, after.provider] as const;
-  if (before !== null)
+  if (before === null) add("upgrade", null, lost(after));
+  else
     compareTerms(terms.provider, providers[0] ?? {}, providers[1] ?? {}, (name, term, change) =>
       add(term.demand, null, { ...change, subject, at: name }),
     );
@@ -87,6 +88,14 @@ function compareTerms(
     const says = `The pack changes ${term.says}.`;
     tell(name, term, { surface: term.surface, kind: "pack_term_changed", change, says, before, after });
   }
+}
+
+/** Nobody can say then that the version stayed the same. */
+function lost({ name }: Pack): Draft {
+  return {
+    ...{ surface: "action_reach", kind: "trusted_pack_lost", change: "shifts", subject: `pack ${name}`, at: "" },
+    ...{ says: "The bytes that were trusted are gone, so that all of it counts as new.", before: null, after: name },
+  };
 }
 
 function added(action: ActionDefinition): Draft {

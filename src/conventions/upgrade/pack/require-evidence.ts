@@ -50,7 +50,7 @@ function requireOwnDocuments(
     throw mismatch(
       `The old document has none of the operations of ${after.name} as it was trusted: it is about another API.`,
     );
-  if (old === next && changes.some(({ demand }) => demand === "upgrade"))
+  if (before !== null && old === next && changes.some(({ demand }) => demand === "upgrade"))
     throw mismatch("The two documents are the same bytes, and the pack goes to another version.");
 }
 
