@@ -60,8 +60,10 @@ describe("only a person's signature over the exact card decides", asUser, () => 
       "GET /v1/status",
       "POST /v1/login/challenge",
       "POST /v1/login",
-      "POST /v1/reload",
       "POST /v1/unlock/failed",
+      // These carry an operator's signature over exactly what they order.
+      "POST /v1/lock/order",
+      "POST /v1/sessions/{session_id}/revoke",
     ];
     const asked = (await routesOf(operator)).filter(
       ({ method, path }) => !open.includes(`${method} ${path}`) && path !== "/v1/openapi.json",

@@ -188,10 +188,11 @@ describe("what an agent may write to its socket", asUser, () => {
         ends.push(firstBytes(socket));
         socket.write("GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n");
       }
-      const statuses = (await within(Promise.all(ends), 60_000, "an answer on every connection")).map(statusOf);
-      const served = statuses.filter((status) => status === 200).length;
-      assert.ok(served <= CONNECTIONS, `${served} were served at once`);
-      assert.ok(statuses.filter((status) => status === 429).length >= 50, JSON.stringify(count(statuses)));
+      const statuses = (await within(Promise.all(ends), 60_000, "every connection is answered or ends")).map(statusOf);
+      assert.ok(statuses.filter((status) => status === 200).length >= CONNECTIONS / 2, JSON.stringify(count(statuses)));
+      // Whoever has been served makes room for whoever comes; no more than the limit stay.
+      const open = (): number => sockets.filter((socket) => !socket.closed && !socket.readableEnded).length;
+      await until("the rest were closed", () => open() <= CONNECTIONS);
     } finally {
       for (const socket of sockets) socket.destroy();
     }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -14,6 +14,7 @@ import {
   openRun,
   start,
   startAgent,
+  until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -82,34 +83,42 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
     assert.equal((await home.run(["status"])).code, 0);
   });
 
-  test("a full disk at the intent: the call is not sent, the agent gets the code, and status says so", async () => {
+  test("a disk that is nearly full: nothing new begins and nothing is sent, the agent gets the code, and with room again it goes on", async () => {
     const agent = await startAgent(home);
     try {
       const run = await openRun(home, agent);
       assert.equal((await call(agent, run, "demo.thing.make", { name: "room" })).body["outcome"], "success");
-      fill(disk);
+      fill(disk, 1_048_576);
       let last = await call(agent, run, "demo.thing.get", { id: "full" });
       const sent = (): number => provider.received.length;
-      // The log holds some room in reserve; when that is used up, what follows is refused before it is sent.
+      // A moment later the gateway has looked at the disk, and what follows is refused before it is sent.
       let before = sent();
       for (let turn = 0; turn < 2_000 && last.status === 200; turn++) {
         before = sent();
         last = await call(agent, run, "demo.thing.get", { id: `full-${turn}` });
         if (last.body["code"] === "attempts_exhausted") break;
       }
-      assert.deepEqual([last.status, last.body["code"]], [503, "gateway_stopped"], last.text);
+      assert.deepEqual([last.status, last.body["code"]], [503, "disk_low"], last.text);
       assert.equal(sent(), before, "nothing was sent for it");
-      assert.notEqual((await home.status())["stopped"], null);
+      const status = await home.status();
+      assert.deepEqual([status["stopped"], status["disk_low"]], [null, true], "the reserve keeps it from stopping");
+      // With room again it goes on by itself.
+      for (const name of readdirSync(disk).filter((file) => file.startsWith("fill-"))) rmSync(join(disk, name));
+      await until(
+        "new work begins",
+        async () => (await call(agent, run, "demo.thing.get", { id: "room" })).status === 200,
+      );
     } finally {
       agent.close();
     }
   });
 });
 
-function fill(disk: string): void {
+/** Until so much is free. */
+function fill(disk: string, leave: number): void {
   for (let index = 0; ; index++) {
-    const free = statfsSync(disk).bavail * statfsSync(disk).bsize;
-    if (free === 0) return;
+    const free = statfsSync(disk).bavail * statfsSync(disk).bsize - leave;
+    if (free <= 0) return;
     try {
       writeFileSync(join(disk, `fill-${index}`), Buffer.alloc(Math.min(free, 1_048_576)));
     } catch {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
+  codeOf,
   demoPack,
   type Gateway,
   Home,
@@ -12,6 +15,7 @@ import {
   openPlane,
   openRun,
   type Plane,
+  until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -58,10 +62,41 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     assert.match(gateway.err(), /stopped sending/);
   });
 
-  test("with room again it has to be started anew: a failed write is never tried again", async (t) => {
+  test("with room again it stays stopped until an operator resumes it, and the log has verified itself", async () => {
+    const early = await home.operator(["resume"]);
+    assert.deepEqual([early.code, codeOf(early)], [1, "log_failed"], "there is still no room");
     spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited"]);
     const still = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
     assert.equal(still.body["code"], "gateway_stopped");
+    await home.must(["resume"]);
+    assert.equal((await home.status())["stopped"], null);
+    const run = await openRun(home, agent);
+    assert.equal((await call(agent, run, "demo.thing.get", { id: "resumed" })).body["outcome"], "success");
+    const again = await home.operator(["resume"]);
+    assert.deepEqual([again.code, codeOf(again)], [1, "not_stopped"]);
+    assert.equal((await home.verify()).code, 0);
+    assert.equal((await home.events("gateway_resumed")).length, 1);
+  });
+
+  test("a log that was changed meanwhile is not gone on with", async () => {
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512"]);
+    await until("it has stopped", async () => {
+      await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
+      return (await home.status())["stopped"] !== null;
+    });
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited"]);
+    const file = join(home.folder, "audit", "0000000001.gwlog");
+    const bytes = readFileSync(file);
+    const changed = Buffer.from(bytes);
+    changed[600] = (changed[600] ?? 0) ^ 1;
+    writeFileSync(file, changed);
+    const refused = await home.operator(["resume"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "log_failed"], refused.err);
+    writeFileSync(file, bytes);
+    await home.must(["resume"]);
+  });
+
+  test("a gateway that was stopped can also be started anew", async (t) => {
     await gateway.end("SIGTERM");
     agent.close();
     gateway = await home.up();

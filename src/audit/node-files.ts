@@ -21,6 +21,7 @@ const OWNER_FILE = 0o600;
 const OWNER_FOLDER = 0o700;
 
 export function nodeLogFiles(folder: string): LogFiles {
+  let held: number | undefined;
   return {
     prepare: () => void mkdirSync(folder, { recursive: true, mode: OWNER_FOLDER }),
     list: () => readdirSync(folder),
@@ -30,12 +31,9 @@ export function nodeLogFiles(folder: string): LogFiles {
     rename: (from, to) => renameSync(join(folder, from), join(folder, to)),
     remove: (name) => unlinkSync(join(folder, name)),
     syncFolder() {
-      const fd = openSync(folder, constants.O_RDONLY);
-      try {
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
+      // Kept for as long as the process: a turn of segments takes no new descriptor.
+      held ??= openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+      fsyncSync(held);
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Allowances } from "../conventions/budget/allowance.ts";
 import type { Now } from "../conventions/budget/budget.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Desk } from "./approval/desk.ts";
@@ -25,6 +26,8 @@ export interface Core {
   /** Names this process among the gateways on one store. */
   readonly worker: string;
   readonly ports: Ports;
+  /** What each user may have written down before a person said yes. */
+  readonly openings: Allowances;
   readonly book: Book;
   readonly desk: Desk;
   readonly ledger: Ledger;
@@ -47,6 +50,15 @@ export interface Core {
 
 export function now({ ports: { clock } }: Core): Now {
   return { wallMs: clock.wallMs(), bootMs: clock.bootMs(), bootId: clock.bootId() };
+}
+
+/** New work needs room for its whole story; what began may still end in the reserve. */
+export function requireSpace({ ports }: Core): void {
+  if (ports.space?.low() !== true) return;
+  throw new Denied(
+    "disk_low",
+    "The disk under the gateway's home is nearly full, and nothing new is begun. Nothing was sent.",
+  );
 }
 
 export function requireUnlocked(core: Core): Credentials {

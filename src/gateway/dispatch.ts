@@ -6,7 +6,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import { type Authorization, authorizedByCard, authorizedBySession } from "./approval/authorize.ts";
 import { type CallAsked, writeQuestion } from "./approval/cards.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
-import type { Core } from "./core.ts";
+import { type Core, requireSpace } from "./core.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { httpRequestOf } from "./outbound/request.ts";
@@ -80,6 +80,7 @@ async function dispatch(
   call: Call,
 ): Promise<CallResult> {
   requireLiveCaller(caller);
+  requireSpace(core);
   const prepared = prepare(core, caller, run, request);
   const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);

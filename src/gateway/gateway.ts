@@ -4,6 +4,7 @@ import {
   type Signed,
   verifyStatement,
 } from "../conventions/approval/decision.ts";
+import { createAllowances } from "../conventions/budget/allowance.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
@@ -115,6 +116,8 @@ export interface Gateway {
   ticketOf(runId: RunId | undefined): { readonly run: Run; readonly evidence: TicketEvidence | null };
   attachTicket(runId: RunId | undefined, context: string): Promise<TicketEvidence>;
   unlock(unlocked: Unlocked): Promise<void>;
+  /** After a stop that has passed: every session has ended, what was under way is recovered as after a restart. */
+  resume(operator: string): Promise<void>;
   lock(reason: string, operator: string | null): Promise<void>;
 }
 
@@ -129,6 +132,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const core: Core = {
     worker,
     ports,
+    openings: createAllowances({
+      burst: defaults.runsBurstPerUid,
+      perSecond: defaults.runsPerSecondPerUid,
+      remembered: defaults.runsRemembered,
+    }),
     book,
     desk,
     ledger,
@@ -198,6 +206,36 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     });
   }
 
+  async function unlock(next: Unlocked): Promise<void> {
+    ledger.openStore(next.store);
+    const { operations } = await recover(core, next.store);
+    const tampered = memory.load(next.store, envelope);
+    if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
+    unlocked = next;
+    for (const operation of operations) {
+      core.operations.put(operation);
+      observer.schedule(operation);
+    }
+    observer.start();
+  }
+
+  async function lock(reason: string, operator: string | null): Promise<void> {
+    if (unlocked === null) return;
+    unlocked = null;
+    probes.clear();
+    await observer.stop();
+    await desk.withdraw("gateway_locked", () => true);
+    for (const run of book.openRuns()) {
+      for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
+      await endRun(core, run, "gateway_locked");
+    }
+    await ledger.record("gateway.locked", [{ ...envelope("gateway_locked"), operator, reason }]);
+    ledger.openStore(null);
+    // Their rows keep the schedule; whoever unlocks next reads them from there.
+    core.operations.clear();
+    memory.clear();
+  }
+
   return {
     desk,
     ledger,
@@ -265,34 +303,14 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     attachTicket: async (runId, context) => attachTicket(core, requireRun(core, runId), context),
 
-    async unlock(next) {
-      ledger.openStore(next.store);
-      const { operations } = await recover(core, next.store);
-      const tampered = memory.load(next.store, envelope);
-      if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
-      unlocked = next;
-      for (const operation of operations) {
-        core.operations.put(operation);
-        observer.schedule(operation);
-      }
-      observer.start();
-    },
-
-    async lock(reason, operator) {
-      if (unlocked === null) return;
-      unlocked = null;
-      probes.clear();
-      await observer.stop();
-      await desk.withdraw("gateway_locked", () => true);
-      for (const run of book.openRuns()) {
-        for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
-        await endRun(core, run, "gateway_locked");
-      }
-      await ledger.record("gateway.locked", [{ ...envelope("gateway_locked"), operator, reason }]);
-      ledger.openStore(null);
-      // Their rows keep the schedule; whoever unlocks next reads them from there.
-      core.operations.clear();
-      memory.clear();
+    unlock,
+    lock,
+    async resume(operator) {
+      ledger.resume();
+      const opened = unlocked;
+      if (opened === null) return;
+      await lock("resumed", operator);
+      await unlock(opened);
     },
   };
 }

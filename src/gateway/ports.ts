@@ -113,6 +113,8 @@ export interface Ports {
   readonly audit: AuditSink;
   readonly http: HttpTransport;
   readonly ssh: SshTransport;
+  /** Whether the disk under the log has only its reserve left. Absent where there is no disk. */
+  readonly space?: { low(): boolean };
   /** Absent wherever nobody has to end the process between two steps. */
   readonly steps?: StepPort;
 }

@@ -530,10 +530,26 @@ export const codes = {
     means: "The gateway is locked and holds no credential. Nothing was sent.",
     mend: "An operator unlocks it with gw unlock.",
   },
+  server_not_proven: {
+    status: 403,
+    means:
+      "Whoever answers at the operator socket could not be proven to be the gateway. The service key was not handed over.",
+    mend: "Find out which process that is. Start the gateway with gw up, which holds the process it started.",
+  },
+  not_stopped: {
+    status: 409,
+    means: "The gateway records as it should, so there is nothing to resume.",
+    mend: "Look at gw status; nothing was changed.",
+  },
+  disk_low: {
+    status: 503,
+    means: "The disk under the gateway's home has only its reserve left; what began may end, and nothing new begins.",
+    mend: "Free disk space: gw status shows when it is enough, and nothing has to be started again.",
+  },
   gateway_stopped: {
     status: 503,
     means: "The gateway cannot record any more and has stopped sending. Nothing was sent.",
-    mend: "Free disk space or mend the disk, then restart the gateway; its log says where it stopped.",
+    mend: "Free disk space or mend the disk, then gw resume, which verifies the log first; or start the gateway again.",
   },
   operator_not_logged_in: {
     status: 401,

@@ -12,6 +12,14 @@ export const defaults = {
   runRequestBytes: 262_144,
   runsRemembered: 1_000,
   runsPerCaller: 16,
+  /** What a user may have written down before a person said yes: runs at once, then a second; a large request counts for several. */
+  runsBurstPerUid: 240,
+  runsPerSecondPerUid: 2,
+  runCostBytes: 4_096,
+  /** Of the disk under the home, or an eighth of it where it is small: below this only what already began is written. */
+  diskReserveBytes: 67_108_864,
+  diskReservePart: 8,
+  diskLookMs: 500,
   callsRememberedPerRun: 200,
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
@@ -72,11 +80,24 @@ export const defaults = {
   coolDownsRemembered: 1_000,
   agentHeaderBytes: 16_384,
   agentConnectionsPerUid: 256,
+  /** In all, where descriptors allow it: each may need so many, and the reserve is for operators, the log and the store. */
+  agentConnections: 1_024,
+  agentDescriptorsEach: 9,
+  descriptorsReserved: 512,
+  planeHeadMs: 10_000,
+  planeBodyMs: 60_000,
+  planeLookMs: 1_000,
+  /** How often, and after which pause, an order to lock or to revoke is tried again at a crowded door. */
+  orderTries: 200,
+  orderPauseMs: 100,
+  /** How long a command waits until the running gateway has read what it wrote. */
+  changeSeenMs: 15_000,
+  changeLookMs: 50,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
   operatorConnections: 128,
+  operatorConnectionsPerProcess: 64,
   challengeMs: 60_000,
-  challengesOpen: 64,
   /** The longest that a request on the agent plane may hold its connection for a person. */
   preferWaitMs: 600_000,
   denialsBurst: 50,

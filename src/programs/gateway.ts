@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
+import { descriptorLimit } from "../adapters/platform/descriptors.ts";
+import { createDiskWatch } from "../adapters/platform/disk.ts";
+import { createPeerNamer } from "../adapters/platform/socket-peer.ts";
 import { createClock, systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
 import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
@@ -10,6 +13,7 @@ import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
 import { probeHost } from "../adapters/transport/ssh/probe.ts";
 import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
 import { openLog } from "../audit/log.ts";
+import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
 import { defaults } from "../kernel/defaults.ts";
@@ -23,10 +27,12 @@ import { createOperationNews } from "../surfaces/operator/operation-news.ts";
 import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
 import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { readMachine } from "../surfaces/place/machine.ts";
+import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { openHome } from "../vault/files/home.ts";
 import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
+import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
@@ -43,6 +49,7 @@ import {
   ticketServicesOf,
   vaultHashOf,
 } from "./daemon/trust.ts";
+import { watchFiles } from "./daemon/watch-files.ts";
 import { version } from "./version.ts";
 
 /**
@@ -68,21 +75,27 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const settings = await readSettings(folder, await readMachine(config));
   requireKnownFormat(folder, stateMigrations.length);
   const home = openHome(folder, random);
+  const files = fingerprintHome(folder);
   const trust = readTrust(home);
   const state: StewardState = {
     trust,
+    files,
+    filesRefused: null,
     packs: loadPacks(settings.packsFolder, trust.policy),
     compartment: null,
     stoppedBy: null,
   };
-  const log = await openLog({
-    folder: settings.auditFolder,
-    clock,
-    random,
-    recipients: auditRecipientsOf(trust),
-    vaultGeneration: trust.vault.generation,
-    vaultHash: vaultHashOf(trust),
-  });
+  const log = await openResumable(settings.auditFolder, () =>
+    openLog({
+      folder: settings.auditFolder,
+      clock,
+      random,
+      recipients: auditRecipientsOf(state.trust),
+      vaultGeneration: state.trust.vault.generation,
+      vaultHash: vaultHashOf(state.trust),
+    }),
+  );
+  const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
   const http = createHttpTransport();
@@ -102,7 +115,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: log, http, ssh },
+    { clock, sleep, random, ids, audit: log, http, ssh, space },
     {
       packs: () => state.packs.book,
       posture: () => ({
@@ -115,7 +128,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
       worker: `log ${log.logId}`,
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
-        console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then start it again.`);
+        console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`);
       },
     },
   );
@@ -127,7 +140,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
   });
   const steward = createSteward({
-    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks },
+    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, space },
     probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
   });
   const startEvents = [
@@ -158,6 +171,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
       sleep,
     ),
     clock,
+    holderOf: await createPeerNamer(),
     correlationId,
     onRecord: records.operator,
     onFault,
@@ -170,12 +184,15 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     correlationId,
     onRecord: records.agent,
     onFault,
-    onRefused(denied) {
-      void gateway.ledger
-        .note([{ ...envelope("caller_refused"), code: denied.code, detail: denied.message }])
-        .catch(() => undefined);
-    },
+    connections: agentConnectionsFor(descriptorLimit()),
+    onRefused: createDoorkeeper(gateway, envelope, { clock, sleep }),
   });
+  const watched = watchFiles(
+    home,
+    state,
+    () => steward.reload(),
+    (error) => onFault(error, correlationId()),
+  );
   await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
   // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
   if (keyFilePath !== undefined && trust.trouble === null) {
@@ -186,6 +203,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    watched.close();
     callbacks.close();
     agentDoor.close();
     await steward.shutDown(signal);

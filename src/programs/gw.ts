@@ -5,6 +5,7 @@ import { harden } from "../adapters/platform/callers.ts";
 import { examineMachine } from "../adapters/platform/examine.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
@@ -12,8 +13,10 @@ import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
+import { readStatus } from "../surfaces/client/operator.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
+import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { startGateway } from "./start-gateway.ts";
 import { version } from "./version.ts";
 
@@ -56,7 +59,7 @@ function createDeps(): CliDeps {
       clock,
       random: systemRandom,
       sleep: systemSleep,
-      afterChange: ({ home }) => tellGateway(home, "/v1/reload"),
+      afterChange: ({ home }) => untilSeen(home, clock.bootMs),
       afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
@@ -72,6 +75,11 @@ function createDeps(): CliDeps {
       return { known: stateMigrations.length, found: home === null ? undefined : readFormat(home) };
     },
     startGateway,
+    serverCheck: async (home, serviceKey, how) =>
+      (await import("./server-check.ts")).serverCheckOf(home, serviceKey, {
+        ...how,
+        ...(place?.owner == null ? {} : { uid: place.owner }),
+      }),
     async operatorKeys(home) {
       const { openHome } = await import("../vault/files/home.ts");
       const { operatorKeysOf, readTrust } = await import("./daemon/trust.ts");
@@ -117,10 +125,28 @@ function createDeps(): CliDeps {
   };
 }
 
-/**
- * Tells a running gateway that its signed files changed, or that a passphrase was wrong. Both are open to whoever can reach
- * the socket: the files carry their own proof, and a failure gives nothing away. No gateway, nothing to tell.
- */
+/** A running gateway looks at its files by itself: what a command changed is in force when it returns. */
+async function untilSeen(home: string, bootMs: () => number): Promise<void> {
+  const written = fingerprintHome(home);
+  for (
+    const stopAt = bootMs() + defaults.changeSeenMs;
+    bootMs() < stopAt;
+    await systemSleep.sleep(defaults.changeLookMs)
+  ) {
+    const status = await readStatus(place?.operator ?? join(home, "operator.sock")).catch((error: unknown) => {
+      if (error instanceof Unreachable) return null;
+      throw error;
+    });
+    if (status === null || status["stopped"] !== null) return;
+    if (status["files"] !== written) continue;
+    if (status["files_refused"] !== null)
+      io.err(`warning: the running gateway did not take the change: ${status["files_refused"]}`);
+    return;
+  }
+  io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
+}
+
+/** Tells a running gateway that a passphrase was wrong: open to whoever can reach the socket, and it gives nothing away. */
 async function tellGateway(home: string, path: string, body?: JsonObject): Promise<void> {
   const connection = openConnection(place?.operator ?? join(home, "operator.sock"));
   try {

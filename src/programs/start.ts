@@ -15,6 +15,7 @@ import { withOperator } from "../surfaces/cli/vault/session.ts";
 import { connectOperator, readStatus } from "../surfaces/client/operator.ts";
 import { openHome } from "../vault/files/home.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
+import { serverCheckOf } from "./server-check.ts";
 import { makeHome } from "./start/make-home.ts";
 import { startGateway } from "./start-gateway.ts";
 
@@ -49,7 +50,7 @@ async function start() {
   const unattended = existsSync(keyFile);
   const gateway = await startGateway(folder, unattended ? keyFile : null);
   try {
-    if (!unattended) await unlock();
+    if (!unattended) await unlock(gateway.pid);
     sayWhatNext(await readStatus(join(folder, "operator.sock")));
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
   } finally {
@@ -101,11 +102,12 @@ async function makeFreshHome(provider: Reference): Promise<void> {
   );
 }
 
-function unlock() {
-  return withOperator({ home: folder, json: false }, io, ports, async ({ operator }) => {
+function unlock(child: number) {
+  return withOperator({ home: folder, json: false }, io, ports, async ({ home, operator }) => {
     const client = await connectOperator(join(folder, "operator.sock"), operator, clock);
     try {
-      await client.unlock();
+      const check = serverCheckOf(home, operator.serviceKey, { child, first: true });
+      await client.unlock(check);
       return exits.done;
     } finally {
       client.close();

@@ -18,7 +18,9 @@ export interface AgentListenerOptions {
    * Called before any byte is read. The connection can serve a node:http server. On Linux it ends with
    * `caller_writer_changed` when anybody but the process that connected writes to it.
    */
-  accept(connection: Duplex, caller: Promise<LiveCaller>): void;
+  accept(connection: Duplex, caller: Promise<LiveCaller>, uid?: number): void;
+  /** Asked before anything is opened for a connection of this user; on Linux alone. Null lets it in. */
+  turnAway?(uid: number): Buffer | null;
 }
 
 export async function createCallerPlatform(

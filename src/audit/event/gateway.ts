@@ -23,6 +23,7 @@ export const gatewayEvents = {
     vault_generation: optional(open.integer),
   },
   gateway_stopped: { reason: open.text },
+  gateway_resumed: { operator: person.text, operator_key_id: open.text, cause: open.text },
   gateway_locked: { operator: optional(nullable(person.text)), reason: open.text },
   gateway_unlocked: {
     operator: optional(nullable(person.text)),

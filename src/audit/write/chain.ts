@@ -2,11 +2,11 @@ import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type AttestationOffer, readAttestation } from "../attestation.ts";
 import type { LogLimits, SegmentSettings } from "../audit-log.ts";
-import type { LogFiles } from "../files.ts";
+import type { LogFile, LogFiles } from "../files.ts";
 import { HASH_BYTES } from "../frame/bodies.ts";
-import { ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS } from "../frame/layout.ts";
+import { ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS, segmentName } from "../frame/layout.ts";
 import type { Head } from "../receipt.ts";
-import { createSegment, type Segment, type SegmentStart } from "./segment.ts";
+import { createSegment, openAhead, type Segment, type SegmentStart } from "./segment.ts";
 import { checkSettings } from "./settings.ts";
 
 /**
@@ -26,6 +26,8 @@ export interface Chain {
   attest(statement: Buffer): void;
   /** The clean stop: no frame follows. */
   finish(): void;
+  /** Gives back the file that was opened ahead. */
+  dropAhead(): void;
 }
 
 export interface ChainOptions extends SegmentSettings {
@@ -41,6 +43,25 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
   const attestable = new Map([[first.openFrame, first.openLink]]);
   let settings: SegmentSettings = options;
   let segment = first;
+  let ahead: LogFile | null = null;
+
+  /** Not now where the disk or the process has no room: a turn tries again, and only then is it a failure. */
+  function prepareNext(): void {
+    try {
+      ahead ??= openAhead(files, segment.number + 1);
+    } catch {
+      ahead = null;
+    }
+  }
+  prepareNext();
+
+  function dropAhead(): void {
+    if (ahead === null) return;
+    const name = `${segmentName(segment.number + 1)}.new`;
+    ahead.close();
+    ahead = null;
+    if (files.list().includes(name)) files.remove(name);
+  }
 
   function seal(end: "none" | "clean" | "rotate"): void {
     segment.writeSeal(end, seconds());
@@ -62,6 +83,8 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
     const previousLength = previous.position();
     previous.finish();
     const { recipients, vaultGeneration, vaultHash } = settings;
+    const spare = ahead;
+    ahead = null;
     segment = createSegment(
       files,
       {
@@ -81,8 +104,10 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
       },
       random,
       limits.spaceBytes,
+      spare,
     );
     previous.file.close();
+    prepareNext();
     attestable.set(segment.openFrame, segment.openLink);
     // The first thing in every segment: no record may stand before a seal vouches for the OPEN.
     seal("none");
@@ -131,5 +156,6 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
       segment.finish();
       segment.file.syncInline();
     },
+    dropAhead,
   };
 }

@@ -65,8 +65,21 @@ export interface Segment {
   finish(): void;
 }
 
-/** The file and its name are durable when this returns. */
-export function createSegment(files: LogFiles, start: SegmentStart, random: Random, spaceBytes: number): Segment {
+/** A file for the segment after this one, open before it is needed: a turn takes no new descriptor. */
+export function openAhead(files: LogFiles, segment: number): LogFile {
+  const temporary = `${segmentName(segment)}.new`;
+  if (files.list().includes(temporary)) files.remove(temporary);
+  return files.create(temporary);
+}
+
+/** The file and its name are durable when this returns. `ahead` is what openAhead gave for this very segment. */
+export function createSegment(
+  files: LogFiles,
+  start: SegmentStart,
+  random: Random,
+  spaceBytes: number,
+  ahead: LogFile | null = null,
+): Segment {
   const name = segmentName(start.segment);
   const seed = makeSeed(random);
   const commitment = commitTo(seed);
@@ -78,13 +91,11 @@ export function createSegment(files: LogFiles, start: SegmentStart, random: Rand
   const openBytes = builder.build(FRAME_TYPES.open, 0, body);
   const head = Buffer.concat([MAGIC, start.link, openBytes]);
 
-  const temporary = `${name}.new`;
-  if (files.list().includes(temporary)) files.remove(temporary);
-  const file = files.create(temporary);
+  const file = ahead ?? openAhead(files, start.segment);
   try {
     file.write(head, 0);
     file.syncInline();
-    files.rename(temporary, name);
+    files.rename(`${name}.new`, name);
     files.syncFolder();
   } catch (error) {
     file.close();

@@ -172,6 +172,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
       if (failure === null) await errand(() => chain.finish(), true);
     } finally {
       chain.segment().abandon();
+      quietly(() => chain.dropAhead());
       quietly(() => chain.segment().file.close());
       options.lock.release();
     }

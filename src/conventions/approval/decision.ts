@@ -53,7 +53,17 @@ export type LoginStatement = {
   readonly operator_key_id: string;
 };
 
-export type OperatorStatement = DecisionStatement | RevocationStatement | LoginStatement;
+/** An operator locks the gateway now, without logging in first. The challenge keeps it from being said a second time. */
+export type LockStatement = {
+  readonly format: "gw.lock/v1";
+  readonly vault_id: string;
+  readonly challenge: string;
+  readonly reason: string;
+  readonly operator: string;
+  readonly operator_key_id: string;
+};
+
+export type OperatorStatement = DecisionStatement | RevocationStatement | LoginStatement | LockStatement;
 
 export interface Signed<Statement extends OperatorStatement> {
   readonly statement: Statement;

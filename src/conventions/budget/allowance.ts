@@ -7,24 +7,24 @@ export interface AllowanceLimits {
 }
 
 export interface Allowances {
-  /** Uses one up; false when there is none left. */
-  take(who: string, nowMs: number): boolean;
+  /** Uses one up, or as many as it costs; false when so many are not left. */
+  take(who: string, nowMs: number, cost?: number): boolean;
 }
 
 export function createAllowances(limits: AllowanceLimits): Allowances {
   const { burst, perSecond, remembered } = limits;
   const buckets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
   return {
-    take(who, nowMs) {
+    take(who, nowMs, cost = 1) {
       const bucket = buckets.get(who) ?? { tokens: burst, atMs: nowMs };
       const tokens = Math.min(burst, bucket.tokens + (Math.max(0, nowMs - bucket.atMs) / 1000) * perSecond);
       buckets.delete(who);
-      buckets.set(who, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: nowMs });
+      buckets.set(who, { tokens: tokens >= cost ? tokens - cost : tokens, atMs: nowMs });
       for (const [oldest] of buckets) {
         if (buckets.size <= remembered) break;
         buckets.delete(oldest);
       }
-      return tokens >= 1;
+      return tokens >= cost;
     },
   };
 }

@@ -49,6 +49,12 @@ export function createClientErrorHandler<Socket extends ErrorSocket>(
 
 /** The one envelope as the last bytes of a connection, for refusals that no response object can carry. */
 export function refuseOn(socket: Pick<ErrorSocket, "end" | "destroy">, denied: Denied, correlationId: string): void {
+  // Whoever does not hang up either would hold the connection for good.
+  socket.end(refusalText(denied, correlationId), () => socket.destroy());
+}
+
+/** A whole answer that refuses and closes. */
+export function refusalText(denied: Denied, correlationId: string): string {
   const problem = problemOf(denied, correlationId);
   const body = JSON.stringify(problem);
   const head = [
@@ -58,6 +64,5 @@ export function refuseOn(socket: Pick<ErrorSocket, "end" | "destroy">, denied: D
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
-  // Whoever does not hang up either would hold the connection for good.
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
 }

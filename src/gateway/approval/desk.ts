@@ -10,6 +10,7 @@ import {
 } from "../../conventions/approval/decision.ts";
 import {
   addCoolDown,
+  type CardPlace,
   type CoolDowns,
   coolDownKey,
   isCoolingDown,
@@ -32,6 +33,8 @@ import type { Acceptance, Approval, Ask, Question } from "./question.ts";
  * and takes questions back; every step is in the log before anybody is told.
  */
 export interface Desk {
+  /** Denied `approvals_full` where a question of this caller would not even wait. */
+  requireRoom(place: CardPlace): void;
   /** Puts a question in line. Denied at once when the line is full or the same thing was just denied. */
   ask(question: Question): Ask;
   /** Replaces a question that nobody has decided by a larger one; whoever waits for the old gets the new answer. */
@@ -145,6 +148,13 @@ export function createDesk(ports: DeskPorts): Desk {
     return entry;
   }
 
+  function requireRoom(place: CardPlace): void {
+    const shown = open().map((entry) => entry.question);
+    const line = waiting().map((entry) => entry.question);
+    if (mayOpen(shown, place, limits) || mayWait(line, place, limits)) return;
+    throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
+  }
+
   async function runOut(entry: Entry): Promise<void> {
     while (entry.approval.state === "pending") {
       const leftMs = entry.approval.expiresBootMs - clock.bootMs();
@@ -177,6 +187,7 @@ export function createDesk(ports: DeskPorts): Desk {
   }
 
   return {
+    requireRoom,
     ask(question) {
       const cooling = coolDownKey(question.uid, question.askDigest);
       if (isCoolingDown(coolDowns, cooling, question.budget, clock.bootMs())) {
@@ -185,17 +196,7 @@ export function createDesk(ports: DeskPorts): Desk {
           "A person denied exactly this a moment ago; it is not asked again yet.",
         );
       }
-      const places = waiting().map((entry) => entry.question);
-      if (
-        !mayOpen(
-          open().map((entry) => entry.question),
-          question,
-          limits,
-        ) &&
-        !mayWait(places, question, limits)
-      ) {
-        throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
-      }
+      requireRoom(question);
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
       const entry = enter(question, [resolve]);
       moveLine();

@@ -43,7 +43,8 @@ export function createDenialRecorder(core: Core): DenialRecorder {
         ...(callId === null ? {} : { callId }),
         action,
       });
-      if (!gate.pass(`uid ${caller.uid}`, `${caller.uid} ${code}`, { code, caller: `uid ${caller.uid}` })) {
+      const alone = core.ports.space?.low() !== true;
+      if (!gate.pass(`uid ${caller.uid}`, `${caller.uid} ${code}`, { code, caller: `uid ${caller.uid}` }, alone)) {
         placeDenied(denied, { recordedAs: "counted" });
         return;
       }

@@ -12,8 +12,8 @@ export interface Counted<What> {
 
 /** Keeps the log from being filled by whoever repeats themselves: past an allowance things are counted, once a second. */
 export interface FloodGate<What> {
-  /** Whether `what` may be told on its own; otherwise it was counted, with everything else that has its key. */
-  pass(who: string, key: string, what: What): boolean;
+  /** Whether `what` may be told on its own, never where `alone` is false; otherwise it was counted, with everything else that has its key. */
+  pass(who: string, key: string, what: What, alone?: boolean): boolean;
 }
 
 const REMEMBERED = 1_024;
@@ -35,8 +35,8 @@ export function createFloodGate<What>(
   }
 
   return {
-    pass(who, key, what) {
-      if (allowances.take(who, clock.bootMs())) return true;
+    pass(who, key, what, alone = true) {
+      if (alone && allowances.take(who, clock.bootMs())) return true;
       const at = isoTime(clock.wallMs());
       const entry = counted.get(key);
       if (entry !== undefined) {

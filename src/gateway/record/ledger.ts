@@ -31,6 +31,8 @@ export interface Ledger {
   /** Called after rows of the table were kept; returns the way to stop that. */
   watch(table: StateRow["table"], listener: () => void): () => void;
   readonly stopped: boolean;
+  /** Records again, after whoever calls this has made sure that log and store can. */
+  resume(): void;
 }
 
 /** Everything of the gateway's own journal but what goes with a row; and who was turned away at the door. */
@@ -103,6 +105,9 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
   return {
     get stopped() {
       return stopped;
+    },
+    resume() {
+      stopped = false;
     },
     openStore(next) {
       store = next;

@@ -3,7 +3,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
-import { type Core, now, requireUnlocked } from "../core.ts";
+import { type Core, now, requireSpace, requireUnlocked } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
 import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
@@ -28,10 +28,12 @@ export interface RunRequest {
 export async function openRun(core: Core, caller: LiveCaller, request: RunRequest): Promise<Run> {
   requireLiveCaller(caller);
   requireUnlocked(core);
+  requireSpace(core);
   if (core.book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
     throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
   }
   const definitions = pickActions(core.packs(), request.actions);
+  requireOpening(core, caller, request);
   const moment = now(core);
   const id = core.ports.ids.next("run");
   const run: Run = {
@@ -78,10 +80,23 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   return run;
 }
 
+/** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
+function requireOpening(core: Core, caller: LiveCaller, { purpose, actions }: RunRequest): void {
+  if (core.posture().sessionApproval) core.desk.requireRoom({ callerKey: caller.key, uid: caller.uid });
+  const bytes = actions.reduce((sum, name) => sum + name.length, purpose.length * 3);
+  const cost = 1 + Math.floor(bytes / defaults.runCostBytes);
+  if (core.openings.take(`uid ${caller.uid}`, core.ports.clock.bootMs(), cost)) return;
+  throw new Denied(
+    "too_many_requests",
+    `User ${caller.uid} opened too many runs in a short time. Go on with one that stands.`,
+  );
+}
+
 /** Asks a person to let another process act in a run that stands. */
 export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefined): Promise<Run> {
   requireLiveCaller(caller);
   requireUnlocked(core);
+  requireSpace(core);
   const run = id === undefined ? undefined : core.book.run(id);
   const owner = run?.sessions.get(run.ownerKey);
   // Only a caller of the same user may even ask, and only about a run that stands.

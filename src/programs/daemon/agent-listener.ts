@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { listenForCallers } from "../../adapters/platform/callers.ts";
-import { createClientErrorHandler, refuseOn } from "../../conventions/request/client-error.ts";
+import { createClientErrorHandler, refusalText, refuseOn } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
 import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
@@ -12,6 +12,8 @@ import { readPreferredWaitMs } from "../../surfaces/agent/prefer.ts";
 import { MCP_PATH } from "../../surfaces/mcp/bridge.ts";
 import type { UpgradeRequest } from "../../surfaces/mcp/upgrade.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import { createSeats, type Seat } from "../../surfaces/plane/seats.ts";
+import { boundHeads } from "./bound-heads.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
 export interface AgentListenerOptions {
@@ -24,18 +26,29 @@ export interface AgentListenerOptions {
   onRecord: Observers<AgentContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
   /** A connection was refused before any request could be read. */
-  onRefused(denied: Denied): void;
+  onRefused(denied: Denied, uid: number): void;
+  /** How many may be open at once, in all. */
+  readonly connections: number;
 }
+
+/** Where the platform does not name the user before identification. */
+const NOBODY = -1;
 
 /** Listens for agents. A connection is identified before a byte of it is read, and bounded in number for each user. */
 export async function listenForAgents(options: AgentListenerOptions): Promise<{ close(): void }> {
   const identified = new WeakMap<Duplex, Promise<LiveCaller>>();
   const connections = new Set<Duplex>();
-  const connectionsOfUid = new Map<number, number>();
+  const seats = createSeats({
+    perHolder: Math.min(defaults.agentConnectionsPerUid, Math.ceil(options.connections / 2)),
+    total: options.connections,
+    dropBusy: false,
+  });
+  const seatOf = new WeakMap<Duplex, Seat>();
   const server = createServer(
     {
       maxHeaderSize: defaults.agentHeaderBytes,
       requireHostHeader: false,
+      // Node times only what it accepted itself; see boundHeads.
       requestTimeout: 0,
       keepAliveTimeout: 0,
       // Everywhere else the field is what it always was: an offer that nobody takes.
@@ -66,6 +79,14 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   );
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
 
+  boundHeads(server, { headMs: defaults.planeHeadMs, bodyMs: defaults.planeBodyMs }, (socket) =>
+    clientError(Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket as never),
+  );
+  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    seatOf.get(socket)?.busy();
+    response.once("close", () => seatOf.get(socket)?.idle());
+  });
+
   /** A refusal that no request carried, under the name of whoever is at the other end. */
   async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {
     const caller = await identified.get(socket)?.catch(() => undefined);
@@ -74,6 +95,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   }
 
   server.on("upgrade", (request, socket, head) => {
+    seatOf.get(socket)?.busy();
     void takeOver(request, socket, head).catch((error: unknown) => {
       if (socket.destroyed) return;
       if (!(error instanceof Denied)) options.onFault(error, options.correlationId());
@@ -92,18 +114,8 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
 
   async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {
     const caller = await pending;
-    const count = (connectionsOfUid.get(caller.uid) ?? 0) + 1;
-    connectionsOfUid.set(caller.uid, count);
-    connection.once("close", () => {
-      connectionsOfUid.set(caller.uid, (connectionsOfUid.get(caller.uid) ?? 1) - 1);
-      caller.close();
-    });
-    if (count > defaults.agentConnectionsPerUid) {
-      throw new Denied(
-        "too_many_requests",
-        `User ${caller.uid} has ${defaults.agentConnectionsPerUid} connections already.`,
-      );
-    }
+    if (connection.destroyed) caller.close();
+    else connection.once("close", () => caller.close());
     return caller;
   }
 
@@ -113,15 +125,30 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     group: options.socket.group,
     mode: modeOf(options.socket),
     callers: options.callers,
-    accept(connection, pending) {
+    turnAway(uid) {
+      if (seats.admits(uid)) return null;
+      const denied = new Denied(
+        "too_many_requests",
+        `User ${uid} has as many connections as it may, and all are busy.`,
+      );
+      options.onRefused(denied, uid);
+      return Buffer.from(refusalText(denied, options.correlationId()), "utf8");
+    },
+    accept(connection, pending, uid = NOBODY) {
       connections.add(connection);
-      connection.once("close", () => connections.delete(connection));
+      const seat = seats.take(uid, () => connection.destroy());
+      connection.once("close", () => {
+        connections.delete(connection);
+        seat?.leave();
+      });
+      if (seat === null) return void connection.destroy();
+      seatOf.set(connection, seat);
       const caller = admit(connection, pending);
       caller.catch((error: unknown) => {
-        if (error instanceof Denied) options.onRefused(error);
+        if (error instanceof Denied) options.onRefused(error, uid);
       });
       connection.on("error", (error) => {
-        if (error instanceof Denied) options.onRefused(error);
+        if (error instanceof Denied) options.onRefused(error, uid);
       });
       identified.set(connection, caller);
       server.emit("connection", connection);

@@ -43,6 +43,7 @@ async function listen() {
       },
     },
     clock: { bootMs: () => 0 },
+    holderOf: () => 1,
     correlationId: () => "evt_1",
     onFault: () => undefined,
   } as unknown as OperatorListenerOptions;

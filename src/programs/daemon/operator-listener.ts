@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
@@ -13,6 +14,7 @@ import type { Logins } from "../../surfaces/operator/logins.ts";
 import type { OperationNews } from "../../surfaces/operator/operation-news.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import { createSeats, type Seat } from "../../surfaces/plane/seats.ts";
 import { clearSocketPath, openTo, type SocketAccess } from "./socket-path.ts";
 
 export interface OperatorListenerOptions {
@@ -22,6 +24,8 @@ export interface OperatorListenerOptions {
   readonly desk: Desk;
   readonly operations: OperationNews;
   readonly clock: Clock;
+  /** Whose seat a connection takes: one process cannot have them all. */
+  holderOf(socket: Socket): number;
   correlationId(): string;
   onRecord: Observers<OperatorContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
@@ -29,24 +33,41 @@ export interface OperatorListenerOptions {
 
 /** Listens for operators on a socket that only they can open; who speaks is proven by the login, not by that. */
 export async function listenForOperators(options: OperatorListenerOptions): Promise<{ close(): void }> {
+  const seatOf = new WeakMap<Duplex, Seat>();
   const strict = createRequestListener<IncomingMessage, OperatorContext>({
     routes: options.routes.map(({ bound }) => bound),
-    principalOf: ({ headers: { authorization } }) => ({
+    principalOf: ({ socket, headers: { authorization } }) => ({
       name: "operator plane",
-      login: () => options.logins.find(authorization),
+      login() {
+        const login = options.logins.find(authorization);
+        seatOf.get(socket)?.prove();
+        return login;
+      },
     }),
     correlationId: options.correlationId,
     onRecord: options.onRecord,
     onFault: options.onFault,
   });
   const streams = new Set<ServerResponse>();
-  const server = createServer(
-    { maxHeaderSize: defaults.agentHeaderBytes, requestTimeout: 0, requireHostHeader: false },
-    (request, response) => {
-      if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
-      else strict(request, response);
-    },
-  );
+  const seats = createSeats({
+    perHolder: defaults.operatorConnectionsPerProcess,
+    total: defaults.operatorConnections,
+    dropBusy: true,
+  });
+  const timed = {
+    maxHeaderSize: defaults.agentHeaderBytes,
+    requireHostHeader: false,
+    headersTimeout: defaults.planeHeadMs,
+    requestTimeout: defaults.planeBodyMs,
+    connectionsCheckingInterval: defaults.planeLookMs,
+  };
+  const server = createServer(timed, (request, response) => {
+    const seat = seatOf.get(request.socket);
+    seat?.busy();
+    response.once("close", () => seat?.idle());
+    if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
+    else strict(request, response);
+  });
 
   /**
    * Server-sent events: every change of a question, so that several operators see the first decision at once, and boards
@@ -55,6 +76,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   function stream(request: IncomingMessage, response: ServerResponse): void {
     try {
       options.logins.find(request.headers.authorization);
+      seatOf.get(request.socket)?.prove();
     } catch (error) {
       if (!(error instanceof Denied)) throw error;
       const id = options.correlationId();
@@ -89,7 +111,12 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     });
   }
 
-  server.maxConnections = defaults.operatorConnections;
+  server.on("connection", (socket: Socket) => {
+    const seat = seats.take(options.holderOf(socket), () => socket.destroy());
+    if (seat === null) return void socket.destroy();
+    seatOf.set(socket, seat);
+    socket.once("close", () => seat.leave());
+  });
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
@@ -99,10 +126,14 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
   clearSocketPath(options.socket);
   const mask = process.umask(0o177);
+  let refuse = (_error: Error): void => undefined;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    refuse = reject;
+    server.once("error", refuse);
     server.listen(options.socket.path, () => resolve());
   }).finally(() => process.umask(mask));
+  // A connection that could not be taken, for want of descriptors for instance, must not end the gateway.
+  server.off("error", refuse).on("error", (error) => options.onFault(error, options.correlationId()));
   openTo(options.socket);
   return {
     close() {

@@ -1,5 +1,7 @@
+import type { KeyObject } from "node:crypto";
 import { readAttestation } from "../../audit/attestation.ts";
-import type { AuditLog } from "../../audit/audit-log.ts";
+import type { ResumableLog } from "../../audit/resumable.ts";
+import { proveServer } from "../../conventions/caller/server.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
@@ -10,9 +12,11 @@ import type { Secret } from "../../kernel/secret.ts";
 import type { Login, Logins } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
+import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
 import { checkPolicyVersion } from "../../vault/policy/verify.ts";
+import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
@@ -26,7 +30,7 @@ export interface StewardParts {
   readonly version: string;
   readonly settings: Settings;
   readonly home: VaultHome;
-  readonly log: AuditLog;
+  readonly log: ResumableLog;
   readonly gateway: Gateway;
   readonly envelope: Envelope;
   readonly clock: Clock;
@@ -35,11 +39,15 @@ export interface StewardParts {
   readonly state: StewardState;
   readonly probe: ProbeHost;
   readonly callbacks: CallbackDoor;
+  readonly space: { low(): boolean };
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
 export interface StewardState {
   trust: Trust;
+  /** Which files were looked at last, and why they were not taken. */
+  files: string;
+  filesRefused: Denied | null;
   packs: LoadedPacks;
   compartment: OpenCompartment | null;
   stoppedBy: string | null;
@@ -56,12 +64,15 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
 
   const recordedMs = new Map<string, number>();
+  /** Outlives a lock: it opens nothing, and only this process has it. */
+  let proofKey: KeyObject | null = null;
 
   async function unlock(serviceKey: Secret, method: "passphrase" | "key_file", login: Login | null): Promise<void> {
     if (state.compartment !== null) return;
     try {
       const opened = await openCompartment(() => state.trust, serviceKey, parts.settings.stateFile, parts.random);
       state.compartment = opened;
+      proofKey = opened.service.deriveStateKey(SERVER_PROOF);
       await opened.remember(state.trust);
       await gateway.unlock({ credentials: opened.credentials, store: opened.store });
       await record([
@@ -84,7 +95,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   /** What anybody who reaches the socket can bring about is written once a second at most. */
   async function recordSeldom(event: HouseEvent): Promise<void> {
     const nowMs = clock.bootMs();
-    if (nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY) < 1_000) return;
+    if (gateway.ledger.stopped || nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY) < 1_000)
+      return;
     recordedMs.set(event.event_type, nowMs);
     await record([event]);
   }
@@ -103,6 +115,27 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     }
   }
 
+  async function takeNewer(): Promise<void> {
+    const next = await readNewer();
+    const fits = state.compartment?.follow(next.vault) ?? true;
+    const events = changesBetween(state.trust, next, envelope);
+    state.trust = next;
+    state.packs = loadPacks(parts.settings.packsFolder, next.policy);
+    await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
+    await state.compartment?.remember(next);
+    if (events.length > 0) {
+      await log.rotate({
+        recipients: auditRecipientsOf(next),
+        vaultGeneration: next.vault.generation,
+        vaultHash: vaultHashOf(next),
+      });
+      await record(events);
+    }
+    if (next.policy === null) await lock("policy_refused", null);
+    // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
+    else if (!fits) await lock("service_key_replaced", null);
+  }
+
   async function lock(reason: string, operator: string | null): Promise<void> {
     const opened = state.compartment;
     if (opened === null) return;
@@ -116,9 +149,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     clock,
     vaultId: () => state.trust.vault.vaultId,
     status: () => statusOf(parts),
-    operatorConnected: (login) =>
-      record([{ ...envelope("operator_connected"), operator: login.operator, operator_key_id: login.operatorKeyId }]),
+    async operatorConnected({ operator, operatorKeyId }) {
+      // A gateway that cannot record still lets an operator in: to lock it, or to resume, which is recorded then.
+      if (gateway.ledger.stopped) return;
+      await record([{ ...envelope("operator_connected"), operator, operator_key_id: operatorKeyId }]);
+    },
     operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
+    prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
     unlock: (serviceKey, login) => unlock(serviceKey, "passphrase", login),
     async passphraseFailed(operator, failedAttempts) {
       const reason = `passphrase_wrong (${operator})`;
@@ -131,26 +168,28 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await unlock(serviceKey, "key_file", null);
     },
     lock: (reason, login) => lock(reason, login.operator),
+    async resume({ operator, operatorKeyId }) {
+      if (!gateway.ledger.stopped)
+        throw new Denied("not_stopped", "The gateway has not stopped. There is nothing to resume.");
+      await log.resume();
+      const cause = state.stoppedBy ?? "";
+      state.stoppedBy = null;
+      await gateway.resume(operator);
+      await record([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
+    },
 
     async reload() {
-      const next = await readNewer();
-      const fits = state.compartment?.follow(next.vault) ?? true;
-      const events = changesBetween(state.trust, next, envelope);
-      state.trust = next;
-      state.packs = loadPacks(parts.settings.packsFolder, next.policy);
-      await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
-      await state.compartment?.remember(next);
-      if (events.length > 0) {
-        await log.rotate({
-          recipients: auditRecipientsOf(next),
-          vaultGeneration: next.vault.generation,
-          vaultHash: vaultHashOf(next),
-        });
-        await record(events);
+      const files = fingerprintHome(parts.home.folder);
+      try {
+        await takeNewer();
+        state.filesRefused = null;
+      } catch (error) {
+        state.filesRefused = error instanceof Denied ? error : null;
+        throw error;
+      } finally {
+        // Last of all: whoever waits for this finds everything in force.
+        state.files = files;
       }
-      if (next.policy === null) await lock("policy_refused", null);
-      // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
-      else if (!fits) await lock("service_key_replaced", null);
     },
 
     checkHost: (target, login) =>
@@ -204,7 +243,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   };
 }
 
-function statusOf({ version, state, gateway, log, settings, callbacks, logins: _ }: StewardParts): JsonObject {
+function statusOf(parts: StewardParts): JsonObject {
+  const { version, state, gateway, log, settings, callbacks } = parts;
   const { trust, packs } = state;
   const head = log.head();
   return {
@@ -215,7 +255,10 @@ function statusOf({ version, state, gateway, log, settings, callbacks, logins: _
     mode: (trust.policy?.settings.mode ?? "guard_rail").replace("_", "-"),
     locked: gateway.locked,
     stopped: state.stoppedBy,
+    disk_low: parts.space.low(),
     trouble: trust.trouble === null ? null : { code: trust.trouble.code, message: trust.trouble.message },
+    files: state.files,
+    files_refused: state.filesRefused?.code ?? null,
     lowered: trust.policy === null ? [] : [...loweredSettings(trust.policy.settings)],
     vault_id: trust.vault.vaultId,
     vault_generation: trust.vault.generation,

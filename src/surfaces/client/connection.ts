@@ -1,6 +1,5 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import type { Code } from "../../kernel/codes.ts";
 import { codes } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -36,12 +35,20 @@ export interface Reply {
 /** The gateway is not there, or went away before it answered. Nothing is known about what it did. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
+  /** Somebody listens there and could not serve this connection: trying again may help. */
+  readonly crowded: boolean;
+
+  constructor(message: string, cause?: unknown) {
+    super(message);
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    this.crowded = ["EAGAIN", "ECONNRESET", "EPIPE"].includes(code);
+  }
 }
 
 const MAX_REPLY_BYTES = 67_108_864;
 
 /** Hands out the socket only when whoever listens there is the right user: nothing is said to anybody else. */
-export function knock(door: Door, done: (error: Error | null, socket: Duplex) => void): void {
+export function knock(door: Door, done: (error: Error | null, socket: Socket) => void): void {
   const socket: Socket = connect(door.path);
   const fail = (error: Error): void => done(error, socket);
   socket.once("error", fail);
@@ -59,12 +66,31 @@ export function knock(door: Door, done: (error: Error | null, socket: Duplex) =>
 
 export function openConnection(to: string | Door): Connection {
   const door: Door = typeof to === "string" ? { path: to } : to;
-  const socketPath = door.path;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   agent.createConnection = (_options, done) => {
     knock(door, (error, socket) => done?.(error, socket));
     return undefined;
   };
+  return over(door.path, agent);
+}
+
+/** Everything on one socket and never on another, whatever stands under the name by then. */
+export async function openSingle(
+  to: string | Door,
+): Promise<{ readonly connection: Connection; readonly socket: Socket }> {
+  const door: Door = typeof to === "string" ? { path: to } : to;
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    knock(door, (error, opened) => {
+      if (error === null) resolve(opened);
+      else reject(error instanceof Denied ? error : new Unreachable(describe(error, door.path), error));
+    });
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  agent.createConnection = () => socket;
+  return { connection: over(door.path, agent), socket };
+}
+
+function over(socketPath: string, agent: Agent): Connection {
   const send = (method: string, path: string, options: AskOptions, signal?: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const text = options.body === undefined ? null : JSON.stringify(options.body);
@@ -74,7 +100,7 @@ export function openConnection(to: string | Door): Connection {
       };
       const call = request({ socketPath, agent, method, path, headers, ...(signal ? { signal } : {}) }, resolve);
       call.on("error", (error) =>
-        reject(error instanceof Denied ? error : new Unreachable(describe(error, socketPath))),
+        reject(error instanceof Denied ? error : new Unreachable(describe(error, socketPath), error)),
       );
       if (text === null) call.end();
       else call.end(text);
@@ -110,7 +136,7 @@ export function openConnection(to: string | Door): Connection {
           }
         }
       } catch (error) {
-        if (!signal.aborted) throw new Unreachable(describe(error, socketPath));
+        if (!signal.aborted) throw new Unreachable(describe(error, socketPath), error);
       }
     },
     close() {
@@ -129,7 +155,7 @@ async function readText(response: IncomingMessage, socketPath: string): Promise<
       chunks.push(chunk);
     }
   } catch (error) {
-    throw new Unreachable(describe(error, socketPath));
+    throw new Unreachable(describe(error, socketPath), error);
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -2,7 +2,6 @@ import type { AttestationOffer } from "../../audit/attestation.ts";
 import { type Card, digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
-  type LoginStatement,
   type Narrowing,
   type RevocationStatement,
   signStatement,
@@ -21,6 +20,8 @@ import type { OpenOperator } from "../../vault/operator.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
+import { handOver, type ServerCheck } from "./hand-over.ts";
+import { logIn } from "./login.ts";
 
 /** What the plane takes in one request. */
 const DECISIONS_AT_ONCE = 50;
@@ -66,9 +67,10 @@ export async function readStatus(door: string | Door): Promise<JsonObject> {
 /** An operator at work. Every signature is made here, in the operator's own process. */
 export interface OperatorClient {
   status(): Promise<JsonObject>;
-  unlock(): Promise<JsonObject>;
+  /** Hands over the service key, once the gateway has been proven. */
+  unlock(check: ServerCheck): Promise<JsonObject>;
   lock(reason: string): Promise<JsonObject>;
-  reload(): Promise<JsonObject>;
+  resume(): Promise<JsonObject>;
   approvals(): Promise<readonly ApprovalView[]>;
   approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
@@ -117,7 +119,7 @@ export async function connectOperator(
 ): Promise<OperatorClient> {
   const connection = openConnection(door);
   const who = { operator: operator.name, operator_key_id: operator.keyId } as const;
-  const token = await login().catch((error: unknown) => {
+  const token = await logIn(connection, operator).catch((error: unknown) => {
     connection.close();
     throw error;
   });
@@ -128,21 +130,6 @@ export async function connectOperator(
   const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
   const operationPath = (id: string): string => `/v1/custody/operations/${encodeURIComponent(id)}`;
   const ticketPath = (runId: string): string => `/v1/runs/${encodeURIComponent(runId)}/ticket`;
-
-  async function login(): Promise<string> {
-    const { body } = await connection.ask("POST", "/v1/login/challenge");
-    const { challenge, vault_id } = body as { readonly challenge: string; readonly vault_id: string };
-    if (vault_id !== operator.vaultId) {
-      throw new Denied(
-        "vault_foreign",
-        "The gateway at this socket works with another vault than the one in this home.",
-      );
-    }
-    const statement: LoginStatement = { format: "gw.login/v1", vault_id, challenge, ...who };
-    const signed = signStatement(statement, operator.approver);
-    const reply = await connection.ask("POST", "/v1/login", { body: signed as unknown as JsonValue });
-    return (reply.body as { readonly token: string }).token;
-  }
 
   /** Covers exactly what the card that is signed says is missing. */
   async function assign(
@@ -164,12 +151,9 @@ export async function connectOperator(
 
   return {
     status: async () => (await get("/v1/status")) as JsonObject,
-    unlock: async () => {
-      const service_key = operator.serviceKey.use((bytes) => bytes.toString("base64"));
-      return (await post("/v1/unlock", { service_key })) as JsonObject;
-    },
+    unlock: (check) => handOver(door, operator, check),
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
-    reload: async () => (await post("/v1/reload")) as JsonObject,
+    resume: async () => (await post("/v1/resume")) as JsonObject,
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
     approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
     async decide(approval, { decision, reason, narrow, ticket = null }) {

@@ -1,11 +1,11 @@
-import type { LoginStatement } from "../../conventions/approval/decision.ts";
+import type { LockStatement, LoginStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { Logins } from "./logins.ts";
-import { loggedIn, open } from "./permit.ts";
+import { loggedIn, open, signed as signedOrder } from "./permit.ts";
 import { short, signedSchema } from "./schemas.ts";
 import type { Steward } from "./steward.ts";
 
@@ -41,6 +41,12 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
       open,
     ),
     planeRoute(
+      { method: "POST", path: "/v1/server-proof", body: { kind: "json", schema: nonceSchema } },
+      { summary: "Prove an earlier unlocked life", answers: { 200: { description: "The proof, or null" } } },
+      ({ body }) => ({ status: 200, body: { proof: steward.prove(body.nonce) } }),
+      loggedIn,
+    ),
+    planeRoute(
       { method: "POST", path: "/v1/unlock", body: { kind: "json", schema: unlockSchema } },
       { summary: "Hand over the service key", answers: { 200: { description: "Unlocked" } } },
       async ({ body }, context) => {
@@ -69,13 +75,32 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
       loggedIn,
     ),
     planeRoute(
+      { method: "POST", path: "/v1/resume", body: { kind: "none" } },
+      { summary: "Go on after a stop that has passed", answers: { 200: { description: "It records again" } } },
+      async (_command, context) => {
+        await steward.resume(context.login());
+        return { status: 200, body: steward.status() };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      { method: "POST", path: "/v1/lock/order", body: { kind: "json", schema: signedSchema(lockSchema) } },
+      { summary: "Lock now, by a signature alone", answers: { 200: { description: "Locked" } } },
+      async ({ body }) => {
+        const order = body as never as { statement: LockStatement; signature: string };
+        await steward.lock(order.statement.reason, logins.order(order));
+        return { status: 200, body: steward.status() };
+      },
+      signedOrder,
+    ),
+    planeRoute(
       { method: "POST", path: "/v1/reload", body: { kind: "none" } },
       { summary: "Read vault, policy and packs again", answers: { 200: { description: "What is in force now" } } },
       async () => {
         await steward.reload();
         return { status: 200, body: steward.status() };
       },
-      open,
+      loggedIn,
     ),
   ];
 }
@@ -90,6 +115,25 @@ const loginSchema = {
     operator_key_id: short,
   },
   required: ["format", "vault_id", "challenge", "operator", "operator_key_id"],
+} as const satisfies JsonSchema;
+
+const lockSchema = {
+  type: "object",
+  properties: {
+    format: { const: "gw.lock/v1" },
+    vault_id: short,
+    challenge: short,
+    reason: { type: "string", maxLength: 500 },
+    operator: short,
+    operator_key_id: short,
+  },
+  required: ["format", "vault_id", "challenge", "reason", "operator", "operator_key_id"],
+} as const satisfies JsonSchema;
+
+const nonceSchema = {
+  type: "object",
+  properties: { nonce: short },
+  required: ["nonce"],
 } as const satisfies JsonSchema;
 
 const unlockSchema = {

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
-import { loggedIn } from "./permit.ts";
+import { loggedIn, signed as signedOrder } from "./permit.ts";
 import { sessionRecord } from "./records.ts";
 import { short, signedSchema, textOrNull } from "./schemas.ts";
 import type { Steward } from "./steward.ts";
@@ -33,7 +33,7 @@ export function sessionRoutes({ gateway }: Steward): readonly PlaneRoute<Operato
         await gateway.revoke(signed);
         return { status: 204 };
       },
-      loggedIn,
+      signedOrder,
     ),
   ];
 }

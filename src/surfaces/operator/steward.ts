@@ -16,10 +16,14 @@ export interface Steward {
   /** Somebody tried to log in and could not. Recorded at most once a second. */
   operatorRefused(code: string, operator: string): Promise<void>;
   unlock(serviceKey: Secret, login: Login): Promise<void>;
+  /** What proves that this process was unlocked before; null where it was not. */
+  prove(nonce: string): string | null;
   /** Recorded at most once a second: whoever can reach the socket could say it. */
   passphraseFailed(operator: string, failedAttempts: number): Promise<void>;
   lock(reason: string, login: Login): Promise<void>;
-  /** The files carry their own proof, so nobody has to log in for this. */
+  /** After a stop that has passed, once the log has verified itself. Denied `not_stopped` where there is nothing to resume. */
+  resume(login: Login): Promise<void>;
+  /** Reads the signed files again now; the gateway also looks at them by itself. */
   reload(): Promise<void>;
   /** Tries, with the real key, everything that a host must refuse. */
   checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;

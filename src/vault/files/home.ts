@@ -21,6 +21,8 @@ export interface VaultHome {
   create(vault: Vault, policy: Policy): Promise<void>;
   /** Reads, changes and writes under the lock, so that two changes never lose one. Returns what `change` made. */
   change<Made extends HomeChange>(change: (vault: Vault) => Promise<Made> | Made): Promise<Made>;
+  /** Reads while nobody writes: both files are of one change. `vault_busy` at once when somebody does. */
+  undisturbed<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /** What a change writes. The policy goes first: a vault that no longer knows an old signer must find the new signature. */
@@ -84,6 +86,7 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
         steps.syncFolder(dirname(folder));
       });
     },
+    undisturbed: (work) => withLock(join(folder, LOCK_NAME), work, 0),
     async change(change) {
       checkHome();
       return await withLock(join(folder, LOCK_NAME), async () => {

@@ -17,8 +17,10 @@ export interface VerifiedListenerOptions {
   readonly group?: number | null;
   readonly callers: CallerPlatform;
   readonly reactor?: Reactor;
+  /** Asked before anything is opened for a connection of this user. Null lets it in; bytes are sent to it before it is closed. */
+  turnAway?(uid: number): Buffer | null;
   /** Identification has begun when this is called; no byte of the connection has been read yet. */
-  accept(connection: VerifiedConnection, caller: Promise<LiveCaller>): void;
+  accept(connection: VerifiedConnection, caller: Promise<LiveCaller>, uid: number): void;
 }
 
 export interface VerifiedListener {
@@ -36,6 +38,8 @@ const SO_PASSCRED = 16;
 const BACKLOG = 511;
 const BATCH = 64;
 const EXHAUSTED_PAUSE_MS = 100;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
 
 /** Listens on a local socket and asks the kernel for the writer of every byte. */
 export function listenVerified(options: VerifiedListenerOptions): VerifiedListener {
@@ -83,8 +87,17 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
 
   function admit(fd: number): void {
     let connection: VerifiedConnection;
+    let uid: number;
     try {
-      connection = new VerifiedConnection(fd, readCredentials(fd).pid, reactor, read);
+      const credentials = readCredentials(fd);
+      ({ uid } = credentials);
+      const refusal = options.turnAway?.(uid) ?? null;
+      if (refusal !== null) {
+        libc.send(fd, refusal, refusal.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        closeSync(fd);
+        return;
+      }
+      connection = new VerifiedConnection(fd, credentials.pid, reactor, read);
     } catch (error) {
       closeSync(fd);
       if (error instanceof Denied) return;
@@ -104,7 +117,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
       () => undefined,
     );
-    options.accept(connection, caller);
+    options.accept(connection, caller, uid);
   }
 
   function pause(): void {

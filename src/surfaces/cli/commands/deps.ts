@@ -1,6 +1,9 @@
 import type { Command } from "commander";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import type { Secret } from "../../../kernel/secret.ts";
+import type { VaultHome } from "../../../vault/files/home.ts";
+import type { ServerCheck } from "../../client/hand-over.ts";
 import type { PlaceAsked } from "../../place/find.ts";
 import type { Place } from "../../place/place.ts";
 import type { SignatureChecks } from "../caller/signatures.ts";
@@ -27,6 +30,12 @@ export interface CliDeps {
   formats(home: string | null): Promise<Formats>;
   /** Starts the gateway process for a home and resolves when it is ready. */
   startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess>;
+  /** How the gateway at the socket is proven before it is handed the service key. */
+  serverCheck(
+    home: VaultHome,
+    serviceKey: Secret,
+    how: { readonly child: number | null; readonly first: boolean },
+  ): Promise<ServerCheck>;
   /** The public keys of this home's operators, which decide whose signatures count. */
   operatorKeys(home: string): Promise<readonly OperatorKey[]>;
   /** The reference provider, which the command line may start but not import. */

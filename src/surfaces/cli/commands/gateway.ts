@@ -15,15 +15,20 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
   addCommand(program, "status", "what is running and in which mode", "gw status --json").action(
     async (_options, command: Command) => finish(await (await load()).runStatus(optionsOf(command), deps)),
   );
-  addOperatorCommand(program, "unlock", "hand the gateway its service key", "gw unlock").action(
-    async (_options, command: Command) => finish(await (await load()).runUnlock(optionsOf(command), deps)),
-  );
+  addOperatorCommand(program, "unlock", "hand the gateway its service key", "gw unlock")
+    .option("--first", "it was just started by yourself and never unlocked, so it cannot prove itself yet")
+    .action(async (_options, command: Command) =>
+      finish(await (await load()).runUnlock(optionsOf<OperatorOptions & { readonly first?: boolean }>(command), deps)),
+    );
   addOperatorCommand(program, "lock", "end all sessions and forget the service key", "gw lock --reason lunch")
     .option("--reason <TEXT>", "why, for the log", "locked by an operator")
     .action(async (_options, command: Command) => {
       const options = optionsOf<OperatorOptions & { readonly reason: string }>(command);
       finish(await (await load()).runLock(options, deps));
     });
+  addOperatorCommand(program, "resume", "go on after a stop that has passed", "gw resume").action(
+    async (_options, command: Command) => finish(await (await load()).runResume(optionsOf(command), deps)),
+  );
   addCommand(program, "doctor", "what is missing on this machine, and the command that mends it", "gw doctor").action(
     async (_options, command: Command) => {
       const { home, json } = optionsOf(command);

@@ -2,10 +2,12 @@ import { renderCard } from "../../../conventions/approval/render.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
+import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import type { OperatorOptions } from "../options.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { withOperator } from "../vault/session.ts";
 import { withGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 
@@ -52,8 +54,8 @@ export function runDecide(
 export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
-    withGateway(options, deps, async ({ client }) => {
-      await client.revoke(id, options.reason ?? null);
+    withOperator(options, io, deps.vault, async ({ operator }) => {
+      await ordersOf(operatorDoor(options), operator, deps).revoke(id, options.reason ?? null);
       if (options.json) io.out(JSON.stringify({ session_id: id, state: "ended" }));
       else io.out(`Session ${showIdentifier(id)} has ended.`);
       return exits.done;

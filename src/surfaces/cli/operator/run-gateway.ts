@@ -1,11 +1,13 @@
 import { showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { readStatus } from "../../client/operator.ts";
+import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
-import { withGateway } from "./session.ts";
+import { withOperator } from "../vault/session.ts";
+import { type GatewaySession, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
@@ -21,8 +23,8 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
     // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
     if (!options.locked && options.keyFile === undefined && trouble === null) {
       try {
-        await withGateway(options, deps, async ({ client }) => {
-          await client.unlock();
+        await withGateway(options, deps, async ({ client, home, operator }) => {
+          await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));
           return exits.done;
         });
       } catch (error) {
@@ -46,24 +48,44 @@ export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> 
   });
 }
 
-export function runUnlock(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
-  return change(options, deps, (client) => client.unlock(), "Unlocked.");
+export function runUnlock(options: OperatorOptions & { readonly first?: boolean }, deps: CliDeps): Promise<Exit> {
+  const first = options.first === true;
+  return change(
+    options,
+    deps,
+    async (client, { home, operator }) =>
+      client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: null, first })),
+    "Unlocked.",
+  );
+}
+
+/** `gw resume`: after a full disk or a shortage that has passed. The gateway verifies its log before it records again. */
+export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  const told = "It records again. Every session has ended; agents ask anew.";
+  return change(options, deps, (client) => client.resume(), told, false);
 }
 
 export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {
-  const told = "Locked: every session has ended and open questions were withdrawn.";
-  return change(options, deps, (client) => client.lock(options.reason), told);
+  return answering(deps.io, () =>
+    withOperator(options, deps.io, deps.vault, async ({ operator }) => {
+      const status = await ordersOf(operatorDoor(options), operator, deps).lock(options.reason);
+      const told = "Locked: every session has ended and open questions were withdrawn.";
+      deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
+      return exits.done;
+    }),
+  );
 }
 
 function change(
   options: OperatorOptions,
   deps: CliDeps,
-  work: (client: Parameters<Parameters<typeof withGateway>[2]>[0]["client"]) => Promise<JsonObject>,
+  work: (client: GatewaySession["client"], session: GatewaySession) => Promise<JsonObject>,
   told: string,
+  attest = true,
 ): Promise<Exit> {
   return answering(deps.io, () =>
-    withGateway(options, deps, async ({ client }) => {
-      const status = await work(client);
+    withGateway({ ...options, attest }, deps, async (session) => {
+      const status = await work(session.client, session);
       deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
       return exits.done;
     }),
@@ -92,7 +114,10 @@ export function statusLines(status: JsonObject): readonly string[] {
     ...(list("lowered").length === 0 ? [] : [`  LOWERED   ${list("lowered").join(", ")} (signed policy)`]),
     ...(status["stopped"] === null
       ? []
-      : [`  STOPPED   it can no longer record and sends nothing: ${text("stopped")}`]),
+      : [
+          `  STOPPED   it can no longer record and sends nothing: ${text("stopped")} (gw resume, when that has passed)`,
+        ]),
+    ...(status["disk_low"] === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
     ...(isJsonObject(trouble)
       ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
       : []),

@@ -1,0 +1,35 @@
+import type { Gateway } from "../../gateway/gateway.ts";
+import { createFloodGate } from "../../gateway/record/flood-gate.ts";
+import type { Envelope } from "../../gateway/record/record.ts";
+import type { Clock, Sleep } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import type { Denied } from "../../kernel/failure.ts";
+
+/** So many agent connections that operators, the log and the store always find a descriptor, each at its most expensive. */
+export function agentConnectionsFor(descriptors: number): number {
+  const fit = Math.floor((descriptors - defaults.descriptorsReserved) / defaults.agentDescriptorsEach);
+  return Math.max(16, Math.min(defaults.agentConnections, fit));
+}
+
+/** Who was turned away at the agent's door goes into the log, past an allowance as a count: a queue of refused fills no disk. */
+export function createDoorkeeper(
+  { ledger }: Pick<Gateway, "ledger">,
+  envelope: Envelope,
+  ports: { readonly clock: Clock; readonly sleep: Sleep },
+): (denied: Denied, uid: number) => void {
+  const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
+  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(ports, limits, (counted) =>
+    ledger.record(
+      "denials.counted",
+      counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
+        ...envelope("denials_counted"),
+        ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
+      })),
+    ),
+  );
+  return (denied, uid) => {
+    const { code } = denied;
+    if (!gate.pass(`uid ${uid}`, `${uid} ${code}`, { code, caller: `uid ${uid}` })) return;
+    void ledger.note([{ ...envelope("caller_refused"), code, detail: denied.message }]).catch(() => undefined);
+  };
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createSeats } from "./seats.ts";
+
+test("a holder that has all its seats gives up its own oldest idle one, and nobody else's", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 2, total: 10, dropBusy: false });
+  seats.take(1, () => gone.push("first of 1"))?.busy();
+  seats.take(1, () => gone.push("second of 1"));
+  seats.take(2, () => gone.push("first of 2"));
+  assert.notEqual(
+    seats.take(1, () => gone.push("third of 1")),
+    null,
+  );
+  assert.deepEqual(gone, ["second of 1"]);
+  assert.equal(seats.taken, 3);
+});
+
+test("where all are busy the newcomer is refused", () => {
+  const seats = createSeats({ perHolder: 1, total: 10, dropBusy: false });
+  seats.take(1, () => assert.fail("it is being served"))?.busy();
+  assert.equal(
+    seats.take(1, () => undefined),
+    null,
+  );
+});
+
+test("a full house makes room at the cost of whoever holds most, and of the proven last", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 8, total: 4, dropBusy: true });
+  const operator = seats.take(7, () => gone.push("operator"));
+  operator?.prove();
+  for (const name of ["a", "b", "c"]) seats.take(1, () => gone.push(name))?.busy();
+  for (const holder of [2, 3, 4])
+    assert.notEqual(
+      seats.take(holder, () => gone.push(`of ${holder}`)),
+      null,
+    );
+  assert.deepEqual(gone.length, 3);
+  assert.ok(!gone.includes("operator"));
+  assert.ok(gone.includes("a"), String(gone));
+});
+
+test("a seat that was left counts no more, however often it is left", () => {
+  const seats = createSeats({ perHolder: 1, total: 1, dropBusy: false });
+  const seat = seats.take(1, () => undefined);
+  seat?.busy();
+  seat?.leave();
+  seat?.leave();
+  assert.equal(seats.taken, 0);
+  assert.notEqual(
+    seats.take(1, () => undefined),
+    null,
+  );
+});
