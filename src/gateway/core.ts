@@ -1,5 +1,6 @@
 import type { Allowances } from "../conventions/budget/allowance.ts";
 import type { Now } from "../conventions/budget/budget.ts";
+import type { Grant } from "../conventions/grant/grant.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Desk } from "./approval/desk.ts";
 import type { Accept } from "./approval/question.ts";
@@ -7,6 +8,7 @@ import type { Operation, OperationBook } from "./operation/operations.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
 import type { Credentials, Ports } from "./ports.ts";
+import type { DayCounts } from "./record/day-counts.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
 import type { DeploymentBook } from "./rollback/deployments.ts";
@@ -43,6 +45,11 @@ export interface Core {
   /** Takes the work context that a person may assign while letting the run begin. */
   acceptTicket(run: Run): Accept;
   packs(): PackBook;
+  /** Decisions that an operator signed ahead. */
+  grants(): readonly Grant[];
+  /** Whether this is a user that only agents run as: neither the gateway's own, nor root, nor an operator's. */
+  isAgentUser(uid: number): boolean;
+  readonly dayCounts: DayCounts;
   posture(): Posture;
   /** Null while locked. */
   credentials(): Credentials | null;

@@ -1,9 +1,11 @@
+import type { ReasonToAsk } from "../conventions/approval/reason.ts";
+import type { CallFacts } from "../conventions/grant/cover.ts";
 import type { CallResult } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { type Authorization, authorizedByCard, authorizedBySession } from "./approval/authorize.ts";
+import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySession } from "./approval/authorize.ts";
 import { type CallAsked, writeQuestion } from "./approval/cards.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { type Core, requireSpace } from "./core.ts";
@@ -15,6 +17,7 @@ import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
 import type { DenialRecorder } from "./record/denials.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
+import { reasonBeyondGrant, requireGrant } from "./run/grants.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
 import { type CallTicket, findTicket, lookupNotes, ticketUsed } from "./ticket/ticket.ts";
@@ -152,8 +155,9 @@ async function authorize(
 ): Promise<Authorized> {
   // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
   if (found.kind !== "missing") {
-    const asked = questionOf(core, prepared, eachUse, true, found, call);
-    const merged = asked.because.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
+    const reasons = reasonsOf(prepared, eachUse, true, found);
+    const asked = questionOf(core, prepared, reasons, found, call);
+    const merged = reasons.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
     if (merged !== null) {
       call.approvalId = run.admission?.approvalId ?? null;
       const authorization = authorizedByCard(await merged);
@@ -163,18 +167,42 @@ async function authorize(
   const session = await joinSession(core, caller, run);
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
-  const asked = questionOf(core, prepared, eachUse, session.approvalId !== null, ticket, call);
-  if (asked.because.length === 0) return { session, authorization: authorizedBySession(session), ticket };
+  const reasons = reasonsOf(prepared, eachUse, session.approvalId !== null, ticket);
+  const grant = requireGrant(core, session);
+  if (grant === null && reasons.length === 0) return { session, authorization: authorizedBySession(session), ticket };
+  const beyond = grant === null ? null : await reasonBeyondGrant(core, grant, coveredFacts(prepared, reasons));
+  if (grant !== null && beyond === null) return { session, authorization: authorizedByGrant(grant), ticket };
+  const asked = questionOf(core, prepared, beyond === null ? reasons : [beyond, ...reasons], ticket, call);
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
   return { session, authorization: authorizedByCard(await ask.answer), ticket };
 }
 
-function questionOf(
-  core: Core,
-  { outbound, card, because }: Prepared,
+/** Why a person is asked about this very call, whatever was approved before. */
+function reasonsOf(
+  { outbound, because }: Prepared,
   eachUse: boolean,
   standing: boolean,
+  ticket: CallTicket,
+): readonly ReasonToAsk[] {
+  const missing = ticket.kind === "missing" ? ["it needs a ticket, and none is attached to this run"] : [];
+  return [
+    ...reasonsToAsk(outbound.definition.action, eachUse, standing),
+    ...[...because, ...missing].map((words) => ({ kind: "other", words }) as const),
+  ];
+}
+
+/** What a grant is held against. Carrying out a plan is a thing of its own: a grant covers it where it says so. */
+function coveredFacts({ outbound, way }: Prepared, reasons: readonly ReasonToAsk[]): CallFacts {
+  const { action, definition, input, credential } = outbound;
+  const plan = way.kind === "execute" ? [{ kind: "plan", words: "it carries out a plan" } as const] : [];
+  return { action, effect: definition.action.effect, input, credential, because: [...reasons, ...plan] };
+}
+
+function questionOf(
+  core: Core,
+  { outbound, card }: Prepared,
+  reasons: readonly ReasonToAsk[],
   ticket: CallTicket,
   call: Call,
 ): CallAsked {
@@ -184,11 +212,7 @@ function questionOf(
     outbound,
     target: targetOf(outbound),
     ...card,
-    because: [
-      ...reasonsToAsk(outbound.definition.action, eachUse, standing),
-      ...because,
-      ...(missing ? ["it needs a ticket, and none is attached to this run"] : []),
-    ],
+    because: reasons.map(({ words }) => words),
     notes: [...(card.notes ?? []), ...lookupNotes(core, ticket)],
     ...(ticket.kind === "held" ? { ticket: ticket.use.evidence } : {}),
     ...(missing ? { ticketEntry: ticket.entry } : {}),

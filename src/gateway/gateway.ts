@@ -6,6 +6,7 @@ import {
 } from "../conventions/approval/decision.ts";
 import { createAllowances } from "../conventions/budget/allowance.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
+import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
 import { defaults } from "../kernel/defaults.ts";
@@ -25,6 +26,7 @@ import { requireLiveCaller } from "./outbound/admit.ts";
 import type { Definition, PackBook } from "./outbound/outbound.ts";
 import { createShelf } from "./plan/shelf.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
+import { createDayCounts } from "./record/day-counts.ts";
 import { createDenialRecorder } from "./record/denials.ts";
 import { createLedger, type Ledger } from "./record/ledger.ts";
 import { createEnvelope } from "./record/record.ts";
@@ -57,6 +59,10 @@ export interface Unlocked {
 export interface Surroundings {
   packs(): PackBook;
   posture(): Posture;
+  /** None where absent. */
+  grants?(): readonly Grant[];
+  /** Nobody where absent. */
+  isAgentUser?(uid: number): boolean;
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
   /** Whose work contexts count beside the operators' own. */
   ticketIssuers(): readonly IssuerKey[];
@@ -152,6 +158,9 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ),
     acceptTicket: (run) => acceptForRun(core, run),
     packs: around.packs,
+    grants: around.grants ?? (() => []),
+    isAgentUser: around.isAgentUser ?? (() => false),
+    dayCounts: createDayCounts(ledger, ports.clock),
     posture: around.posture,
     credentials: () => unlocked?.credentials ?? null,
   };

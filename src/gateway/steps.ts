@@ -39,6 +39,7 @@ export const records = [
   "ticket.attached",
   "ticket.refused",
   "call.denied",
+  "day.counted",
   "denials.counted",
   "request.told",
   "requests.counted",

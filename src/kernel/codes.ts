@@ -515,6 +515,22 @@ export const codes = {
     means: "The run is over: it was revoked, its caller is gone, or its time passed.",
     mend: "Start a new run; it needs a new approval.",
   },
+  grant_ended: {
+    status: 403,
+    means:
+      "The grant in signed policy that this session stood on was removed, changed, is over, or no longer covers the caller.",
+    mend: "Start a new run: a person is asked, or another grant covers it. Nothing was sent.",
+  },
+  grant_invalid: {
+    status: 400,
+    means: "What was typed is no grant that could be signed; the message says which word does not fit.",
+    mend: "Correct that word. gw grant add --help shows an example.",
+  },
+  grant_exists: {
+    status: 409,
+    means: "A grant of that name stands in signed policy already.",
+    mend: "Choose another name, or remove the old one first with gw grant remove NAME.",
+  },
   session_ended: {
     status: 403,
     means: "The approval that tied this caller to the run has ended.",

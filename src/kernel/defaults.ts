@@ -1,6 +1,8 @@
 /** Every number that a person might tune, with its unit in its name. Rooms take these as arguments where it matters. */
 export const defaults = {
   // Runs
+  /** A grant that nobody renews ends. */
+  grantMaximumMs: 366 * 86_400_000,
   runAttempts: 40,
   runDurationMs: 600_000,
   runSpendCents: 0,

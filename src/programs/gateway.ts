@@ -122,6 +122,8 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
         mode: state.trust.policy?.settings.mode === "dedicated" ? "dedicated" : "guard-rail",
         sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
       }),
+      grants: () => state.trust.policy?.grants ?? [],
+      isAgentUser: (uid) => uid !== 0 && uid !== process.getuid?.(),
       operators,
       ticketIssuers: () => ticketIssuersOf(state.trust),
       ticketServices: () => ticketServicesOf(state.trust),

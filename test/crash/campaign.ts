@@ -25,6 +25,7 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "denials.counted",
   "write.confirmed",
   "plan.executed",
+  "day.counted",
   "lease.taken",
   "operation.stopped",
   "probe.opened",

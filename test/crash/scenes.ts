@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Grant } from "../../src/conventions/grant/grant.ts";
 import type { CallResult } from "../../src/conventions/outcome/result.ts";
 import { signContext } from "../../src/conventions/ticket/sign.ts";
 import type { HttpTransport } from "../../src/gateway/ports.ts";
@@ -38,6 +39,24 @@ export interface Scene {
 
 /** Recognised in the log: no other budget has this many attempts. */
 export const RUN_ATTEMPTS = 37;
+
+/** Covers the scripted agent's reads, so that nobody is asked. */
+function grantFor({ bench, caller }: Stage): Grant {
+  const wallMs = bench.time.clock.wallMs();
+  return {
+    name: "crash",
+    caller: { authority: null, image: caller.evidence.cdhash, uid: null },
+    actions: ["reference.project.list"],
+    effects: ["read"],
+    conditions: [],
+    includes: [],
+    limits: { attempts: RUN_ATTEMPTS, sideEffects: 0, durationMs: 600_000, spendCents: 0 },
+    callsPerDay: 5,
+    createdAt: isoTime(wallMs - 1_000),
+    until: isoTime(wallMs + 86_400_000),
+    hours: null,
+  };
+}
 
 /** Stands for the provider's webhook secret. */
 export const CALLBACK_KEY = Buffer.alloc(32, 7);
@@ -102,6 +121,17 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
       async play(stage) {
         const run = await openRun(stage, ["release.record"]);
         await call(stage, run, "release.record", releaseOf(stage));
+      },
+    },
+  ],
+  [
+    "granted",
+    {
+      kills: ["day.counted"],
+      async play(stage) {
+        stage.bench.grants.push(grantFor(stage));
+        const run = await openRun(stage, ["project.list"]);
+        await call(stage, run, "project.list", {});
       },
     },
   ],

@@ -14,6 +14,7 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
+import type { Grant } from "../../src/conventions/grant/grant.ts";
 import type { TicketService } from "../../src/conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
 import type { Approval } from "../../src/gateway/approval/question.ts";
@@ -48,6 +49,9 @@ export interface Bench {
   readonly credentials: Map<string, { eachUse: boolean; disabled: boolean; origin: string }>;
   readonly issuers: IssuerKey[];
   readonly services: TicketService[];
+  readonly grants: Grant[];
+  /** Users that only agents run as. */
+  readonly agentUsers: number[];
   posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
@@ -170,6 +174,8 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     {
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),
       posture: () => posture,
+      grants: () => bench.grants,
+      isAgentUser: (uid) => bench.agentUsers.includes(uid),
       operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
       ticketIssuers: () => bench.issuers,
       ticketServices: () => bench.services,
@@ -188,6 +194,8 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     credentials,
     issuers: [],
     services: [],
+    grants: [],
+    agentUsers: [],
     posture,
     decision(approval, change = {}, key = operatorKeys.privateKey) {
       const statement: DecisionStatement = {

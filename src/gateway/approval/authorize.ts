@@ -1,4 +1,5 @@
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { Grant } from "../../conventions/grant/grant.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { Session } from "../run/run.ts";
@@ -9,7 +10,7 @@ import type { Session } from "../run/run.ts";
  */
 export type Authorization = Brand<
   {
-    readonly kind: "session" | "each_use" | "policy" | "operator";
+    readonly kind: "session" | "each_use" | "policy" | "operator" | "grant";
     readonly approvalId: ApprovalId | null;
     readonly authorizedBy: string;
     readonly decidedAt: string;
@@ -36,6 +37,11 @@ export function authorizedBySession(session: Session): Authorization {
   } as Authorization;
 }
 
+/** A decision made ahead covers this very call. */
+export function authorizedByGrant({ name, createdAt }: Grant): Authorization {
+  return { kind: "grant", approvalId: null, authorizedBy: `grant ${name}`, decidedAt: createdAt } as Authorization;
+}
+
 /** An operator who is logged in asks for it themselves. The plane has verified who that is. */
 export function authorizedByOperator(operator: string, at: string): Authorization {
   return { kind: "operator", approvalId: null, authorizedBy: operator, decidedAt: at } as Authorization;
@@ -44,5 +50,6 @@ export function authorizedByOperator(operator: string, at: string): Authorizatio
 /** As records name it: how, by whom, under which approval. */
 export function describeAuthorization(authorization: Authorization): string {
   const { kind, approvalId, authorizedBy } = authorization;
+  if (kind === "grant") return `grant:${authorizedBy.slice("grant ".length)}`;
   return `${kind}:${approvalId ?? (kind === "operator" ? authorizedBy : "session_approval_off")}`;
 }

@@ -9,6 +9,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
+import { requireGrant } from "../run/grants.ts";
 import type { Run, Session } from "../run/run.ts";
 import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
 
@@ -98,6 +99,7 @@ export function requireStanding(core: Core, run: Run, session: Session): void {
   requireLiveCaller(session.caller);
   requireLiveOwner(run, session);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+  requireGrant(core, session);
 }
 
 /** What a wrapper started acts only while the wrapper lives, also in the moment before its exit is noticed. */

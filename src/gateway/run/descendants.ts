@@ -5,7 +5,7 @@ import { writeQuestion } from "../approval/cards.ts";
 import type { Core } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import type { LiveCaller } from "../ports.ts";
-import type { Grant, Kin, Run, Session } from "./run.ts";
+import type { Footing, Kin, Run, Session } from "./run.ts";
 import { startSession } from "./sessions.ts";
 
 /**
@@ -45,11 +45,11 @@ export function joinAsDescendant(core: Core, run: Run, kin: Kin, caller: LiveCal
 
 async function admit(core: Core, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
   requireDescendant(run, caller);
-  const grant = await grantOf(core, run, kin, caller);
+  const footing = await footingOf(core, run, kin, caller);
   // A person may have taken minutes: the parents are walked again before anything is granted.
   requireDescendant(run, caller);
   dropOldSessions(run);
-  return startSession(core, run, caller, grant);
+  return startSession(core, run, caller, footing);
 }
 
 function requireDescendant(run: Run, caller: LiveCaller): void {
@@ -58,7 +58,7 @@ function requireDescendant(run: Run, caller: LiveCaller): void {
   if (!isDescendant(run, caller)) throw new Denied("not_found", "There is no such run for this caller.");
 }
 
-function grantOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Grant | Promise<Grant> {
+function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing | Promise<Footing> {
   const owner = run.sessions.get(run.ownerKey);
   if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
   const { cdhash } = caller.evidence;
@@ -74,7 +74,7 @@ function grantOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Grant | Pr
   return asked;
 }
 
-async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveCaller): Promise<Grant> {
+async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveCaller): Promise<Footing> {
   const notes = [
     `process ${owner.caller.pid} started it with gw run, and no card of this run has shown this image (${caller.evidence.cdhash}); approving lets every process with this image that it starts act in this run`,
   ];
@@ -89,6 +89,7 @@ async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveC
     approvalId: statement.approval_id as ApprovalId,
     approvedBy: statement.operator,
     approvedAt: statement.decided_at,
+    grant: null,
   };
 }
 

@@ -31,13 +31,19 @@ export interface Run {
 /** What the owner of a run started, where a person approved that as well. */
 export interface Kin {
   /** What a person said of images that the owner's own card did not show, by digest. */
-  readonly images: Map<string, Promise<Grant>>;
+  readonly images: Map<string, Promise<Footing>>;
   /** Sessions on their way, by caller: a process that calls twice at once joins once. */
   readonly joining: Map<string, Promise<Session>>;
 }
 
 /** What a session rests on. */
-export type Grant = Pick<Session, "scope" | "approvalId" | "approvedBy" | "approvedAt">;
+export type Footing = Pick<Session, "scope" | "approvalId" | "approvedBy" | "approvedAt" | "grant">;
+
+/** The grant in signed policy that a session stands on: this very version of it. */
+export interface StandingOn {
+  readonly name: string;
+  readonly digest: string;
+}
 
 /** What became of the calls of a run so far. */
 export interface Tally {
@@ -68,6 +74,8 @@ export interface Session {
   readonly approvalId: ApprovalId | null;
   readonly approvedBy: string;
   readonly approvedAt: string;
+  /** Null where a person approved the session itself. */
+  readonly grant: StandingOn | null;
   endedAt: string | null;
   endReason: SessionEnding | null;
 }

@@ -5,6 +5,7 @@ import { readLimits } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import type { SessionEnding } from "../../conventions/caller/session.ts";
+import type { Grant } from "../../conventions/grant/grant.ts";
 import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -16,12 +17,14 @@ import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { endSession } from "./book.ts";
-import type { Admission, Grant, Run, Session } from "./run.ts";
+import { findGrant, standOn } from "./grants.ts";
+import type { Admission, Footing, Run, Session } from "./run.ts";
 
-/** Asks a person to tie this caller to the run, or does so by signed policy where that says nobody is asked. */
+/** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */
 export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "session" | "join"): Admission {
-  if (!core.posture().sessionApproval) {
-    const session = grantSession(core, run, caller, null);
+  const grant = mode === "session" ? findGrant(core, run.asked, caller) : null;
+  if (grant !== null || !core.posture().sessionApproval) {
+    const session = grant === null ? grantSession(core, run, caller, null) : startUnderGrant(core, run, caller, grant);
     session.catch(() => undefined);
     return { approvalId: "" as ApprovalId, callerKey: caller.key, session };
   }
@@ -110,6 +113,22 @@ async function grantSession(
     approvalId: statement === null ? null : (statement.approval_id as ApprovalId),
     approvedBy: statement?.operator ?? "policy: session approval is off",
     approvedAt: isoTime(core.ports.clock.wallMs()),
+    grant: null,
+  });
+}
+
+/** Ties the caller to the run by a decision made ahead; every call is held against it again. */
+async function startUnderGrant(core: Core, run: Run, caller: LiveCaller, grant: Grant): Promise<Session> {
+  requireLiveCaller(caller);
+  run.budget = narrowBudget(run.budget, grant.limits);
+  run.state = "open";
+  run.admission = null;
+  return startSession(core, run, caller, {
+    scope: run.asked,
+    approvalId: null,
+    approvedBy: `grant ${grant.name}`,
+    approvedAt: grant.createdAt,
+    grant: standOn(grant),
   });
 }
 
@@ -118,7 +137,7 @@ export async function startSession(
   core: Core,
   run: Run,
   caller: LiveCaller,
-  { scope, approvalId, approvedBy, approvedAt }: Grant,
+  { scope, approvalId, approvedBy, approvedAt, grant }: Footing,
 ): Promise<Session> {
   const session: Session = {
     id: core.ports.ids.next("ses"),
@@ -128,6 +147,7 @@ export async function startSession(
     approvalId,
     approvedBy,
     approvedAt,
+    grant,
     endedAt: null,
     endReason: null,
   };

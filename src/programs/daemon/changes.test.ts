@@ -66,6 +66,7 @@ function policy(change: Partial<PolicyContent & { digest: Digest }> = {}): Polic
     ticketIssuers: [],
     sigstore: null,
     imaKeys: [],
+    grants: [],
     ticketServices: [],
   };
   return { version: 1, signedBy: ALICE, ...empty, settings: SAFE_SETTINGS, digest: digest("1"), ...change } as never;

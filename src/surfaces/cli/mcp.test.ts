@@ -102,7 +102,7 @@ test("it asks for the one path and protocol and says what its runs ask for", asy
 
 test("what was not asked for is not said", () => {
   assert.deepEqual(bridgeRecord({ home: "/h", json: false }), {});
-  assert.deepEqual(bridgeRecord({ home: "/h", json: false, sideEffects: 0, duration: 60, spendCents: 0 }), {
+  assert.deepEqual(bridgeRecord({ home: "/h", json: false, sideEffects: 0, minutes: 1, spend: 0 }), {
     budget: { side_effects: 0, duration_seconds: 60, spend_cents: 0 },
   });
 });

@@ -1,23 +1,19 @@
 import { type IncomingMessage, request } from "node:http";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import { codes } from "../../kernel/codes.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { knock } from "../client/connection.ts";
 import { type BridgeRecord, MCP_OPTIONS_HEADER, MCP_PATH, MCP_UPGRADE } from "../mcp/bridge.ts";
 import type { Door } from "../place/place.ts";
+import { type BudgetOptions, budgetAsked } from "./commands/budget-options.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor, type BaseOptions } from "./options.ts";
 
-export interface McpOptions extends BaseOptions {
+export interface McpOptions extends BaseOptions, BudgetOptions {
   readonly actions?: readonly string[];
   readonly wait?: number;
-  readonly attempts?: number;
-  readonly sideEffects?: number;
-  readonly duration?: number;
-  readonly spendCents?: number;
   /** What `gw run` says to the programs below it. */
   readonly wrapped?: { readonly run: string; readonly home: string };
 }
@@ -53,13 +49,8 @@ export async function runMcp(options: McpOptions, io: Pick<CliIo, "err">, pipes:
 
 /** Only what was asked for: the gateway has the defaults. */
 export function bridgeRecord(options: McpOptions): BridgeRecord {
-  const { actions, wait, attempts, sideEffects, duration, spendCents, wrapped } = options;
-  const budget: Partial<LimitsRecord> = {
-    ...(attempts === undefined ? {} : { attempts }),
-    ...(sideEffects === undefined ? {} : { side_effects: sideEffects }),
-    ...(duration === undefined ? {} : { duration_seconds: duration }),
-    ...(spendCents === undefined ? {} : { spend_cents: spendCents }),
-  };
+  const { actions, wait, wrapped } = options;
+  const budget = budgetAsked(options);
   return {
     ...(actions === undefined ? {} : { actions }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),

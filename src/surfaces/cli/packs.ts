@@ -94,6 +94,13 @@ export function runPackRemove(name: string, options: VaultOptions, io: CliIo, po
   });
 }
 
+/** The packs of this home that the policy trusts as they are. */
+export function readTrustedPacks(home: string, policy: Policy): readonly Pack[] {
+  return listPacks(home)
+    .filter(({ pack, digest }) => digest !== null && trusts(policy, pack, digest))
+    .map(({ pack }) => requireSound(readBounded(packPath(home, pack)), `${pack}.yaml`));
+}
+
 interface PackRow {
   readonly pack: string;
   readonly digest: Pack["digest"] | null;

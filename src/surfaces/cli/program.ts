@@ -8,6 +8,7 @@ import { addConformanceCommand } from "./commands/conformance.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
+import { addGrantCommands } from "./commands/grant.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addOperationCommands } from "./commands/operation.ts";
 import { addPackCommands } from "./commands/pack.ts";
@@ -44,6 +45,7 @@ export function createProgram(deps: CliDeps): Command {
     });
   addVaultCommands(program, deps);
   addPolicyCommands(program, deps);
+  addGrantCommands(program, deps);
   addGatewayCommands(program, deps);
   addPackCommands(program, deps);
   addCallerCommands(program, deps);

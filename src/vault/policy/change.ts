@@ -18,6 +18,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     ticketServices: [],
     sigstore: null,
     imaKeys: [],
+    grants: [],
     settings: SAFE_SETTINGS,
   };
 }

@@ -1,3 +1,4 @@
+import { grantRecord } from "../../conventions/grant/record.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { KEY_ID, type KeyId } from "../keys.ts";
 import { VAULT_ID } from "../lineage.ts";
@@ -16,6 +17,7 @@ import {
   sortedList,
   TIME,
 } from "./entries.ts";
+import { readGrant } from "./grant-entries.ts";
 import type { PolicyContent } from "./policy.ts";
 import { readService, servicePage } from "./service-entries.ts";
 import { readSigstore, sigstorePage, sortSigstore } from "./sigstore-entries.ts";
@@ -39,7 +41,7 @@ const MEMBERS = [
   "ticket_issuers",
   "settings",
 ] as const;
-const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs"] as const;
+const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs", "grants"] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
   return filePage({ ...policyPage(content), signature: signature.toString("base64url") });
@@ -82,6 +84,7 @@ export function policyPage(content: PolicyContent): JsonObject {
     ...(content.formerPacks.length === 0
       ? {}
       : { former_packs: content.formerPacks.map(({ pack, digest }) => ({ pack, digest })) }),
+    ...(content.grants.length === 0 ? {} : { grants: content.grants.map(grantRecord) }),
   };
 }
 
@@ -103,6 +106,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       sigstore: policy.sigstore === undefined ? null : readSigstore(policy.sigstore, "/sigstore"),
       ticketServices: laterList(policy.ticket_services, "/ticket_services", readService, ({ system }) => system),
       formerPacks: laterList(policy.former_packs, "/former_packs", readPack, ({ pack }) => pack),
+      grants: laterList(policy.grants, "/grants", readGrant, ({ name }) => name),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),
@@ -122,6 +126,7 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     ticketIssuers: sortBy(content.ticketIssuers, ({ issuer }) => issuer),
     ticketServices: sortBy(content.ticketServices, ({ system }) => system),
     sigstore: content.sigstore === null ? null : sortSigstore(content.sigstore),
+    grants: sortBy(content.grants, ({ name }) => name),
     imaKeys: sortBy(content.imaKeys, ({ name }) => name),
     formerPacks: sortBy(content.formerPacks, ({ pack }) => pack),
   };

@@ -1,3 +1,4 @@
+import type { Grant } from "../../conventions/grant/grant.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { KeyId } from "../keys.ts";
@@ -24,6 +25,8 @@ export interface PolicyContent {
   /** Null while no Sigstore identity is trusted. */
   readonly sigstore: SigstoreTrust | null;
   readonly imaKeys: readonly ImaKeyTrust[];
+  /** Decisions made ahead. */
+  readonly grants: readonly Grant[];
   readonly settings: PolicySettings;
 }
 

@@ -17,7 +17,7 @@ export function runCallerEnroll(
 ): Promise<Exit> {
   return answering(io, async () => {
     const path = findProgram(file);
-    const digest = await digestFile(path);
+    const digest = await digestProgram(path);
     return withOperator(options, io, ports, async (session) => {
       await applyPolicyChange(session, ports, { what: "caller_enrolled", subject: options.as }, (policy) => {
         const others = policy.callers.filter(({ imageDigest }) => imageDigest !== digest);
@@ -45,7 +45,8 @@ export function findProgram(file: string): string {
   }
 }
 
-async function digestFile(path: string): Promise<Digest> {
+/** `sha256:<hex>` of its bytes, as callers are known by. */
+export async function digestProgram(path: string): Promise<Digest> {
   const hash = createHash("sha256");
   try {
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);

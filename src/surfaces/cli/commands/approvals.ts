@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { ApproveOptions } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
+import { addBudgetOptions } from "./budget-options.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addApprovalCommands(program: Command, deps: CliDeps): void {
@@ -11,12 +12,13 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
       finish(await (await load()).runApprovals(optionsOf<OperatorOptions>(command), deps)),
   );
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-  addOperatorCommand(program, "approve <ID>", "sign a yes to exactly this card", "gw approve apr_01k... --attempts 5")
-    .option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many)
-    .option("--attempts <N>", "grant at most N attempts", Number)
-    .option("--side-effects <N>", "grant at most N side effects", Number)
-    .option("--minutes <N>", "grant at most N minutes", Number)
-    .option("--spend-cents <N>", "grant at most N cents", Number)
+  const approve = addOperatorCommand(
+    program,
+    "approve <ID>",
+    "sign a yes to exactly this card",
+    "gw approve apr_01k... --attempts 5",
+  ).option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many);
+  addBudgetOptions(approve)
     .option(
       "--ticket <SYSTEM:REF>",
       "the ticket behind it, signed by you for exactly this call; needed where the card says so",

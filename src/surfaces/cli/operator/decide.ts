@@ -4,6 +4,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
+import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
@@ -11,12 +12,8 @@ import { withOperator } from "../vault/session.ts";
 import { withGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 
-export interface ApproveOptions extends OperatorOptions {
+export interface ApproveOptions extends OperatorOptions, BudgetOptions {
   readonly only?: readonly string[];
-  readonly attempts?: number;
-  readonly sideEffects?: number;
-  readonly minutes?: number;
-  readonly spendCents?: number;
   readonly reason?: string;
   /** SYSTEM:REF, for a call that needs a ticket or as the work of a new run. */
   readonly ticket?: string;
@@ -114,25 +111,14 @@ function ticketFor({ approval_id, card }: ApprovalView, options: ApproveOptions)
 }
 
 function narrowing({ card }: ApprovalView, options: ApproveOptions) {
-  const { only, attempts, sideEffects, minutes, spendCents } = options;
-  const limits = [attempts, sideEffects, minutes, spendCents];
-  if (limits.some((limit) => limit !== undefined && (!Number.isSafeInteger(limit) || limit < 0))) {
-    throw new Denied("schema_violation", "--attempts, --side-effects, --minutes and --spend-cents take whole numbers.");
-  }
-  const narrows = limits.some((limit) => limit !== undefined);
+  const { only } = options;
+  const budget = budgetAsked(options);
+  const narrows = Object.keys(budget).length > 0;
   if (only === undefined && !narrows) return null;
-  const asked = card.run.budget;
   return {
     actions: only ?? null,
     request_bytes: null,
-    budget: narrows
-      ? {
-          attempts: attempts ?? asked.attempts,
-          side_effects: sideEffects ?? asked.side_effects,
-          duration_seconds: minutes === undefined ? asked.duration_seconds : minutes * 60,
-          spend_cents: spendCents ?? asked.spend_cents,
-        }
-      : null,
+    budget: narrows ? { ...card.run.budget, ...budget } : null,
   };
 }
 

@@ -1,22 +1,18 @@
-import type { LimitsRecord } from "../../../conventions/budget/record.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type AgentClient, connectAgent, type RunView } from "../../client/agent.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { answering } from "../answer.ts";
+import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import { type CliIo, exits } from "../io.ts";
 import { agentDoor, type BaseOptions } from "../options.ts";
 import { findProgram } from "./find-program.ts";
 import { type CommandPorts, type Ended, startCommand } from "./start-command.ts";
 import { summaryLines } from "./summary.ts";
 
-export interface RunOptions extends BaseOptions {
+export interface RunOptions extends BaseOptions, BudgetOptions {
   readonly actions?: readonly string[];
   readonly purpose?: string;
   readonly wait: number;
-  readonly attempts?: number;
-  readonly sideEffects?: number;
-  readonly minutes?: number;
-  readonly spend?: number;
 }
 
 /** What the wrapper needs of the machine. */
@@ -65,17 +61,10 @@ async function openRun(
   options: RunOptions,
   io: CliIo,
 ): Promise<RunView> {
-  const { attempts, sideEffects, minutes, spend } = options;
-  const budget: Partial<LimitsRecord> = {
-    ...(attempts === undefined ? {} : { attempts }),
-    ...(sideEffects === undefined ? {} : { side_effects: sideEffects }),
-    ...(minutes === undefined ? {} : { duration_seconds: minutes * 60 }),
-    ...(spend === undefined ? {} : { spend_cents: spend }),
-  };
   const actions = options.actions ?? (await everyPack(client));
   const purpose = (options.purpose ?? `gw run -- ${command.join(" ")}`).slice(0, PURPOSE_LENGTH);
   io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
-  return client.openRun({ purpose, actions, budget, descendants: true }, options.wait);
+  return client.openRun({ purpose, actions, budget: budgetAsked(options), descendants: true }, options.wait);
 }
 
 async function everyPack(client: AgentClient): Promise<readonly string[]> {

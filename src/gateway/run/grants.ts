@@ -1,0 +1,60 @@
+import type { ReasonToAsk } from "../../conventions/approval/reason.ts";
+import { type CallFacts, coverCall, coverCaller } from "../../conventions/grant/cover.ts";
+import { type Grant, namesAction } from "../../conventions/grant/grant.ts";
+import { digestGrant } from "../../conventions/grant/record.ts";
+import type { Scope } from "../../conventions/scope/scope.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Core } from "../core.ts";
+import type { LiveCaller } from "../ports.ts";
+import type { Session, StandingOn } from "./run.ts";
+
+/** The grant under which a session begins: one that this caller may use now, and that names all that was asked for. */
+export function findGrant(core: Core, asked: Scope, caller: LiveCaller): Grant | null {
+  const found = core
+    .grants()
+    .find(
+      (grant) =>
+        coversCaller(core, grant, caller) &&
+        asked.actions.every(
+          ({ action, effect }) =>
+            namesAction(grant.actions, action) && (grant.effects as readonly string[]).includes(effect),
+        ),
+    );
+  return found ?? null;
+}
+
+export function standOn(grant: Grant): StandingOn {
+  return { name: grant.name, digest: digestGrant(grant) };
+}
+
+/** The grant that a session stands on, as signed policy holds it now. It must be the very one, and let this caller act still. */
+export function requireGrant(core: Core, { grant: on, caller }: Session): Grant | null {
+  if (on === null) return null;
+  const grant = core.grants().find((one) => one.name === on.name && digestGrant(one) === on.digest);
+  if (grant === undefined) {
+    throw new Denied("grant_ended", `The grant ${on.name} was removed or changed. Ask anew: a person decides.`);
+  }
+  const cover = coverCaller(grant, factsOf(core, caller), core.ports.clock.wallMs());
+  if (cover.kind === "covered") return grant;
+  throw new Denied("grant_ended", `The grant ${on.name} no longer covers this caller: ${cover.why}.`);
+}
+
+/** Null where the grant lets the call pass and its day has room; otherwise why a person is asked after all. */
+export async function reasonBeyondGrant(core: Core, grant: Grant, call: CallFacts): Promise<ReasonToAsk | null> {
+  const cover = coverCall(grant, call);
+  if (cover.kind === "not_covered") return beyond(`the grant ${grant.name} does not cover it: ${cover.why}`);
+  if (await core.dayCounts.take(`grant ${grant.name}`, grant.callsPerDay)) return null;
+  return beyond(`the grant ${grant.name} has covered ${grant.callsPerDay} calls today, which is all it may`);
+}
+
+function beyond(words: string): ReasonToAsk {
+  return { kind: "other", words };
+}
+
+function coversCaller(core: Core, grant: Grant, caller: LiveCaller): boolean {
+  return coverCaller(grant, factsOf(core, caller), core.ports.clock.wallMs()).kind === "covered";
+}
+
+function factsOf(core: Core, { evidence, uid }: LiveCaller) {
+  return { evidence, ownUser: core.isAgentUser(uid) };
+}

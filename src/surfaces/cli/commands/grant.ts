@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import type { GrantAddOptions } from "../grant/grant.ts";
+import { addBudgetOptions, whole } from "./budget-options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+
+const ADD_EXAMPLE =
+  "gw grant add triage --caller uid:1040 --actions 'github.issue.*' --where owner=acme --where 'repo in site,docs' \\\n" +
+  "  --effects read,write --per-day 200 --until 2027-03-31 --hours 'mon-fri 08-18'";
+
+export function addGrantCommands(program: Command, { io, vault, finish }: CliDeps): void {
+  const grant = program.command("grant").description("decisions made ahead: calls that pass without a card");
+  const load = () => import("../grant/grant.ts");
+  const add = addOperatorCommand(grant, "add <NAME>", "sign what would be approved again and again", ADD_EXAMPLE)
+    .requiredOption("--caller <WHO>", "authority:NAME, image:FILE or uid:NUMBER; several have to hold at once", gather)
+    .requiredOption("--actions <NAME>", "PACK.ACTION or PACK.PART.*; may be repeated", gather)
+    .option("--where <CONDITION>", "name=value, name in a,b, name^=beginning, name<=number; all must hold", gather, [])
+    .option("--effects <LIST>", "which effects, by comma", (list: string) => list.split(","), ["read"])
+    .option(
+      "--include <WHAT>",
+      "each_use:LABEL, each_use_actions, plans, unpreviewed, purchases, uncapped_cost",
+      gather,
+      [],
+    );
+  addBudgetOptions(add)
+    .option("--per-day <N>", "calls a UTC day, over all runs", whole(1, 1_000_000), 1_000)
+    .requiredOption("--until <DATE>", "the last day, a year away at most")
+    .option("--hours <TEXT>", "when it counts, in UTC, such as mon-fri 08-18")
+    .action(async (name: string, _options, command: Command) =>
+      finish(await (await load()).runGrantAdd(name, optionsOf<GrantAddOptions>(command), io, vault)),
+    );
+  addCommand(grant, "list", "every grant in signed policy", "gw grant list").action(
+    async (_options, command: Command) => finish(await (await load()).runGrantList(optionsOf(command), io, vault)),
+  );
+  addCommand(grant, "show <NAME>", "one grant, whole", "gw grant show triage").action(
+    async (name: string, _options, command: Command) =>
+      finish(await (await load()).runGrantShow(name, optionsOf(command), io, vault)),
+  );
+  addOperatorCommand(grant, "remove <NAME>", "at once, for open sessions too", "gw grant remove triage").action(
+    async (name: string, _options, command: Command) =>
+      finish(await (await load()).runGrantRemove(name, optionsOf(command), io, vault)),
+  );
+}
+
+function gather(word: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), word];
+}

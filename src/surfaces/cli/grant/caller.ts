@@ -1,0 +1,43 @@
+import { statSync } from "node:fs";
+import type { GrantCaller } from "../../../conventions/grant/grant.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { digestProgram, findProgram } from "../caller/enroll.ts";
+
+/** `authority:NAME`, `image:FILE`, `image:sha256:HEX`, `uid:NUMBER`; several have to hold at once. */
+export async function readGrantCaller(words: readonly string[], home: string): Promise<GrantCaller> {
+  let caller: GrantCaller = { authority: null, image: null, uid: null };
+  for (const word of words) {
+    const at = word.indexOf(":");
+    const [kind, value] = [word.slice(0, at), word.slice(at + 1)];
+    if (value === "") throw unclear(word);
+    if (kind === "authority" && caller.authority === null) caller = { ...caller, authority: value };
+    else if (kind === "image" && caller.image === null) caller = { ...caller, image: await readImage(value) };
+    else if (kind === "uid" && caller.uid === null) caller = { ...caller, uid: readUid(value, home) };
+    else throw unclear(word);
+  }
+  return caller;
+}
+
+async function readImage(value: string): Promise<string> {
+  return /^sha256:[0-9a-f]{64}$/.test(value) ? value : await digestProgram(findProgram(value));
+}
+
+/** A user whose programs are also a person's, or the gateway's, tells nobody apart. */
+function readUid(value: string, home: string): number {
+  const uid = /^[1-9][0-9]{0,9}$/.test(value) ? Number(value) : 0;
+  if (uid === 0) throw unclear(`uid:${value}`);
+  if (uid === process.getuid?.()) throw refused(`user ${uid} is you: what you run yourself is not an agent's alone`);
+  if (uid === statSync(home).uid) throw refused(`user ${uid} owns the gateway's home`);
+  return uid;
+}
+
+function unclear(word: string): Denied {
+  return refused(
+    `--caller ${showIdentifier(word)} is none of authority:NAME, image:FILE, image:sha256:HEX and uid:NUMBER, each once`,
+  );
+}
+
+function refused(why: string): Denied {
+  return new Denied("grant_invalid", `The grant was not signed: ${why}.`);
+}

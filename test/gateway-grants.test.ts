@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { Grant } from "../src/conventions/grant/grant.ts";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { isoTime } from "../src/kernel/clock.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const DAY_MS = 86_400_000;
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+
+function packText(origin: string): string {
+  return `
+format: gw.pack/v1
+pack: acme
+provider: { origin: ${origin}, credential: acme-token, auth: { scheme: bearer }, network: private }
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/v1/things/{owner}/{id}" }
+    input:
+      owner: { in: path, type: string, maxLength: 64 }
+      id: { in: path, type: string, maxLength: 64 }
+  thing.drop:
+    effect: write
+    retry: non_idempotent_write
+    request: { method: DELETE, path: "/v1/things/{owner}" }
+    input:
+      owner: { in: path, type: string, maxLength: 64 }
+`;
+}
+
+function grantOf(change: Partial<Grant> = {}): Grant {
+  const wallMs = bench.time.clock.wallMs();
+  return {
+    name: "nightly",
+    caller: { authority: null, image: `sha256:${"ab".repeat(32)}`, uid: null },
+    actions: ["acme.thing.*"],
+    effects: ["read"],
+    conditions: [{ kind: "one_of", input: "owner", values: ["acme"] }],
+    includes: [],
+    limits: { attempts: 3, sideEffects: 0, durationMs: 60_000, spendCents: 0 },
+    callsPerDay: 100,
+    createdAt: isoTime(wallMs - 1_000),
+    until: isoTime(wallMs + 300 * DAY_MS),
+    hours: null,
+    ...change,
+  };
+}
+
+beforeEach(async () => {
+  provider = await startProvider();
+  bench = await startBench(packText(provider.origin));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+const start = (runId: string, input: JsonObject, action = "acme.thing.get") =>
+  bench.gateway.startCall(caller, runId as never, { action, input });
+const get = (runId: string, owner = "acme"): Promise<CallResult> => start(runId, { owner, id: "1" }).done;
+
+test("a call that a grant covers passes without a card, and every event that it allows names the grant", async () => {
+  bench.grants.push(grantOf());
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  assert.equal((await get(run.id)).outcome, "success");
+  assert.equal(bench.gateway.desk.list().length, 0);
+  const events = bench.events();
+  const intent = events.find(({ event_type }) => event_type === "intent_accepted");
+  assert.ok(intent?.event_type === "intent_accepted");
+  assert.equal(intent.authorization, "grant:nightly");
+  const session = events.find(({ event_type }) => event_type === "session_started");
+  assert.ok(session?.event_type === "session_started");
+  assert.equal(session.approved_by, "grant nightly");
+  assert.ok(!events.some(({ event_type }) => event_type === "approval_requested"));
+});
+
+test("a call beyond the grant's conditions asks a person, who can still say yes", async () => {
+  bench.grants.push(grantOf());
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await get(run.id);
+  const call = start(run.id, { owner: "other", id: "1" });
+  const approval = await bench.waiting();
+  assert.match(
+    approval.card?.call?.because.join() ?? "",
+    /the grant nightly does not cover it: it holds only where owner=acme/,
+  );
+  assert.equal(provider.received.length, 1);
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+});
+
+test("what the grant does not name asks about the session as ever", async () => {
+  bench.grants.push(grantOf());
+  for (const [actions, who] of [
+    [["acme.thing.drop"], caller],
+    [["acme.*"], caller],
+    [["acme.thing.get"], scriptedCaller({ image: "cd" })],
+  ] as const) {
+    await bench.openRun(who, actions);
+    const approval = await bench.waiting();
+    assert.equal(approval.mode, "session");
+    await bench.deny("no");
+  }
+});
+
+test("the budget of a run is the grant's where that is less", async () => {
+  bench.grants.push(grantOf());
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  for (let time = 0; time < 3; time++) await get(run.id);
+  await assert.rejects(get(run.id), denies("attempts_exhausted"));
+});
+
+test("a removed or changed grant stops sessions that stand on it at once", async () => {
+  for (const next of [[], [grantOf({ callsPerDay: 99 })]]) {
+    caller = scriptedCaller();
+    bench.grants.splice(0, 9, grantOf());
+    const run = await bench.openRun(caller, ["acme.thing.get"]);
+    await get(run.id);
+    const sent = provider.received.length;
+    bench.grants.splice(0, 9, ...next);
+    await assert.rejects(get(run.id), denies("grant_ended"));
+    assert.equal(provider.received.length, sent);
+  }
+});
+
+test("a day's calls are counted over runs and restarts, and one more asks", async () => {
+  bench.grants.push(grantOf({ callsPerDay: 2 }));
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await get(run.id);
+  await bench.gateway.lock("restart", "ada");
+  await bench.unlock();
+  const again = await bench.openRun(caller, ["acme.thing.get"]);
+  await get(again.id);
+  const third = start(again.id, { owner: "acme", id: "1" });
+  const approval = await bench.waiting();
+  assert.match(approval.card?.call?.because.join() ?? "", /has covered 2 calls today/);
+  await bench.deny("enough");
+  await assert.rejects(third.done, denies("approval_denied"));
+  assert.deepEqual(
+    bench.rows("notes", "day").map(({ used }) => used),
+    [2],
+  );
+});
+
+test("a credential that asks on every use is covered only where the grant names it", async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  bench.grants.push(grantOf());
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  const call = start(run.id, { owner: "acme", id: "1" });
+  await bench.deny("not without me");
+  await assert.rejects(call.done, denies("approval_denied"));
+  bench.grants.splice(0, 1, grantOf({ includes: [{ kind: "each_use", credential: "acme-token" }] }));
+  caller = scriptedCaller();
+  const second = await bench.openRun(caller, ["acme.thing.get"]);
+  assert.equal((await get(second.id)).outcome, "success");
+});
+
+test("a grant does not reach past its end, into a session that began before it", async () => {
+  bench.grants.push(grantOf({ until: isoTime(bench.time.clock.wallMs() + 30_000) }));
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await get(run.id);
+  await bench.time.advance(31_000);
+  await assert.rejects(get(run.id), denies("grant_ended"));
+});
