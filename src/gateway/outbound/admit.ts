@@ -9,8 +9,8 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
-import { requireGrant } from "../run/grants.ts";
 import type { Run, Session } from "../run/run.ts";
+import { requireGrant } from "./grants.ts";
 import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
 
 /** Step 1: the caller is still the process that connected, right now. */

@@ -13,11 +13,11 @@ import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
 import type { Core } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
+import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { endSession } from "./book.ts";
-import { findGrant, standOn } from "./grants.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */

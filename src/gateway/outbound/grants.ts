@@ -6,7 +6,7 @@ import type { Scope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
-import type { Session, StandingOn } from "./run.ts";
+import type { Session, StandingOn } from "../run/run.ts";
 
 /** The grant under which a session begins: one that this caller may use now, and that names all that was asked for. */
 export function findGrant(core: Core, asked: Scope, caller: LiveCaller): Grant | null {
