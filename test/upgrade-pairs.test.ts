@@ -2,12 +2,19 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { draftPack } from "../src/conventions/action/draft/draft-pack.ts";
+import type { Pack } from "../src/conventions/action/pack.ts";
+import { readPack } from "../src/conventions/action/read.ts";
 import { type Review, reviewUpgrade } from "../src/conventions/upgrade/compare/review.ts";
 import { readDocument } from "../src/conventions/upgrade/document/read-document.ts";
 import { buildAuthorityMap } from "../src/conventions/upgrade/map/authority-map.ts";
 import { compareMaps } from "../src/conventions/upgrade/map/compare-maps.ts";
 import type { Api } from "../src/conventions/upgrade/model/api.ts";
 import { buildApi } from "../src/conventions/upgrade/model/build-api.ts";
+import { comparePacks } from "../src/conventions/upgrade/pack/compare-packs.ts";
+import { coverPacks } from "../src/conventions/upgrade/pack/cover.ts";
+import { requireEvidence } from "../src/conventions/upgrade/pack/require-evidence.ts";
+import { Denied } from "../src/kernel/failure.ts";
 
 const folder = join(import.meta.dirname, "../../shared/vectors/openapi-pairs");
 const skip = existsSync(folder) ? false : "the public OpenAPI pairs are not here";
@@ -195,5 +202,29 @@ test("adyen v1 to v3: the roles that only the prose names are the authorization 
   assert.deepEqual(
     compareMaps(buildAuthorityMap(before), map).map(({ kind }) => kind),
     ["added", "added", "added", "added"],
+  );
+});
+
+test("documents are evidence about a pack of their own API, and about no other", { skip }, () => {
+  const drafted = (api: Api): Pack => {
+    const { text } = draftPack(api, { pack: "netlify", operations: ["listSites", "getSite"], origin: null });
+    const { pack } = readPack(Buffer.from(text), "netlify.yaml");
+    assert.ok(pack !== null);
+    return pack;
+  };
+  const [old, next] = netlify.map(load);
+  const [other, others] = adyen.map(load);
+  assert.ok(old !== undefined && next !== undefined && other !== undefined && others !== undefined);
+  const [before, after] = [drafted(old), drafted(next)];
+  assert.deepEqual(coverPacks(before, after, old, next), { foundBefore: 2, missing: [], foreignOrigin: null });
+  const foreign = coverPacks(before, after, other, others);
+  assert.deepEqual(
+    [foreign.foundBefore, foreign.missing.length, foreign.foreignOrigin],
+    [0, 2, "https://api.netlify.com"],
+  );
+  const documents = { before: other.digest, after: others.digest, coverage: foreign };
+  assert.throws(
+    () => requireEvidence(before, after, comparePacks(before, after), { documents, probe: null, without: false }),
+    (error) => error instanceof Denied && error.code === "review_mismatch",
   );
 });

@@ -432,7 +432,7 @@ export const codes = {
   narrowing_unproven: {
     status: 409,
     means: "The identity that is said to be narrower does not exist, cannot be used, or was not seen to reach less.",
-    mend: "Add it to the vault, bind it to no more origins, and probe the same corpus with it: --probe WIDE --proof NARROW.",
+    mend: "Add it to the vault, bind it to no more origins, and probe the same corpus with it: --against WIDE --proof NARROW.",
   },
   review_file_invalid: {
     status: 422,

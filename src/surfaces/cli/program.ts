@@ -41,7 +41,9 @@ export function createProgram(deps: CliDeps): Command {
     .hook("preAction", async (all) => {
       const { home, config } = all.opts<{ readonly home?: string; readonly config?: string }>();
       const place = await deps.findPlace({ home, config });
-      all.setOptionValue("place", place).setOptionValue("home", place.home);
+      // Where it came from stays known: `gw demo` plays in a home that was named, and in no other.
+      const source = all.getOptionValueSource("home") ?? "default";
+      all.setOptionValue("place", place).setOptionValueWithSource("home", place.home, source);
     });
   addVaultCommands(program, deps);
   addPolicyCommands(program, deps);

@@ -28,7 +28,7 @@ export function requireNarrower(
   if (!entry.usable) throw unproven(`The credential ${label} is disabled.`);
   if (wide === null || narrow === null)
     throw unproven(
-      "Name what both identities were seen to reach: --probe (the one in use) and --proof (the narrower one).",
+      "Name what both identities were seen to reach: --against (the one in use) and --proof (the narrower one).",
     );
   if (narrow.credential !== label)
     throw unproven(`The proof was made with ${narrow.credential ?? "no vault credential"}, not with ${label}.`);

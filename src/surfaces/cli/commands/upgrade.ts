@@ -23,6 +23,7 @@ interface DecideChoices extends OperatorOptions {
   readonly trust?: string;
   readonly probe?: string;
   readonly proof?: string;
+  readonly against?: string;
   readonly withoutEvidence: boolean;
   readonly finish: boolean;
   readonly report?: string;
@@ -97,8 +98,12 @@ export function addUpgradeCommands(program: Command, deps: CliDeps): void {
     .option("--without-evidence", "review a pack's change without documents or a probe", false)
     .option("--accept", "let it in", false)
     .option("--reject", "refuse the upgrade for it", false)
-    .option("--narrow <LABEL>", "let it in, with this narrower credential of the vault; needs --proof")
-    .option("--proof <FILE>", "the saved report of a probe with the narrower credential")
+    .option("--narrow <LABEL>", "let it in, with this narrower credential of the vault; needs two probes")
+    .option(
+      "--proof <FILE>",
+      "the saved report of a probe with the narrower credential, where it is not the one under review",
+    )
+    .option("--against <FILE>", "the same with the credential in use")
     .option("--finish", "sign the whole change, when each difference of it is decided", false)
     .option("--reason <TEXT>", "why, in words")
     .action(async (what: readonly string[], _options, command: Command) => {

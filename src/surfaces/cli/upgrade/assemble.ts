@@ -3,9 +3,9 @@ import { asDifference, type Difference } from "../../../conventions/upgrade/comp
 import type { ApiFacts, Review } from "../../../conventions/upgrade/compare/review.ts";
 import { closingDifference } from "../../../conventions/upgrade/decision/closing.ts";
 import type { AuthorityMap } from "../../../conventions/upgrade/map/authority-map.ts";
-import { comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
+import { comparePacks, type PackDifference } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import { describeCoverage } from "../../../conventions/upgrade/pack/cover.ts";
-import { requireEvidence } from "../../../conventions/upgrade/pack/require-evidence.ts";
+import { type Evidence, requireEvidence } from "../../../conventions/upgrade/pack/require-evidence.ts";
 import { readProbe, type SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
 import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
 import { digestJson } from "../../../kernel/canonical-json.ts";
@@ -35,6 +35,8 @@ export interface Assembled {
   /** What is signed last, over all of it; null where no pack changes. */
   readonly closing: Difference | null;
   readonly probe: SignedProbe | null;
+  /** What a review must still be shown before it can be finished. */
+  readonly missing: Denied | null;
 }
 
 /** Made anew from the files each time: a saved report is never believed about documents or packs. */
@@ -55,13 +57,20 @@ export async function assembleReview(
   if (change === undefined) {
     const review = documents?.review ?? emptyReview(factsOfPack("", "", 0), factsOfPack("", "", 0));
     const differences = [...review.differences, ...(probe?.differences ?? [])];
-    return { review: { ...review, differences }, map, corpus: drafted, closing: null, probe: probe?.signed ?? null };
+    return {
+      review: { ...review, differences },
+      map,
+      corpus: drafted,
+      closing: null,
+      probe: probe?.signed ?? null,
+      missing: null,
+    };
   }
   const changes = comparePacks(change.before, change.after);
   const coverage = documents?.coverage ?? null;
   const review = documents?.review ?? reviewOfPacks(change);
   const reviewed = documents === null ? null : { before: review.before.digest, after: review.after.digest };
-  requireEvidence(change.before, change.after, changes, {
+  const missing = missingEvidence(change, changes, {
     documents: reviewed === null || coverage === null ? null : { ...reviewed, coverage },
     probe: probe?.signed.statement ?? null,
     without: subject.withoutEvidence === true,
@@ -76,7 +85,18 @@ export async function assembleReview(
   const seen = probe === null ? null : digestJson(probe.signed as unknown as JsonObject);
   const closing =
     changes.length === 0 ? null : closingDifference({ pack, documents: reviewed, probe: seen }, differences);
-  return { review: { ...review, differences }, map, corpus: drafted, closing, probe: probe?.signed ?? null };
+  return { review: { ...review, differences }, map, corpus: drafted, closing, probe: probe?.signed ?? null, missing };
+}
+
+/** Evidence about something else is refused at once; evidence that is still missing keeps a review from its end, not from its beginning. */
+function missingEvidence(change: PackChange, changes: readonly PackDifference[], evidence: Evidence): Denied | null {
+  try {
+    requireEvidence(change.before, change.after, changes, evidence);
+    return null;
+  } catch (error) {
+    if (error instanceof Denied && error.code === "upgrade_undecided") return error;
+    throw error;
+  }
 }
 
 /** A probe's report, which an operator signed and nobody changed since. */

@@ -34,8 +34,10 @@ export interface DecideOptions {
   readonly reason: string;
   /** The vault label of a narrower identity. */
   readonly narrowing: string | null;
-  /** The saved report of a probe with that identity. */
+  /** The saved report of a probe with that identity; without it, the probe under review. */
   readonly proof?: string;
+  /** The same with the identity in use; without it, the probe under review. */
+  readonly against?: string;
   /** Sign the whole review of a pack's change, when each difference of it is decided. */
   readonly finish?: boolean;
 }
@@ -55,16 +57,18 @@ export interface DecidePorts {
 export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: DecidePorts): Promise<Exit> {
   return answering(io, async () => {
     const keys = await ports.operatorKeys();
-    const { api, differences, closing, probe } = await loadDifferences(options.of, keys);
+    const { api, differences, closing, probe, missing } = await loadDifferences(options.of, keys);
     const file = await loadReviewFile(options.reviews, api);
+    if (options.finish === true && missing !== null) throw missing;
     const finish = options.finish === true ? requireWhole(closing, settleReview(differences, file, keys)) : null;
     const whole = closing === null ? differences : [...differences, closing];
     if (options.ids.length === 0 && finish === null)
       return listOpen(whole, settleReview(whole, file, keys), options, io);
     if (options.narrowing !== null) {
-      const narrow = options.proof === undefined ? null : (await loadProbe(options.proof, keys)).signed.statement;
+      const read = async (file: string | undefined) =>
+        file === undefined ? (probe?.statement ?? null) : (await loadProbe(file, keys)).signed.statement;
       const chosen = differences.filter(({ id, group }) => options.ids.includes(id) || options.ids.includes(group));
-      const proof = { wide: probe?.statement ?? null, narrow };
+      const proof = { wide: await read(options.against), narrow: await read(options.proof) };
       requireNarrower(options.narrowing, await ports.credentials(), proof, chosen);
     }
     const decided = decideDifferences(
@@ -97,16 +101,17 @@ interface Loaded {
   readonly differences: readonly Difference[];
   readonly closing: Difference | null;
   readonly probe: SignedProbe | null;
+  readonly missing: Denied | null;
 }
 
 async function loadDifferences(of: DecideOptions["of"], keys: readonly OperatorKey[]): Promise<Loaded> {
   if (!("report" in of)) {
-    const { review, closing, probe } = await assembleReview(of, keys);
-    return { api: review.after.title, differences: review.differences, closing, probe };
+    const { review, ...rest } = await assembleReview(of, keys);
+    return { api: review.after.title, differences: review.differences, ...rest };
   }
   const report = readReport(of.report, await readBounded(of.report, defaults.upgradeReportBytes));
   const probe = report.observed ? (await loadProbe(of.report, keys)).signed : null;
-  return { api: report.api, differences: report.differences, closing: null, probe };
+  return { api: report.api, differences: report.differences, closing: null, probe, missing: null };
 }
 
 /** A review is finished from the files it is about, never from a report of it that somebody may have edited. */

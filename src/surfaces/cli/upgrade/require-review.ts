@@ -44,10 +44,11 @@ export async function requireReviewed(
   if (options.documents.length === 1)
     throw new Denied("schema_violation", "Name both documents, OLD and NEW, or neither.");
   const keys = await operatorKeys();
-  const { review, closing } = await assembleReview(
+  const { review, closing, missing } = await assembleReview(
     { ...options, ...(before === undefined || after === undefined ? {} : { before, after }), change },
     keys,
   );
+  if (missing !== null) throw missing;
   const file = await loadReviewFile(options.reviews, review.after.title);
   const differences = closing === null ? review.differences : [...review.differences, closing];
   const settlement = settleReview(differences, file, keys);

@@ -35,12 +35,15 @@ export interface ReviewPorts {
 export function runUpgradeReview(options: ReviewOptions, io: CliIo, ports: ReviewPorts): Promise<Exit> {
   return answering(io, async () => {
     const keys = await ports.operatorKeys();
-    const { review, map, closing } = await assembleReview(options, keys);
+    const { review, map, closing, missing } = await assembleReview(options, keys);
     const file = await loadReviewFile(options.reviews, review.after.title);
     const whole = closing === null ? review : { ...review, differences: [...review.differences, closing] };
     const settlement = settleReview(whole.differences, file, keys);
     const changes = map === null ? [] : await checkMap(options, map, io);
-    return showReport(buildReport(whole, settlement, map, changes), options, io);
+    const exit = await showReport(buildReport(whole, settlement, map, changes), options, io);
+    if (missing === null) return exit;
+    io.err(`${missing.code}: ${missing.message}`);
+    return exits.denied;
   });
 }
 
