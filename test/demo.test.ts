@@ -35,6 +35,10 @@ test(
     assert.match(out, /gw ssh check tries|Not played here: /, "the SSH scene is played, or says why not");
     assert.ok(out.includes("anything that this program starts may act in this run"));
     assert.ok(out.includes("What happens if nobody answers"));
+    assert.ok(
+      out.includes("worked out again from the bytes above: it matches"),
+      "an old approval is shown with its card",
+    );
     assert.ok(existsSync(join(home, "vault.json")));
     assert.equal(existsSync(join(folder, "untouched")), false, "the person's own home is not played with");
     const verified = await start([GW, "audit", "verify", "--log", join(home, "audit")]).exited;

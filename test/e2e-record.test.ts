@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
+  codeOf,
   demoPack,
   type Gateway,
   Home,
@@ -136,6 +137,37 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     const problem = await ask(home.operatorSocket, post("/v1/lock", "{}"));
     const event = await refusalOf(problem);
     assert.deepEqual([event["plane"], event["code"]], ["operator", problem["code"]]);
+  });
+
+  test("gw activity show tells card, decision, request and outcome of a call, by call, event and question", async () => {
+    const calling = home.start(["call", "demo.thing.burn", "name=sofa", "--json"]);
+    const [approval] = await home.approvals();
+    await home.approve(String(approval?.["approval_id"]));
+    const done = await within(calling.exited, 60_000, "gw call ends");
+    const result = JSON.parse(done.out) as Members;
+    const id = String(result["call_id"]);
+    const record = JSON.parse((await home.must(["activity", "show", id, "--json"])).out) as {
+      readonly approvals: readonly Members[];
+      readonly attempts: readonly Members[];
+    };
+    const [shown = {}] = record.approvals;
+    assert.deepEqual(shown["card"], approval?.["card"]);
+    assert.equal(shown["card_check"], "matches");
+    const decision = shown["decision"] as Members;
+    assert.deepEqual([decision["kind"], decision["signature"]], ["approved", "verifies"]);
+    const [attempt = {}] = record.attempts;
+    assert.deepEqual((attempt["request"] as Members)["body"], { name: "sofa" });
+    assert.deepEqual([attempt["url"], attempt["status"]], [`${provider.origin}/v1/burnt`, 200]);
+    assert.deepEqual([attempt["request_check"], attempt["outcome"]], ["matches", "succeeded"]);
+    const { out } = await home.must(["activity", "show", String(attempt["attempt_id"])]);
+    assert.ok(out.includes('name = "sofa"'), out);
+    assert.ok(out.includes("it matches"), out);
+    assert.ok(out.includes("(the same)") && !out.includes("(ANOTHER)"), out);
+    assert.ok(!/^\s*[{[]/m.test(out), "no line is raw JSON");
+    const again = await home.must(["activity", "show", String(shown["approval_id"])]);
+    assert.ok(again.out.includes('name = "sofa"'), again.out);
+    const nothing = await home.operator(["activity", "show", "call_none"]);
+    assert.deepEqual([nothing.code, codeOf(nothing)], [1, "not_found"]);
   });
 
   test("a flood of refusals is counted, and the log stays small", async () => {

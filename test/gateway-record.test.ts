@@ -4,12 +4,14 @@ import { afterEach, beforeEach, test } from "node:test";
 import type { AuditEvent, EventOf } from "../src/audit/event.ts";
 import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
 import { foldSessions, type SessionEntry } from "../src/audit/journals/sessions.ts";
+import { traceOf } from "../src/audit/journals/trace.ts";
 import type { LogItem } from "../src/audit/read/reader.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import { digestText } from "../src/kernel/canonical-json.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { recordTrace } from "../src/surfaces/cli/audit/trace-record.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
-import { type Bench, operatorKeys, startBench, TOKEN } from "./support/gateway.ts";
+import { type Bench, operatorKeys, startBench, TOKEN, VAULT_ID } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let provider: TestProvider;
@@ -92,9 +94,12 @@ function contents(): Contents {
   return gathered;
 }
 
+function itemsOf(events: readonly AuditEvent[]): LogItem[] {
+  return events.map((event, index): LogItem => ({ kind: "record", ...place(index), event }) as LogItem);
+}
+
 function entries(events: readonly AuditEvent[]): SessionEntry[] {
-  const items = events.map((event, index): LogItem => ({ kind: "record", ...place(index), event }) as LogItem);
-  return foldSessions(items).filter((entry): entry is SessionEntry => entry.kind === "session");
+  return foldSessions(itemsOf(events)).filter((entry): entry is SessionEntry => entry.kind === "session");
 }
 
 const place = (index: number) => ({ segment: 1, frame: index, index: 0, journal: "other" });
@@ -147,6 +152,27 @@ test("of a sensitive input the log and the card keep size and digest, wherever i
   assert.match(kept, /"why":"fire"/);
   assert.match(kept, new RegExp(`sensitive-11-bytes-${digestText(PIN).replace(":", "-")}`));
   assert.equal(run.state, "open");
+});
+
+test("a card that is not the one that was signed is said to be another, and so is a signature that does not verify", async () => {
+  const { call } = await callApproved("acme.member.add", { id: "7", note: "admin" });
+  const signers = { vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] };
+  const shown = (events: readonly AuditEvent[]) =>
+    recordTrace(
+      call.id,
+      traceOf((each) => itemsOf(events).forEach(each), call.id),
+      signers,
+    ).approvals.at(-1);
+  const whole = shown(bench.events());
+  assert.deepEqual([whole?.card_check, whole?.decision?.signature], ["matches", "verifies"]);
+  const changed = (from: string, to: string) =>
+    bench
+      .events()
+      .map((event) => (event.event_type === "content_kept" ? { ...event, text: event.text.replace(from, to) } : event));
+  assert.equal(shown(changed('"note":"admin"', '"note":"guest"'))?.card_check, "differs");
+  assert.equal(shown(changed('"decision":"approve"', '"decision":"deny"'))?.decision?.signature, "does_not_verify");
+  const old = bench.events().filter(({ event_type }) => event_type !== "content_kept");
+  assert.deepEqual([shown(old)?.card_check, shown(old)?.decision?.signature], ["not_kept", "not_kept"]);
 });
 
 test("a card says under which name an argument goes out, and which go out as header fields", async () => {

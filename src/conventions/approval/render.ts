@@ -100,7 +100,7 @@ function argumentLines(input: JsonObject, sentAs: JsonObject): readonly string[]
 }
 
 /** One line a value, its whole path before it; nothing is cut, nothing is left out. */
-function leavesOf(path: string, value: JsonValue): readonly string[] {
+export function leavesOf(path: string, value: JsonValue): readonly string[] {
   if (typeof value === "string") return [`${path} = ${quote(value)}`];
   if (value === null || typeof value !== "object") return [`${path} = ${JSON.stringify(value)}`];
   if (Array.isArray(value)) {

@@ -47,7 +47,7 @@ function settledEvent(core: Core, operation: Operation, budget: RunBudget, { kin
     ...linksOf(operation),
     ...budgetFields(
       budget,
-      { action: operation.action, channel, sideEffect: true },
+      { action: operation.action, channel, definition: found },
       { attempt: 0, outcome: kind === "released" ? "failed" : "succeeded", reason: "reconciled", elapsedMs: 0 },
     ),
     settled_spend_cents: budget.settledSpendCents,

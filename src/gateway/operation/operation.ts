@@ -142,7 +142,7 @@ export function step(core: Core, operation: Operation, trigger: OperationTrigger
     case "moved":
       operation.state = taken.to;
       operation.remoteJobId = taken.remoteJobId;
-      operation.history = [...operation.history, taken.entry].slice(-defaults.operationHistory);
+      operation.history = [...operation.history, taken.entry];
       if (isSettled(taken.to)) operation.nextPoll = null;
       return [transitionEvent(core, operation, taken.entry)];
   }

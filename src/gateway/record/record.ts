@@ -3,7 +3,7 @@ import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { attemptsRemaining } from "../../conventions/budget/budget.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { Outbound } from "../outbound/outbound.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 
 /** Writes the envelope of an event. Everything else is the business of the room that knows what happened. */
@@ -31,7 +31,7 @@ export function requestFields(outbound: Outbound, correlationId: string, decisio
 /** The call-event fields of the specification, for reservations, settlements and budget denials. */
 export function budgetFields(
   budget: RunBudget,
-  call: { readonly action: string; readonly channel: "http" | "ssh"; readonly sideEffect: boolean },
+  call: Pick<Outbound, "action" | "channel"> & { readonly definition: Pick<Definition, "pack"> | null },
   rest: {
     readonly attempt: number;
     readonly outcome: string;
@@ -44,13 +44,20 @@ export function budgetFields(
     attempt: rest.attempt,
     logical_operation: call.action,
     channel: call.channel,
-    destination_class: call.sideEffect ? "side_effect" : "read",
+    destination_class: destinationClass(call),
     outcome: rest.outcome,
     reason: rest.reason,
     attempts_remaining: attemptsRemaining(budget),
     elapsed_ms: Math.round(rest.elapsedMs),
     reserved_spend_cents: budget.reservedSpendCents,
   };
+}
+
+/** What kind of place it goes to. Whether it changes something there is the action's effect, not the destination's. */
+function destinationClass({ channel, definition }: Parameters<typeof budgetFields>[1]): string {
+  if (channel === "ssh") return "ssh_host";
+  const network = definition?.pack.provider?.network;
+  return network === undefined ? "listed_url" : `${network}_api`;
 }
 
 /** The caller as journals show it: what the operating system says, the path as context. */

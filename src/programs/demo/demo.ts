@@ -9,6 +9,7 @@ import type { Narrator, Scene } from "./scene.ts";
 import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
 import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
 import { host } from "./scenes/host.ts";
+import { record } from "./scenes/record.ts";
 import { replaced, revoke } from "./scenes/session.ts";
 import { tamper } from "./scenes/tamper.ts";
 import { type Stage, type StagePorts, setStage } from "./stage.ts";
@@ -22,7 +23,7 @@ export interface DemoOptions {
 /** `gw demo`: the whole story with real processes. Every scene checks itself; one that goes astray ends with exit 1. */
 const story: readonly Scene[] = [
   ...[approve, deny, eachUse, budget, revoke, replaced],
-  ...[stalePlan, staleRollback, lostAnswer, lateCancel, host, tamper],
+  ...[stalePlan, staleRollback, lostAnswer, lateCancel, host, tamper, record],
 ];
 
 export async function playDemo(

@@ -5,6 +5,8 @@ import { signAttestation } from "../../audit/attestation.ts";
 import { rawPublicOf } from "../../audit/keys/raw.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { allScopes, type Reference, startReference } from "../../reference/start.ts";
+import { signersOf } from "../../surfaces/cli/audit/commands.ts";
+import type { Reading } from "../../surfaces/cli/audit/show.ts";
 import type { GatewayProcess } from "../../surfaces/cli/commands/deps.ts";
 import { connectOperator, type OperatorClient } from "../../surfaces/client/operator.ts";
 import { openHome } from "../../vault/files/home.ts";
@@ -30,6 +32,8 @@ export interface Stage {
   readonly operator: OperatorClient;
   /** The public key of the operator, as hex: whoever verifies the log pins it. */
   readonly operatorKey: string;
+  /** What the operator reads the log with, and whose signatures count. */
+  readonly reading: Reading;
   readonly sleep: Sleep;
   /** Runs `gw` as a process of its own. */
   gw(args: readonly string[], input?: "open"): Player;
@@ -121,6 +125,7 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     program: GW,
     operator: standing.operator,
     operatorKey: rawPublicOf("ed25519", standing.keys.approver.key).toString("hex"),
+    reading: readingOf(home, standing.keys, ports),
     sleep: ports.sleep,
     host,
     gw: (args, input) => play(players, [GW, ...args], input),
@@ -237,4 +242,8 @@ actions:
     request: { method: GET, path: "/v1/projects/{project_id}" }
     input: { project_id: { in: path, type: string, maxLength: 128 } }
 `);
+}
+
+function readingOf(home: string, { readingKey }: OpenOperator, { random }: StagePorts): Reading {
+  return { readingKey, signers: signersOf(openHome(home, random)) };
 }

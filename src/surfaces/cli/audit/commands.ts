@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import type { VaultHome } from "../../../vault/files/home.ts";
+import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
@@ -9,6 +11,7 @@ import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
 import { type JournalOptions, runActivity, runSessions } from "./journals.ts";
 import { runActivityShow } from "./show.ts";
+import type { Signers } from "./trace-record.ts";
 
 type LogOption = { readonly log?: string };
 
@@ -30,15 +33,27 @@ export function runJournalCommand(
 }
 
 export function runShowCommand(
-  attemptId: string,
+  id: string,
   options: OperatorOptions & LogOption & { readonly recording: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
   return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ operator }) =>
-      runActivityShow(attemptId, { ...options, log: logOf(options) }, operator.readingKey, deps.io),
-    ),
+    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+      const reading = { readingKey: operator.readingKey, signers: signersOf(home) };
+      return runActivityShow(id, { ...options, log: logOf(options) }, reading, deps.io);
+    }),
   );
+}
+
+/** The operators that this vault knows now. */
+export function signersOf(home: Pick<VaultHome, "readVault">): Signers {
+  const { operators, vaultId } = home.readVault();
+  return {
+    vaultId,
+    keys: operators.map(({ name, keyId, approverKey }) => ({
+      ...{ name, keyId, publicKey: publicKeyOf("ed25519", approverKey) },
+    })),
+  };
 }
 
 export function runExportCommand(

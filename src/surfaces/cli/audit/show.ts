@@ -1,8 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { EventOf } from "../../../audit/event.ts";
-import { startActivity } from "../../../audit/journals/activity.ts";
-import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
-import { openReader } from "../../../audit/read/reader.ts";
+import { traceOf } from "../../../audit/journals/trace.ts";
+import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { readRecordingFile } from "../../../audit/recordings/recording-files.ts";
 import { openRecording } from "../../../audit/recordings/sealed-recording.ts";
 import { readRecording, writeAsciicast } from "../../../conventions/ssh/recording.ts";
@@ -10,7 +9,8 @@ import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { activityLine } from "./lines.ts";
+import { traceLines } from "./trace-lines.ts";
+import { recordTrace, type Signers, type TraceRecord } from "./trace-record.ts";
 
 export interface ShowOptions {
   readonly log: string;
@@ -21,40 +21,53 @@ export interface ShowOptions {
 /** Base64 and JSON around each chunk, and the wraps of every recipient. */
 const FILE_BYTES_MAX = defaults.sshRecordingBytes * 64 + 65_536;
 
-/** `gw activity show ATTEMPT`: all that the journal has about one attempt, or what its operation wrote. */
-export function runActivityShow(attemptId: string, options: ShowOptions, readingKey: KeyObject, io: CliIo): Exit {
-  const { entries, finished } = readAttempt(options.log, attemptId, readingKey);
-  if (entries.length === 0) throw new Denied("not_found", "The log has no attempt of this name: gw activity --json.");
+/** `gw activity show ID`: card, decision, request and outcome of one thing, or what its operation wrote. */
+export function runActivityShow(id: string, options: ShowOptions, reading: Reading, io: CliIo): Exit {
+  const { readingKey, signers } = reading;
+  const trace = traceOf((each) => readAll(options.log, readingKey, each), id);
+  if (trace.events.length === 0) {
+    throw new Denied(
+      "not_found",
+      "The log has no call, operation, question or event of this name: gw activity --json.",
+    );
+  }
   if (options.recording) {
-    for (const line of castOf(attemptId, options.log, finished, readingKey)) io.out(line);
+    const finished = trace.events.find(
+      (event): event is EventOf<"action_finished"> => event.event_type === "action_finished" && event.attempt_id === id,
+    );
+    for (const line of castOf(id, options.log, finished ?? null, readingKey)) io.out(line);
     return exits.done;
   }
-  if (options.json) io.out(JSON.stringify(entries, null, 2));
-  else for (const entry of entries) io.out(activityLine(entry));
-  return exits.done;
+  const record = recordTrace(id, trace, signers);
+  if (options.json) io.out(JSON.stringify(record, null, 2));
+  else for (const line of traceLines(record)) io.out(line);
+  return isSound(record) ? exits.done : exits.denied;
 }
 
-function readAttempt(log: string, attemptId: string, readingKey: KeyObject) {
+/** What reading takes: the key that opens the log, and whose signatures count. */
+export interface Reading {
+  readonly readingKey: KeyObject;
+  readonly signers: Signers;
+}
+
+/** Nothing in it contradicts itself: what was signed is what is shown. */
+function isSound({ approvals, attempts }: TraceRecord): boolean {
+  return (
+    attempts.every(({ request_check }) => request_check !== "differs") &&
+    approvals.every(
+      ({ card_check, decision }) =>
+        card_check !== "differs" && decision?.signature !== "does_not_verify" && decision?.same_card !== false,
+    )
+  );
+}
+
+function readAll(log: string, readingKey: KeyObject, each: (item: LogItem) => void): void {
   const reader = openReader(log, readingKey);
-  const fold = startActivity();
-  const entries: ActivityEntry[] = [];
-  const keep = (some: readonly ActivityEntry[]): void => {
-    for (const entry of some) if ("attempt_id" in entry && entry.attempt_id === attemptId) entries.push(entry);
-  };
-  let finished: EventOf<"action_finished"> | null = null;
   try {
-    for (let items = reader.next(); items !== undefined; items = reader.next()) {
-      for (const item of items) {
-        keep(fold.add(item));
-        if (item.kind !== "record" || item.event.event_type !== "action_finished") continue;
-        if (item.event.attempt_id === attemptId) finished = item.event;
-      }
-    }
-    keep(fold.rest());
+    for (let items = reader.next(); items !== undefined; items = reader.next()) for (const item of items) each(item);
   } finally {
     reader.close();
   }
-  return { entries, finished };
 }
 
 /** The log says what was recorded; a file that says otherwise is not shown. */

@@ -77,14 +77,14 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
 function addShow(activity: Command, deps: CliDeps): void {
   addCommand(
     activity,
-    "show <ATTEMPT>",
-    "one attempt, or what its operation wrote, as an asciicast",
-    "gw activity show evt_… --recording > restart.cast",
+    "show <ID>",
+    "a call, event, operation or question: card, decision, request and outcome; or a recording",
+    "gw activity show call_…",
   )
     .option("--recording", "the recording, where the pack asks for one", false)
-    .action(async (attempt: string, _options, command: Command) => {
+    .action(async (id: string, _options, command: Command) => {
       const options = optionsOf<OperatorOptions & { readonly log?: string; readonly recording: boolean }>(command);
       const { runShowCommand } = await import("../audit/commands.ts");
-      deps.finish(await runShowCommand(attempt, options, deps));
+      deps.finish(await runShowCommand(id, options, deps));
     });
 }

@@ -64,18 +64,29 @@ async function openRun(
   const actions = options.actions ?? (await everyPack(client));
   const purpose = (options.purpose ?? `gw run -- ${command.join(" ")}`).slice(0, PURPOSE_LENGTH);
   io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
-  return client.openRun({ purpose, actions, budget: budgetAsked(options), descendants: true }, options.wait);
+  const asked = { purpose, actions, budget: budgetAsked(options), descendants: true };
+  return client.openRun(asked, options.wait).catch((error: unknown) => {
+    throw options.actions === undefined ? withAdvice(error, actions) : error;
+  });
 }
 
+/** The gateway refuses what there is none or too much of, so that its log has the refusal. */
 async function everyPack(client: AgentClient): Promise<readonly string[]> {
   const packs = new Set((await client.actions()).map(({ pack }) => `${String(pack)}.*`));
-  if (packs.size > 0 && packs.size <= ACTIONS) return [...packs];
-  throw new Denied(
-    "action_not_permitted",
-    packs.size === 0
-      ? "No trusted pack defines an action. Trust one first: gw pack trust"
-      : "Name the actions: --actions",
-  );
+  return packs.size === 0 ? [NO_PACK] : [...packs];
+}
+
+/** Stands for "all there is" where there is nothing. */
+const NO_PACK = "any.*";
+
+function withAdvice(error: unknown, actions: readonly string[]): unknown {
+  if (!(error instanceof Denied)) return error;
+  const none = actions[0] === NO_PACK && error.code === "action_not_permitted";
+  if (!none && actions.length <= ACTIONS) return error;
+  const message = none
+    ? "No trusted pack defines an action. Trust one first: gw pack trust"
+    : "There are more packs than one run can name. Name the actions: --actions";
+  return new Denied("action_not_permitted", message);
 }
 
 function stillPending({ approval_id }: RunView, io: CliIo): typeof exits.pending {

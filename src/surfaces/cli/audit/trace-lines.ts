@@ -1,0 +1,168 @@
+import type { AuditEvent } from "../../../audit/event.ts";
+import { leavesOf, renderCard } from "../../../conventions/approval/render.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import {
+  type ApprovalRecord,
+  type AttemptRecord,
+  asCard,
+  type DecisionRecord,
+  type DigestCheck,
+  type TraceRecord,
+} from "./trace-record.ts";
+
+/** One thing as a person reads it: what was shown, who decided, what went out and what came of it. No line is raw JSON. */
+export function traceLines(trace: TraceRecord): readonly string[] {
+  return [
+    `${showIdentifier(trace.id)}${trace.run_id === null ? "" : ` in ${showIdentifier(trace.run_id)}`}`,
+    ...trace.approvals.flatMap((approval) => ["", ...approvalLines(approval)]),
+    ...trace.attempts.flatMap((attempt) => ["", ...attemptLines(attempt, trace.approvals)]),
+    ...(trace.events.length === 0 ? [] : ["", "What else the log has about it", ...trace.events.map(eventLine)]),
+  ];
+}
+
+function approvalLines(approval: ApprovalRecord): readonly string[] {
+  const { approval_id, card, card_digest, shown_at, decision } = approval;
+  const when = shown_at === null ? "" : `, shown ${showText(shown_at)}`;
+  const shown = card === null ? null : asCard(card);
+  return [
+    `The card ${showIdentifier(approval_id)}${when}`,
+    ...(card === null
+      ? ["  The log does not have its words: it was written by a gateway that kept the digest alone."]
+      : (shown === null ? leavesOf("card", card) : renderCard(shown)).map((line) => `  | ${line}`.trimEnd())),
+    `  digest    ${card_digest ?? "none"}`,
+    `  worked out again from the bytes above: ${CHECKS[approval.card_check]}`,
+    "The decision",
+    ...decisionLines(decision).map((line) => `  ${line}`),
+  ];
+}
+
+const CHECKS: Readonly<Record<DigestCheck, string>> = {
+  matches: "it matches",
+  differs: "IT DOES NOT MATCH; do not believe what is shown",
+  not_kept: "not possible, the bytes are not in the log",
+};
+
+function decisionLines(decision: DecisionRecord | null): readonly string[] {
+  if (decision === null) return ["none is in the log yet"];
+  const { kind, at, operator, operator_key_id, reason, head_frame } = decision;
+  switch (kind) {
+    case "expired":
+      return [`nobody decided in time, ${showText(at)}`];
+    case "withdrawn":
+      return [`the question was taken back ${showText(at)}: ${showText(reason ?? "no reason kept")}`];
+    case "approved":
+    case "denied":
+      return [
+        `${showIdentifier(operator ?? "somebody")} ${kind} it ${showText(at)}, with the key ${showIdentifier(operator_key_id ?? "-")}`,
+        ...(reason === null ? [] : [`the reason given: ${showText(reason)}`]),
+        `the log stood at frame ${head_frame ?? 0} when they decided`,
+        ...(decision.same_card === false ? ["IT IS OVER ANOTHER CARD than the one above"] : []),
+        SIGNATURES[decision.signature ?? "not_kept"],
+      ];
+  }
+}
+
+const SIGNATURES: Readonly<Record<NonNullable<DecisionRecord["signature"]>, string>> = {
+  verifies: "the signature over the statement verifies, and the statement names this card's digest",
+  does_not_verify: "THE SIGNATURE DOES NOT VERIFY; do not believe that this was approved",
+  key_not_held: "the signature cannot be checked here: this vault no longer holds that key",
+  not_kept: "the statement that was signed is not in the log, so its signature cannot be checked from it",
+};
+
+function attemptLines(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
+  const { request, version_selector, credential_label } = attempt;
+  return [
+    `The request ${showIdentifier(attempt.attempt_id)}, ${showText(attempt.at)}`,
+    ...besides(attempt, approvals),
+    `  credential       ${credential_label === null ? "none" : showIdentifier(credential_label)}`,
+    `  version selector ${version_selector === null ? "none" : showIdentifier(version_selector)}`,
+    `  allowed by       ${showIdentifier(attempt.authorization)}`,
+    ...(request === null ? ["  its text is not in the log"] : requestLines(request)),
+    `  worked out again from the text above: ${requestCheck(attempt)}`,
+    "The outcome",
+    ...outcomeLines(attempt).map((line) => `  ${line}`),
+  ];
+}
+
+/** Approved and sent, side by side. Where a session was approved there is no call on its card to hold against it. */
+function besides(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
+  const call = approvals.map(({ card }) => card?.["call"] as JsonObject | null | undefined).find((one) => one != null);
+  const rows: readonly (readonly [string, string | null, string | null])[] = [
+    ["action", text(call?.["action"]), attempt.action],
+    [
+      "request",
+      call == null ? null : `${text(call["method"])} ${text(call["target"])}`,
+      `${attempt.method} ${attempt.url}`,
+    ],
+    ["digest", text(call?.["request_digest"]), attempt.request_digest],
+  ];
+  const mine = (value: string | null): string => (value === null ? "-" : showIdentifier(value));
+  return rows.flatMap(([name, approved, sent]) => [
+    `  ${name.padEnd(8)} approved ${approved === null ? "by the session, not one by one" : mine(approved)}`,
+    `  ${"".padEnd(8)} sent     ${mine(sent)}${approved === null ? "" : approved === sent ? "  (the same)" : "  (ANOTHER)"}`,
+  ]);
+}
+
+const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+function requestLines(request: JsonObject): readonly string[] {
+  const { headers, body, fields } = request;
+  return [
+    ...leavesOf("headers", headers ?? {}).map((line) => `    ${line}`),
+    ...leavesOf(fields === undefined ? "body" : "fields", (fields ?? body ?? null) as never).map(
+      (line) => `    ${line}`,
+    ),
+  ];
+}
+
+function requestCheck({ request_check, request_whole }: AttemptRecord): string {
+  if (request_check === "matches" && request_whole === false) {
+    return "it matches what was kept; values that the pack hides stand by size and digest";
+  }
+  return CHECKS[request_check];
+}
+
+function outcomeLines(attempt: AttemptRecord): readonly string[] {
+  const { outcome, status, provider_request_id, reason, elapsed_ms, ended_at, dispatched } = attempt;
+  if (outcome === "pending")
+    return [dispatched ? "sent, and no end of it is in the log" : "no end of it is in the log"];
+  const took = elapsed_ms === null ? "" : ` after ${elapsed_ms} ms`;
+  return [
+    `${outcome}${status === null ? "" : `, status ${status}`}${took}, ${showText(ended_at ?? "")}`,
+    ...(reason === null ? [] : [`because ${showIdentifier(reason)}`]),
+    `provider request id ${provider_request_id === null ? "none" : showIdentifier(provider_request_id)}`,
+  ];
+}
+
+/** An event in its own words: what it is, and what it says beyond the names that led to it. */
+function eventLine(event: AuditEvent): string {
+  const { event_id, event_type, occurred_at, sequence: _, ...rest } = event as AuditEvent & Record<string, unknown>;
+  const said = Object.entries(rest)
+    .filter(([name, value]) => SAYS.has(name) && value !== null && typeof value !== "object")
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${showText(String(value))}`);
+  const words = event_type.replaceAll(/[._]/g, " ");
+  return `  ${showText(occurred_at)} ${words}${said.length === 0 ? "" : `: ${said.join(", ")}`} (${showIdentifier(event_id)})`;
+}
+
+const SAYS: ReadonlySet<string> = new Set([
+  "code",
+  "reason",
+  "from",
+  "to",
+  "cause",
+  "actor",
+  "source",
+  "receipt",
+  "proof",
+  "outcome",
+  "status",
+  "endpoint",
+  "plan_id",
+  "remote_job_id",
+  "effect",
+  "observed_state",
+  "ticket_ref",
+  "target",
+  "authorized_by",
+]);
