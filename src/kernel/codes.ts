@@ -592,6 +592,11 @@ export const codes = {
     means: "Another user's process answers at the gateway's socket. Nothing was sent to it.",
     mend: "Find out whose process it is; the gateway's user is in /etc/gw/gw.yaml, or the owner of the home.",
   },
+  home_not_here: {
+    status: 403,
+    means: "The command needs the gateway's home itself, which belongs to another user.",
+    mend: "Run it as that user; the message gives the command.",
+  },
   socket_path_unsafe: {
     status: 503,
     means: "The gateway cannot put its socket there safely.",

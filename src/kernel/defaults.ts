@@ -228,6 +228,7 @@ export const defaults = {
   pinWrong: 5,
   passphraseFreeTries: 3,
   passphraseDelayCapMs: 30_000,
+  logPartBytes: 1_048_576,
   vaultFileBytes: 4_194_304,
   policyFileBytes: 1_048_576,
   vaultOperators: 64,

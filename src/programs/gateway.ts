@@ -33,13 +33,14 @@ import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
+import { createCustody } from "./daemon/custody.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { signRequest } from "./daemon/sign-request.ts";
-import { createSteward, type StewardState } from "./daemon/steward.ts";
+import { createSteward, type DaemonSteward, type StewardState } from "./daemon/steward.ts";
 import {
   auditRecipientsOf,
   callerPolicyOf,
@@ -141,8 +142,9 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const callbacks = createCallbackDoor(settings.callbackAddress, {
     ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
   });
-  const steward = createSteward({
-    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, space },
+  const custody = createCustody(settings, home, random, () => steward.reload());
+  const steward: DaemonSteward = createSteward({
+    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, space, custody },
     probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
   });
   const startEvents = [

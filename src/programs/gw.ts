@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -6,12 +7,14 @@ import { examineMachine } from "../adapters/platform/examine.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { defaults } from "../kernel/defaults.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
+import type { VaultChanged } from "../surfaces/cli/vault/session.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
 import { readStatus } from "../surfaces/client/operator.ts";
 import { findPlace } from "../surfaces/place/find.ts";
@@ -23,19 +26,27 @@ import { version } from "./version.ts";
 /** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
 const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
 
+/** Of the rest, those that need nothing of a home, and those that only its owner can do. */
+const HOMELESS = new Set(["status", "doctor", "demo", "reference", "conformance", "completion", "connect", "shell"]);
+const OWNERS = new Set(["init", "up"]);
+
 const io = openTerminal();
+const command = commandOf(process.argv.slice(2));
 /** Hardening narrows it; what `gw run` starts gets it back. */
 const umask = process.umask(0o077);
+const stateFolder = join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw");
 /** The gateway that the command is about, once it was found. */
 let place: Place | null = null;
 try {
-  const command = commandOf(process.argv.slice(2));
   await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
   const program = createProgram(createDeps());
   await program.parseAsync();
 } catch (error) {
   if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;
-  else if (error instanceof Denied) {
+  else if (error instanceof Unreachable) {
+    io.err(`gateway_unreachable: ${error.message}`);
+    process.exitCode = exits.unreachable;
+  } else if (error instanceof Denied) {
     io.err(`${error.code}: ${error.message}`);
     process.exitCode = exits.denied;
   } else throw error;
@@ -59,13 +70,17 @@ function createDeps(): CliDeps {
       clock,
       random: systemRandom,
       sleep: systemSleep,
-      afterChange: ({ home }) => untilSeen(home, clock.bootMs),
+      afterChange: (change) =>
+        place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
       afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
-    openMinted: async () => (await import("./minted.ts")).openMinted,
+    async openMinted() {
+      if (place !== null && isElsewhere(place)) throw notHere(place, "credential minted");
+      return (await import("./minted.ts")).openMinted;
+    },
     async findPlace(asked) {
-      place = await findPlace(asked, requireServerOf);
+      place = await withCopy(await findPlace(asked, requireServerOf));
       return place;
     },
     examine: (home) => () => examineMachine(home),
@@ -118,7 +133,7 @@ function createDeps(): CliDeps {
       const { checkGivenBundle, requireTrustedRoot } = await import("../adapters/platform/linux/image/check-given.ts");
       return { checkBundle: checkGivenBundle, requireTrustedRoot };
     },
-    stateFolder: join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw"),
+    stateFolder,
     finish: (exit) => {
       process.exitCode = exit;
     },
@@ -144,6 +159,44 @@ async function untilSeen(home: string, bootMs: () => number): Promise<void> {
     return;
   }
   io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
+}
+
+function isElsewhere({ machine, owner }: Place): boolean {
+  return machine !== null && owner !== process.geteuid?.();
+}
+
+/** The home of a gateway for all users is closed to everybody else: an operator works in a copy of their own. */
+async function withCopy(found: Place): Promise<Place> {
+  if (!isElsewhere(found) || CALLERS.has(command) || HOMELESS.has(command)) return found;
+  if (OWNERS.has(command)) throw notHere(found, command);
+  const { refreshMirror } = await import("../surfaces/client/mirror.ts");
+  const home = join(stateFolder, "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
+  await refreshMirror(found.operator, home, systemRandom);
+  return { ...found, home };
+}
+
+function notHere({ home, owner }: Place, what: string): Denied {
+  return new Denied(
+    "home_not_here",
+    `${home} belongs to user ${owner}, and this needs the home itself. Run: sudo -u '#${owner}' gw ${what}; to start it: systemctl start gw`,
+  );
+}
+
+async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {
+  const { dropMirrored, mirroredChange } = await import("../surfaces/client/mirror.ts");
+  const { connectOperator } = await import("../surfaces/client/operator.ts");
+  if (place === null) return;
+  try {
+    const client = await connectOperator(place.operator, change.operator, clock);
+    try {
+      await client.changeHome(mirroredChange(change.home, change.vaultChanged, change.policyVersion !== null));
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    dropMirrored(change.home);
+    throw error;
+  }
 }
 
 /** Tells a running gateway that a passphrase was wrong: open to whoever can reach the socket, and it gives nothing away. */

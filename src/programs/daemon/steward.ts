@@ -9,6 +9,7 @@ import type { Clock, Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
+import type { HomeCustody } from "../../surfaces/operator/custody.ts";
 import type { Login, Logins } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
@@ -40,6 +41,7 @@ export interface StewardParts {
   readonly probe: ProbeHost;
   readonly callbacks: CallbackDoor;
   readonly space: { low(): boolean };
+  readonly custody: HomeCustody;
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
@@ -147,6 +149,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   return {
     gateway,
     clock,
+    custody: parts.custody,
     vaultId: () => state.trust.vault.vaultId,
     status: () => statusOf(parts),
     async operatorConnected({ operator, operatorKeyId }) {

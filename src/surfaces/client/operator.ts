@@ -71,6 +71,8 @@ export interface OperatorClient {
   unlock(check: ServerCheck): Promise<JsonObject>;
   lock(reason: string): Promise<JsonObject>;
   resume(): Promise<JsonObject>;
+  /** A signed change of a home that this user cannot write. */
+  changeHome(change: JsonValue): Promise<void>;
   approvals(): Promise<readonly ApprovalView[]>;
   approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
@@ -154,6 +156,7 @@ export async function connectOperator(
     unlock: (check) => handOver(door, operator, check),
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     resume: async () => (await post("/v1/resume")) as JsonObject,
+    changeHome: async (change) => void (await post("/v1/home", change)),
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
     approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
     async decide(approval, { decision, reason, narrow, ticket = null }) {

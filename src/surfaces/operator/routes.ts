@@ -4,6 +4,7 @@ import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { OperatorContext } from "./context.ts";
 import { doorRoutes } from "./door-routes.ts";
+import { homeRoutes } from "./home-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import type { Logins } from "./logins.ts";
 import { createOperationRecords } from "./operation-records.ts";
@@ -32,6 +33,7 @@ export function operatorRoutes(
     ...ticketRoutes(gateway),
     ...operationRoutes(gateway, createOperationRecords(gateway, clock)),
     ...logRoutes(steward),
+    ...homeRoutes(steward),
     ...sshRoutes(steward),
     ...upgradeRoutes(steward),
     planeRoute(

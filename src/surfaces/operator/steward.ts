@@ -4,12 +4,15 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
+import type { HomeCustody } from "./custody.ts";
 import type { Login } from "./logins.ts";
 
 /** What an operator may do to the running gateway beyond its desk. The composition root implements it. */
 export interface Steward {
   readonly gateway: Gateway;
   readonly clock: Clock;
+  /** Its home, for operators who cannot read it. */
+  readonly custody: HomeCustody;
   vaultId(): string;
   status(): JsonObject;
   operatorConnected(login: Login): Promise<void>;

@@ -44,6 +44,8 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
         manifestHash: vault.manifestHash,
         policyVersion: policy.version,
         newServiceKey: null,
+        vaultChanged: true,
+        operator,
       });
     } finally {
       operator.wipe();

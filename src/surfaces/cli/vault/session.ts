@@ -30,6 +30,9 @@ export interface VaultChanged {
   readonly policyVersion: number | null;
   /** After an operator was removed: the gateway and key files need this one. */
   readonly newServiceKey: Secret | null;
+  readonly vaultChanged: boolean;
+  /** Whoever signed it, still unlocked. */
+  readonly operator: OpenOperator;
 }
 
 export interface VaultCliPorts {
@@ -121,6 +124,8 @@ export async function applyChange(
       manifestHash: vault.manifestHash,
       policyVersion: made.policy?.version ?? null,
       newServiceKey: made.newServiceKey ?? null,
+      vaultChanged: made.vault !== undefined,
+      operator,
     });
     return vault;
   } finally {

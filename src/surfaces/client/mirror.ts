@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Random } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
+import { replaceFile } from "../../vault/files/atomic-write.ts";
+import { openHome, POLICY_NAME, VAULT_NAME } from "../../vault/files/home.ts";
+import { parsePolicy } from "../../vault/policy/verify.ts";
+import { parseVault } from "../../vault/verify.ts";
+import type { Door } from "../place/place.ts";
+import { type Connection, openConnection } from "./connection.ts";
+
+/**
+ * An operator's own copy of a home that only the gateway's user can read: the signed files and the sealed log. Commands
+ * work in it as they do in a home of their own; a change goes back signed, over the operator plane.
+ */
+interface ServedHome {
+  readonly vault: string;
+  readonly policy: string;
+  readonly packs: readonly ServedPack[];
+}
+
+interface ServedPack {
+  readonly pack: string;
+  readonly bytes: string;
+}
+
+const PACK = /^[a-z][a-z0-9-]{0,63}$/;
+const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
+
+/** Brings the copy up to date. What is served is checked as a file would be, and is never older than the copy. */
+export async function refreshMirror(door: Door, folder: string, random: Random): Promise<void> {
+  const connection = openConnection(door);
+  try {
+    const served = (await connection.ask("GET", "/v1/home")).body as unknown as ServedHome;
+    takeFiles(served, folder, random);
+    await takeLog(connection, join(folder, "audit"));
+  } finally {
+    connection.close();
+  }
+}
+
+/** After a change that the gateway did not take: the next refresh starts from what it has. */
+export function dropMirrored(folder: string): void {
+  for (const name of [VAULT_NAME, POLICY_NAME]) rmSync(join(folder, name), { force: true });
+}
+
+/** What the gateway needs of a change: the signed texts, and the bytes of the packs that the policy names. */
+export function mirroredChange(folder: string, vaultChanged: boolean, policyChanged: boolean): JsonValue {
+  const text = (name: string): string => readFileSync(join(folder, name), "utf8");
+  const policy = policyChanged ? parsePolicy(text(POLICY_NAME), parseVault(text(VAULT_NAME))) : null;
+  const packs = (policy?.packs ?? []).flatMap(({ pack }) => {
+    const path = join(folder, "packs", `${pack}.yaml`);
+    const same = join(folder, "packs", "trusted", `${pack}.yaml`);
+    if (!existsSync(path)) return [];
+    const bytes = readFileSync(path);
+    return existsSync(same) && readFileSync(same).equals(bytes) ? [] : [{ pack, bytes: bytes.toString("base64") }];
+  });
+  return {
+    ...(vaultChanged ? { vault: text(VAULT_NAME) } : {}),
+    ...(policyChanged ? { policy: text(POLICY_NAME) } : {}),
+    ...(packs.length === 0 ? {} : { packs }),
+  };
+}
+
+function takeFiles({ vault: vaultText, policy, packs }: ServedHome, folder: string, random: Random): void {
+  mkdirSync(join(folder, "packs", "trusted"), { recursive: true, mode: 0o700 });
+  const vault = parseVault(vaultText);
+  const before = openHome(folder, random);
+  if (before.exists()) {
+    const known = before.readVault();
+    if (known.vaultId !== vault.vaultId) {
+      throw new Denied(
+        "vault_foreign",
+        `The gateway serves vault ${vault.vaultId}, and ${known.vaultId} was used here before. If it was made anew on purpose: rm -r ${folder}`,
+      );
+    }
+    checkAnchor(anchorOf(known), vault);
+  }
+  parsePolicy(policy, vault);
+  replaceFile(join(folder, POLICY_NAME), Buffer.from(policy, "utf8"), random);
+  replaceFile(join(folder, VAULT_NAME), Buffer.from(vaultText, "utf8"), random);
+  for (const { pack, bytes } of packs.filter((one) => PACK.test(one.pack))) takePack(folder, pack, bytes, random);
+}
+
+/** A pack that the operator has put beside it, and not trusted yet, stays. */
+function takePack(folder: string, pack: string, bytes: string, random: Random): void {
+  const served = Buffer.from(bytes, "base64");
+  const own = join(folder, "packs", `${pack}.yaml`);
+  const trusted = join(folder, "packs", "trusted", `${pack}.yaml`);
+  const untouched = !existsSync(own) || (existsSync(trusted) && readFileSync(own).equals(readFileSync(trusted)));
+  replaceFile(trusted, served, random);
+  if (untouched) replaceFile(own, served, random);
+}
+
+/** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. */
+async function takeLog(connection: Connection, folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const files = (await connection.ask("GET", "/v1/log/files")).body as unknown as readonly {
+    readonly name: string;
+    readonly size: number;
+  }[];
+  for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
+    const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    let from = existsSync(path) ? writtenBytes(path) : 0;
+    if (from === size && statSync(path).size === size) continue;
+    if (existsSync(path)) truncateSync(path, from);
+    while (from < size) {
+      const { body } = await connection.ask("POST", "/v1/log/files/read", { body: { name, from } });
+      const part = Buffer.from((body as { readonly bytes: string }).bytes, "base64");
+      if (part.length === 0) break;
+      writeFileSync(path, part, { flag: "a", mode: 0o600 });
+      from += part.length;
+    }
+  }
+}
+
+function writtenBytes(path: string): number {
+  const bytes = readFileSync(path);
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end;
+}
