@@ -7,7 +7,7 @@ import type { Accept } from "./approval/question.ts";
 import type { Operation, OperationBook } from "./operation/operations.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
-import type { Credentials, Ports } from "./ports.ts";
+import type { Credentials, LiveCaller, Ports } from "./ports.ts";
 import type { DayCounts } from "./record/day-counts.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
@@ -16,9 +16,11 @@ import type { Book } from "./run/book.ts";
 import type { Run } from "./run/run.ts";
 import type { Tickets } from "./ticket/tickets.ts";
 
-/** What the operator signed that the gateway must know while it works. */
+/** What the gateway found, and what the operator signed, that it must know while it works. */
 export interface Posture {
   readonly mode: "guard-rail" | "dedicated";
+  /** Whether a caller's user could act as the gateway or as an operator: its cards say guard-rail, whatever the mode. */
+  mayDecide?(caller: Pick<LiveCaller, "uid" | "pid">): boolean;
   /** Off only in signed policy; every call then says so in the log. */
   readonly sessionApproval: boolean;
 }

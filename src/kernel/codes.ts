@@ -592,6 +592,16 @@ export const codes = {
     means: "Another user's process answers at the gateway's socket. Nothing was sent to it.",
     mend: "Find out whose process it is; the gateway's user is in /etc/gw/gw.yaml, or the owner of the home.",
   },
+  gateway_running: {
+    status: 409,
+    means: "A gateway of this home is at work already.",
+    mend: "Use it (gw status), or stop it before you start another.",
+  },
+  install_foreign: {
+    status: 409,
+    means: "A file that gw install --user would write or remove is somebody else's.",
+    mend: "Move it away, then run the command again.",
+  },
   home_not_here: {
     status: 403,
     means: "The command needs the gateway's home itself, which belongs to another user.",

@@ -29,11 +29,12 @@ import { operatorRoutes } from "../surfaces/operator/routes.ts";
 import { readMachine } from "../surfaces/place/machine.ts";
 import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { openHome } from "../vault/files/home.ts";
-import { readKeyFile } from "../vault/files/key-file.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
-import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createCustody } from "./daemon/custody.ts";
+import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
+import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
+import { createModeFinder } from "./daemon/mode.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
@@ -57,6 +58,7 @@ import { version } from "./version.ts";
  * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
  * service key over the operator socket. Usage: gateway HOME [--config FILE] [--key-file FILE]
  */
+const RUNNING = "A gateway of this home is at work already. See it with: gw status; stop it before you start another.";
 const asked = readArguments(process.argv.slice(2));
 if (asked === undefined) {
   console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
@@ -67,7 +69,9 @@ try {
   await harden({ inspectable: false, startsPrivileged: false });
   await start(asked);
 } catch (error) {
-  console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
+  if (error instanceof Denied && error.code === "log_in_use") {
+    console.error(`gw: gateway_running: ${RUNNING}`);
+  } else console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
   process.exit(1);
 }
 
@@ -99,6 +103,8 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
+  const modes = createModeFinder(settings);
+  const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const http = createHttpTransport();
   const sshOptions: SshTransportOptions = {
     folder: sshFolder(folder),
@@ -120,11 +126,12 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     {
       packs: () => state.packs.book,
       posture: () => ({
-        mode: state.trust.policy?.settings.mode === "dedicated" ? "dedicated" : "guard-rail",
+        mode: modes.mode(),
+        mayDecide: modes.mayDecide,
         sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
       }),
       grants: () => state.trust.policy?.grants ?? [],
-      isAgentUser: (uid) => uid !== 0 && uid !== process.getuid?.(),
+      isAgentUser: modes.isAgentUser,
       operators,
       ticketIssuers: () => ticketIssuersOf(state.trust),
       ticketServices: () => ticketServicesOf(state.trust),
@@ -144,14 +151,30 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   });
   const custody = createCustody(settings, home, random, () => steward.reload());
   const steward: DaemonSteward = createSteward({
-    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, space, custody },
+    ...{
+      version,
+      settings,
+      home,
+      log,
+      gateway,
+      envelope,
+      clock,
+      random,
+      logins,
+      state,
+      callbacks,
+      space,
+      custody,
+      keyFile,
+    },
+    mode: modes.mode,
     probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
   });
   const startEvents = [
     {
       ...envelope("gateway_started"),
       version,
-      mode: state.trust.policy?.settings.mode ?? "guard_rail",
+      mode: modes.mode() === "dedicated" ? "dedicated" : "guard_rail",
       locked: true,
       boot_id: clock.bootId(),
       platform: process.platform,
@@ -166,6 +189,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   }
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
+    onOperator: modes.seeOperator,
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
@@ -199,10 +223,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   );
   await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
   // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
-  if (keyFilePath !== undefined && trust.trouble === null) {
-    using serviceKey = readKeyFile(keyFilePath, trust.vault.vaultId);
-    await steward.unlockHeadless(serviceKey);
-  }
+  if (trust.trouble === null) await unlockWithout(steward, keyFile, trust.vault.vaultId);
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
@@ -223,6 +244,18 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   process.on("SIGHUP", (signal) => void stop(signal));
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
+}
+
+/** Without a person. What goes wrong leaves it locked and is said, here and in its status: a person can still unlock. */
+async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaultId: string): Promise<void> {
+  try {
+    using serviceKey = keyFile.read(vaultId);
+    if (serviceKey !== null) await steward.unlockHeadless(serviceKey);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    keyFile.refused(error);
+    console.error(`gw: ${error.code}: ${error.message} The gateway stays locked: gw unlock`);
+  }
 }
 
 interface Asked {

@@ -6,8 +6,8 @@ import { harden } from "../adapters/platform/callers.ts";
 import { examineMachine } from "../adapters/platform/examine.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
-import { defaults } from "../kernel/defaults.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
@@ -27,7 +27,19 @@ import { version } from "./version.ts";
 const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
 
 /** Of the rest, those that need nothing of a home, and those that only its owner can do. */
-const HOMELESS = new Set(["status", "doctor", "demo", "reference", "conformance", "completion", "connect", "shell"]);
+const HOMELESS = new Set([
+  "status",
+  "doctor",
+  "demo",
+  "reference",
+  "conformance",
+  "completion",
+  "connect",
+  "setup-shell",
+  "version",
+  "install",
+  "uninstall",
+]);
 const OWNERS = new Set(["init", "up"]);
 
 const io = openTerminal();

@@ -45,7 +45,7 @@ async function start() {
   const home = openHome(folder, systemRandom);
   const fresh = !home.exists();
   mkdirSync(join(folder, "provider"), { recursive: true, mode: 0o700 });
-  const provider = await startProvider(fresh ? PORT : portOf(folder));
+  const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
   if (fresh) await makeFreshHome(provider);
   const unattended = existsSync(keyFile);
   const gateway = await startGateway(folder, unattended ? keyFile : null);
@@ -60,12 +60,14 @@ async function start() {
   }
 }
 
-async function startProvider(port: number): Promise<Reference> {
+/** A new home takes another port where the usual one is somebody else's; an old one has a pack that names its own. */
+async function startProvider(port: number, fresh: boolean): Promise<Reference> {
   const options = { file: join(folder, "provider", "reference.db"), clock, random: systemRandom, sleep: systemSleep };
   try {
     return await startReference({ ...options, port });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
+      if (fresh) return await startReference({ ...options, port: 0 });
       throw new Denied(
         "port_in_use",
         `Port ${port} on loopback is taken, and the provider's pack names it. Stop what uses it, or start with another GW_HOME.`,

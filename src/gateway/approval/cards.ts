@@ -78,7 +78,7 @@ export function writeQuestion(
       created_at,
       expires_at,
       authority: authorityLine(caller.evidence),
-      mode: core.posture().mode,
+      mode: modeFor(core, caller),
       caller: encodeCaller(caller.evidence),
       context: encodeCallerContext(caller.evidence),
       run: { run_id: run.id, purpose_claimed: says, budget, deadline_at: run.budget.deadlineAt },
@@ -97,6 +97,11 @@ export function writeQuestion(
       if_unanswered: "the question expires, nothing is sent, and the agent is told so",
     }),
   };
+}
+
+function modeFor(core: Core, caller: LiveCaller): Card["mode"] {
+  const { mode, mayDecide } = core.posture();
+  return mayDecide?.(caller) === true ? "guard-rail" : mode;
 }
 
 function asksOf(mode: Question["mode"], scope: Scope | null, call: CallAsked | null): CardAsks {

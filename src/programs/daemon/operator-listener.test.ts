@@ -21,6 +21,7 @@ async function listen() {
   const cards = new Set<(approval: never) => void>();
   const options = {
     socket: { path, group: null },
+    onOperator: () => undefined,
     routes: [],
     logins: {
       find(authorization: string | undefined) {

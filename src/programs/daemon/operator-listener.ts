@@ -26,6 +26,8 @@ export interface OperatorListenerOptions {
   readonly clock: Clock;
   /** Whose seat a connection takes: one process cannot have them all. */
   holderOf(socket: Socket): number;
+  /** An operator who has proven their key speaks on this connection. */
+  onOperator(socket: Socket): void;
   correlationId(): string;
   onRecord: Observers<OperatorContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
@@ -41,6 +43,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       login() {
         const login = options.logins.find(authorization);
         seatOf.get(socket)?.prove();
+        options.onOperator(socket);
         return login;
       },
     }),

@@ -21,6 +21,7 @@ import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
+import type { KeyFileWatch } from "./key-file.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import type { Settings } from "./settings.ts";
 import { auditRecipientsOf, operatorKeysOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
@@ -42,6 +43,8 @@ export interface StewardParts {
   readonly callbacks: CallbackDoor;
   readonly space: { low(): boolean };
   readonly custody: HomeCustody;
+  mode(): string;
+  readonly keyFile: KeyFileWatch;
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
@@ -159,7 +162,12 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
     operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
     prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
-    unlock: (serviceKey, login) => unlock(serviceKey, "passphrase", login),
+    async unlock(serviceKey, login) {
+      await unlock(serviceKey, "passphrase", login);
+      // An operator was removed and the key is another one now: a key file that policy allows goes along.
+      if (state.trust.policy?.settings.headlessUnlock === true)
+        parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
+    },
     async passphraseFailed(operator, failedAttempts) {
       const reason = `passphrase_wrong (${operator})`;
       await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
@@ -247,7 +255,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
 }
 
 function statusOf(parts: StewardParts): JsonObject {
-  const { version, state, gateway, log, settings, callbacks } = parts;
+  const { version, state, gateway, log, settings, callbacks, mode, keyFile } = parts;
   const { trust, packs } = state;
   const head = log.head();
   return {
@@ -255,7 +263,7 @@ function statusOf(parts: StewardParts): JsonObject {
     pid: process.pid,
     uid: process.getuid?.() ?? -1,
     home: settings.home,
-    mode: (trust.policy?.settings.mode ?? "guard_rail").replace("_", "-"),
+    mode: mode(),
     locked: gateway.locked,
     stopped: state.stoppedBy,
     disk_low: parts.space.low(),
@@ -263,6 +271,7 @@ function statusOf(parts: StewardParts): JsonObject {
     files: state.files,
     files_refused: state.filesRefused?.code ?? null,
     lowered: trust.policy === null ? [] : [...loweredSettings(trust.policy.settings)],
+    key_file: keyFile.status(trust.policy?.settings.headlessUnlock === true),
     vault_id: trust.vault.vaultId,
     vault_generation: trust.vault.generation,
     policy_version: trust.policy?.version ?? null,

@@ -9,6 +9,7 @@ import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
 import { addGrantCommands } from "./commands/grant.ts";
+import { addInstallCommands } from "./commands/install.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addOperationCommands } from "./commands/operation.ts";
 import { addPackCommands } from "./commands/pack.ts";
@@ -66,6 +67,7 @@ export function createProgram(deps: CliDeps): Command {
   addConformanceCommand(program, deps);
   addDemoCommand(program, deps);
   addShellCommand(program, deps);
+  addInstallCommands(program, deps);
   addCompletionCommand(program, deps);
   addManualCommand(program, deps);
   addVersionCommand(program, deps);

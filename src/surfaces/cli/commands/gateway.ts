@@ -17,9 +17,17 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
   );
   addOperatorCommand(program, "unlock", "hand the gateway its service key", "gw unlock")
     .option("--first", "it was just started by yourself and never unlocked, so it cannot prove itself yet")
-    .action(async (_options, command: Command) =>
-      finish(await (await load()).runUnlock(optionsOf<OperatorOptions & { readonly first?: boolean }>(command), deps)),
-    );
+    .option("--write-key-file <FILE>", "write a key file for a machine without a person instead")
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly first?: boolean; readonly writeKeyFile?: string }>(
+        command,
+      );
+      if (options.writeKeyFile === undefined) finish(await (await load()).runUnlock(options, deps));
+      else {
+        const { runWriteKeyFile } = await import("../vault/key-file.ts");
+        finish(await runWriteKeyFile(options.writeKeyFile, options, deps.io, deps.vault));
+      }
+    });
   addOperatorCommand(program, "lock", "end all sessions and forget the service key", "gw lock --reason lunch")
     .option("--reason <TEXT>", "why, for the log", "locked by an operator")
     .action(async (_options, command: Command) => {

@@ -1,15 +1,12 @@
 import type { Command } from "commander";
-import type { PolicySettings } from "../../../vault/policy/policy.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addVaultCommands(program: Command, { io, vault, finish, openMinted }: CliDeps): void {
-  addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init")
-    .option("--mode <MODE>", "guard_rail (default) or dedicated")
-    .action(async (_options, command: Command) => {
-      const options = optionsOf<OperatorOptions & { readonly mode?: PolicySettings["mode"] }>(command);
-      finish(await (await import("../vault/init.ts")).runInit(options, io, vault));
-    });
+  addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init").action(
+    async (_options, command: Command) =>
+      finish(await (await import("../vault/init.ts")).runInit(optionsOf(command), io, vault)),
+  );
   addOperatorCommand(program, "passphrase", "change an operator's passphrase", "gw passphrase")
     .option("--new-passphrase-file <FILE>", "read the new one from a private file")
     .action(async (_options, command: Command) =>

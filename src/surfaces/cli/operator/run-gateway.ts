@@ -101,7 +101,7 @@ export function statusLines(status: JsonObject): readonly string[] {
   const { trouble } = status;
   const mode =
     status["mode"] === "dedicated"
-      ? "dedicated: it runs as its own user"
+      ? "dedicated: it runs as its own user, and so do those who decide"
       : "guard-rail: programs of this user are stopped from mistakes, not from malware";
   const packs = list("packs");
   return [
@@ -112,12 +112,25 @@ export function statusLines(status: JsonObject): readonly string[] {
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
     `  callbacks ${callbacksLine(status["callbacks"])}`,
     ...(list("lowered").length === 0 ? [] : [`  LOWERED   ${list("lowered").join(", ")} (signed policy)`]),
+    ...keyFileLines(status["key_file"]),
     ...(status["stopped"] === null
       ? []
       : [
           `  STOPPED   it can no longer record and sends nothing: ${text("stopped")} (gw resume, when that has passed)`,
         ]),
     ...(status["disk_low"] === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
+    ...(isJsonObject(trouble)
+      ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
+      : []),
+  ];
+}
+
+function keyFileLines(file: JsonObject[string] | undefined): readonly string[] {
+  if (!isJsonObject(file)) return [];
+  const kind = showIdentifier(String(file["kind"]));
+  const { trouble } = file;
+  return [
+    `  LOWERED   a ${kind} opens the credentials without a person, ${file["signed"] === true ? "as signed policy allows" : "and nobody signed that: it is not used (gw policy set headless_unlock on)"}`,
     ...(isJsonObject(trouble)
       ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
       : []),

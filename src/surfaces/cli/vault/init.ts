@@ -5,18 +5,13 @@ import { openHome } from "../../../vault/files/home.ts";
 import { createVault } from "../../../vault/operator.ts";
 import { generatePassphrase } from "../../../vault/passphrase/generate.ts";
 import { firstPolicy } from "../../../vault/policy/change.ts";
-import type { PolicySettings } from "../../../vault/policy/policy.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 
-export interface InitOptions extends VaultOptions {
-  readonly mode?: PolicySettings["mode"];
-}
-
 /** `gw init`: the first operator, the vault and the first signed policy. Nothing is asked twice or shown again. */
-export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, async () => {
     const home = openHome(options.home, ports.random);
     if (home.exists()) {
@@ -32,8 +27,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
     if (founder === undefined) throw new Denied("vault_tampered", "A new vault names no operator.");
     try {
       const draft = firstPolicy(founder);
-      const settings = { ...draft.settings, mode: options.mode ?? draft.settings.mode };
-      const policy = signPolicy({ ...draft, settings }, null, operator, vault, ports.clock);
+      const policy = signPolicy(draft, null, operator, vault, ports.clock);
       await home.create(vault, policy);
       await ports.afterChange({
         home: home.folder,
@@ -62,7 +56,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
   });
 }
 
-export async function choosePassphrase(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
+export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
   if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
   const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
   if (answer === "own") return await askTwice(io, "New passphrase: ");

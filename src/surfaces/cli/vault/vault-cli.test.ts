@@ -117,13 +117,13 @@ test("gw init makes a private home with one operator and a signed policy in guar
 test("gw init offers a generated passphrase, shows it once and wants it typed", async () => {
   const home = join(root, "generated");
   const made = paper({ secrets: ["SHOWN"], answers: [""] });
-  assert.equal(await runInit({ home, json: true, operator: "ada", mode: "dedicated" }, made.io, ports), 0, made.all());
+  assert.equal(await runInit({ home, json: true, operator: "ada" }, made.io, ports), 0, made.all());
   const shown = /now: (\S+)/.exec(made.errors.join("\n"))?.[1] ?? "";
   assert.equal(shown.split("-").length, 6);
   assert.ok(!made.printed.join("\n").includes(shown));
   const opened = openHome(home, random);
   assert.equal((await unlockOperator(opened.readVault(), "ada", Secret.fromText(shown))).name, "ada");
-  assert.equal(opened.readPolicy(opened.readVault()).settings.mode, "dedicated");
+  assert.equal(opened.readPolicy(opened.readVault()).settings.mode, "guard_rail");
 });
 
 const badInits: Readonly<Record<string, [Parameters<typeof paper>[0], string]>> = {

@@ -69,7 +69,9 @@ export function startFeed(first: OperatorClient, ports: FeedPorts, signal: Abort
         const [status, views] = await inTime(Promise.all([live.status(), live.approvals()]), ports.sleep, both);
         if (both.aborted) return;
         works();
-        ports.tell({ kind: "live", guardRail: status["mode"] !== "dedicated", locked: status["locked"] === true });
+        // What the gateway says of itself lowers nothing: its user has to be another one than ours.
+        const guardRail = status["mode"] !== "dedicated" || status["uid"] === process.geteuid?.();
+        ports.tell({ kind: "live", guardRail, locked: status["locked"] === true });
         ports.tell({ kind: "list", views, askedMs });
         await ports.sleep.sleep(defaults.watchPollMs, both);
       }

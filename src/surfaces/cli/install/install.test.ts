@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { systemRandom as random } from "../../../adapters/platform/system.ts";
+import type { CliIo } from "../io.ts";
+import { runInstall, runUninstall } from "./install.ts";
+
+function stage(t: { after(work: () => void): void }, systemd: boolean) {
+  const userHome = mkdtempSync(join(tmpdir(), "gw-install-"));
+  t.after(() => rmSync(userHome, { recursive: true, force: true }));
+  const home = join(userHome, ".gw");
+  const said: string[] = [];
+  const asked: string[] = [];
+  const io = { out: (line: string) => said.push(line), err: (line: string) => said.push(line) } as unknown as CliIo;
+  const systemctl = (words: readonly string[]): boolean => {
+    asked.push(words.join(" "));
+    return systemd;
+  };
+  const ports = { userHome, program: "/opt/with space/gw", random, systemctl };
+  const makeHome = (): void => {
+    mkdirSync(home);
+    writeFileSync(join(home, "vault.json"), "{}");
+  };
+  const unit = join(userHome, ".config/systemd/user/gw.service");
+  const script = join(userHome, ".local/bin/gw-start");
+  return { io, ports, options: { home, json: false }, makeHome, said, asked, unit, script };
+}
+
+test("gw install --user writes a unit where the user's systemd runs, and gw uninstall takes it away", async (t) => {
+  const { io, ports, options, makeHome, asked, unit, script } = stage(t, true);
+  makeHome();
+  assert.equal(await runInstall(options, io, ports), 0);
+  assert.match(readFileSync(unit, "utf8"), /^ExecStart="\/opt\/with space\/gw" up --locked --home "/m);
+  assert.equal(existsSync(script), false);
+  assert.ok(asked.includes("enable --now gw.service"));
+  assert.equal(await runUninstall(options, io, ports), 0);
+  assert.equal(existsSync(unit), false);
+  assert.ok(asked.includes("disable --now gw.service"));
+  assert.ok(existsSync(join(options.home, "vault.json")), "the home stays");
+});
+
+test("without systemd a plain script starts the gateway", async (t) => {
+  const { io, ports, options, makeHome, unit, script } = stage(t, false);
+  makeHome();
+  assert.equal(await runInstall(options, io, ports), 0);
+  assert.equal(statSync(script).mode & 0o777, 0o700);
+  assert.match(readFileSync(script, "utf8"), /^exec '\/opt\/with space\/gw' up --locked --home '/m);
+  assert.equal(existsSync(unit), false);
+  assert.equal(await runUninstall(options, io, ports), 0);
+  assert.equal(existsSync(script), false);
+});
+
+test("nothing is installed without a home, and what somebody else wrote is left alone", async (t) => {
+  const { io, ports, options, makeHome, said, script } = stage(t, false);
+  assert.equal(await runInstall(options, io, ports), 1);
+  assert.match(said.join("\n"), /^vault_missing: /m);
+  makeHome();
+  mkdirSync(dirname(script), { recursive: true });
+  writeFileSync(script, "#!/bin/sh\necho mine\n");
+  assert.equal(await runInstall(options, io, ports), 1);
+  assert.equal(await runUninstall(options, io, ports), 1);
+  assert.match(said.join("\n"), /^install_foreign: /m);
+  assert.match(readFileSync(script, "utf8"), /mine/);
+});

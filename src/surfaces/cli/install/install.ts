@@ -1,0 +1,93 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Random } from "../../../kernel/clock.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { replaceFile } from "../../../vault/files/atomic-write.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import type { BaseOptions } from "../options.ts";
+
+/** What of the machine and the person these commands touch. */
+export interface InstallPorts {
+  readonly userHome: string;
+  /** Our own program by its absolute name. */
+  readonly program: string;
+  readonly random: Random;
+  /** Runs `systemctl --user` with these words; false where no systemd of the user runs. */
+  systemctl(words: readonly string[]): boolean;
+}
+
+const MARK = "# Written by gw install --user; gw uninstall takes it away.";
+
+/** `gw install --user`: a unit of the user's own systemd, or a plain script where there is none. */
+export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts): Promise<Exit> {
+  return answering(io, () => {
+    if (!existsSync(join(options.home, "vault.json"))) {
+      throw new Denied("vault_missing", `There is no home at ${options.home} yet. Make it first: gw init`);
+    }
+    const { unit, script } = placesOf(ports);
+    for (const path of [unit, script]) requireOurs(path);
+    const managed = ports.systemctl(["show-environment"]);
+    const path = managed ? unit : script;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    const text = managed ? unitText(options.home, ports.program) : scriptText(options.home, ports.program);
+    replaceFile(path, Buffer.from(text, "utf8"), ports.random);
+    if (managed) {
+      ports.systemctl(["daemon-reload"]);
+      ports.systemctl(["enable", "--now", "gw.service"]);
+    } else chmodSync(path, 0o700);
+    if (options.json) io.out(JSON.stringify({ installed: path, systemd: managed }));
+    else {
+      io.out(`Wrote ${path}.`);
+      io.out(
+        managed
+          ? "It starts with your session and is locked until you unlock it: gw unlock --first. Without a session: loginctl enable-linger."
+          : `No systemd of yours runs here. Start the gateway with: ${path}   then: gw unlock --first`,
+      );
+    }
+    return exits.done;
+  });
+}
+
+/** `gw uninstall`: takes away what `gw install --user` wrote. The home, its secrets and its log stay. */
+export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPorts): Promise<Exit> {
+  return answering(io, () => {
+    const { unit, script } = placesOf(ports);
+    const there = [unit, script].filter((path) => existsSync(path));
+    for (const path of there) requireOurs(path);
+    if (there.includes(unit)) ports.systemctl(["disable", "--now", "gw.service"]);
+    for (const path of there) rmSync(path);
+    if (there.includes(unit)) ports.systemctl(["daemon-reload"]);
+    if (options.json) io.out(JSON.stringify({ removed: there }));
+    else if (there.length === 0) io.out("Nothing of gw install --user is here.");
+    else io.out(`Removed ${there.join(" and ")}. ${options.home} is untouched: it holds your secrets and your log.`);
+    return exits.done;
+  });
+}
+
+function placesOf({ userHome }: InstallPorts) {
+  return {
+    unit: join(userHome, ".config", "systemd", "user", "gw.service"),
+    script: join(userHome, ".local", "bin", "gw-start"),
+  };
+}
+
+function requireOurs(path: string): void {
+  if (!existsSync(path) || readFileSync(path, "utf8").includes(MARK)) return;
+  throw new Denied("install_foreign", `${path} is not gw's. Move it away first; nothing was changed.`);
+}
+
+function unitText(home: string, program: string): string {
+  const quoted = (text: string): string =>
+    `"${text.replaceAll("%", "%%").replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return [
+    ...[MARK, "[Unit]", "Description=Agent Action Gateway", ""],
+    ...["[Service]", `ExecStart=${quoted(program)} up --locked --home ${quoted(home)}`, "Restart=on-failure"],
+    ...["UMask=0077", "NoNewPrivileges=yes", "", "[Install]", "WantedBy=default.target", ""],
+  ].join("\n");
+}
+
+function scriptText(home: string, program: string): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  return `#!/bin/sh\n${MARK}\nexec ${quoted(program)} up --locked --home ${quoted(home)} "$@"\n`;
+}
