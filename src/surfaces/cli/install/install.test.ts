@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { systemRandom as random } from "../../../adapters/platform/system.ts";
 import type { CliIo } from "../io.ts";
 import { runInstall, runUninstall } from "./install.ts";
+
+const random = { bytes: randomBytes };
 
 function stage(t: { after(work: () => void): void }, systemd: boolean) {
   const userHome = mkdtempSync(join(tmpdir(), "gw-install-"));
