@@ -70,6 +70,22 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     assert.ok(!(done.out + done.err).includes(SECRET));
   });
 
+  test("what can be called is listed with its arguments and a call to copy", async () => {
+    const all = await home.run(["actions"]);
+    assert.match(all.out, /^demo\.thing\.get {2}read {2}id$/m);
+    const one = await home.run(["actions", "demo.thing.get"]);
+    assert.match(one.out, /call it: gw call demo\.thing\.get id=TEXT/);
+    const none = await home.run(["actions", "nothing.*"]);
+    assert.deepEqual([none.code, codeOf(none)], [1, "not_found"]);
+  });
+
+  test("the answer alone is on standard output, what is said of it on standard error", async () => {
+    const done = await callAs(["demo.thing.get", "id=43"], (id) => home.approve(id));
+    assert.equal(done.code, 0, done.err);
+    assert.equal((JSON.parse(done.out) as Members)["url"], "/v1/things/43");
+    assert.match(done.err, /^success, status 200, call call_/m);
+  });
+
   test("a person denies, and the reason reaches the agent: exit 1 and the code", async () => {
     const sent = provider.received.length;
     const done = await callAs(["demo.thing.burn", "name=x"], (id) =>

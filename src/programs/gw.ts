@@ -24,7 +24,7 @@ import { startGateway } from "./start-gateway.ts";
 import { version } from "./version.ts";
 
 /** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
-const CALLERS = new Set(["call", "mcp", "run", "plan", "execute"]);
+const CALLERS = new Set(["actions", "call", "mcp", "run", "plan", "execute"]);
 
 /** Of the rest, those that need nothing of a home, and those that only its owner can do. */
 const HOMELESS = new Set([

@@ -5,7 +5,7 @@ import type { Clock, Random } from "../../kernel/clock.ts";
 import { Fault } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { keepTrustedCopy } from "../../surfaces/cli/upgrade/load-change.ts";
-import { nameOfUser } from "../../surfaces/cli/vault/init.ts";
+import { nameOfUser } from "../../surfaces/cli/vault/user-name.ts";
 import { addCredential } from "../../vault/credential.ts";
 import { openHome } from "../../vault/files/home.ts";
 import { writeKeyFile } from "../../vault/files/key-file.ts";

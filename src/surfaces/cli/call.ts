@@ -27,11 +27,13 @@ export function runCall(action: string, pairs: readonly string[], options: CallO
 async function callAndReport(action: string, pairs: readonly string[], options: CallOptions, io: CliIo): Promise<Exit> {
   const client = connectAgent(agentDoor(options));
   try {
-    const input = readArguments(pairs, options.input, await textMembersOf(client, action));
+    const definition = await definitionOf(client, action);
+    const input = readArguments(pairs, options.input, textMembersOf(definition));
     const run = await runFor(client, `gw call ${action}`, [action], options);
     if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
     // Sent at once: where the call needs its own approval, one card then serves the session and the call.
-    return report(await client.call(run.run_id, action, input, options.wait), options, io);
+    const reads = ["read", "preview"].includes(String(definition?.["effect"]));
+    return report(await client.call(run.run_id, action, input, options.wait), options, io, reads);
   } finally {
     client.close();
   }
@@ -60,10 +62,14 @@ export async function runFor(
   }
 }
 
+/** The action as it is listed to agents; undefined where it is not. */
+export async function definitionOf(client: AgentClient, action: string): Promise<JsonObject | undefined> {
+  return (await client.actions()).find((one) => one["action"] === action);
+}
+
 /** The inputs that the definition calls text: what a person types for them is never read as a number or as JSON. */
-export async function textMembersOf(client: AgentClient, action: string): Promise<ReadonlySet<string>> {
-  const found = (await client.actions()).find((one) => one["action"] === action);
-  const schema = found?.["input"];
+export function textMembersOf(definition: JsonObject | undefined): ReadonlySet<string> {
+  const schema = definition?.["input"];
   const members = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
   return new Set(
     Object.entries(members).flatMap(([name, member]) =>
@@ -107,7 +113,8 @@ function readValue(text: string): JsonValue {
   }
 }
 
-export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Exit {
+/** The answer on standard output, so that it can be piped; everything about it on standard error. */
+export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo, reads = false): Exit {
   if (answer.kind === "pending") {
     if (json) io.out(JSON.stringify({ ...answer, state: "pending" }));
     else
@@ -118,7 +125,10 @@ export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Ex
   }
   const { result } = answer;
   if (json) io.out(JSON.stringify(result, null, 2));
-  else for (const line of resultLines(result)) io.out(line);
+  else {
+    for (const line of resultLines(result, reads)) io.err(line);
+    for (const line of bodyLines(result.response, io.isTty)) io.out(line);
+  }
   switch (result.outcome) {
     case "success":
       return exits.done;
@@ -129,21 +139,11 @@ export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo): Ex
   }
 }
 
-function resultLines({
-  outcome,
-  confirmed,
-  response,
-  transport_observation,
-  guidance,
-  call_id,
-  discovery,
-  cost,
-  operation_id,
-  reconcile,
-}: CallResult): readonly string[] {
-  const seen = transport_observation;
+function resultLines(result: CallResult, reads: boolean): readonly string[] {
+  const { outcome, confirmed, response, guidance, call_id, discovery, cost, operation_id, reconcile } = result;
+  const seen = result.transport_observation;
   const accepted = outcome === "unknown" && reconcile?.method === "GET";
-  const means = sayOutcome(outcome, confirmed, accepted);
+  const means = sayOutcome(outcome, confirmed, accepted, reads);
   const status =
     response === null ? `${seen.kind}${seen.reason === null ? "" : `: ${seen.reason}`}` : `status ${response.status}`;
   const lines = [`${outcome}${means}, ${status}, call ${call_id}`];
@@ -153,19 +153,26 @@ function resultLines({
     lines.push(`  operation ${operation_id}; a person follows it with: gw operation show ${operation_id}`);
   if (cost !== undefined) lines.push(`  ${sayCost(cost)}`);
   if (discovery !== undefined) lines.push(...reportLines(discovery).map((line) => `  ${line}`));
-  if (response?.body_kind === "json")
-    lines.push(...JSON.stringify(response.body, null, 2).split("\n").map(showIdentifierLine));
-  else if (response?.body_kind === "text" && typeof response.body === "string")
-    lines.push(...response.body.split("\n").map(showText));
-  else if (response?.body_kind === "withheld") lines.push(`  ${sayWithheld(seen.reason)}`);
+  if (response?.body_kind === "withheld") lines.push(`  ${sayWithheld(seen.reason)}`);
   return lines;
 }
 
+/** Escaped for a person's terminal; as it came for a program that reads it. */
+function bodyLines(response: CallResult["response"], escaped: boolean): readonly string[] {
+  if (response?.body_kind === "json") {
+    const lines = JSON.stringify(response.body, null, 2).split("\n");
+    return escaped ? lines.map(showIdentifierLine) : lines;
+  }
+  if (response?.body_kind !== "text" || typeof response.body !== "string") return [];
+  return escaped ? response.body.split("\n").map(showText) : [response.body];
+}
+
 /** What the one word means here; an unknown outcome is told apart from work that has only begun. */
-function sayOutcome(outcome: CallResult["outcome"], confirmed: boolean, accepted: boolean): string {
+function sayOutcome(outcome: CallResult["outcome"], confirmed: boolean, accepted: boolean, reads: boolean): string {
   switch (outcome) {
     case "success":
-      return confirmed ? " (confirmed by a later read)" : " (not confirmed by a later read)";
+      if (reads) return "";
+      return confirmed ? " (confirmed by a later read)" : " (the provider says so; no later read has confirmed it)";
     case "error":
       return "";
     case "unknown":

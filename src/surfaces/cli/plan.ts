@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
-import { type CallOptions, readArguments, report, runFor, textMembersOf } from "./call.ts";
+import { type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor } from "./options.ts";
 
@@ -52,7 +52,7 @@ async function planAndReport(
   io: CliIo,
 ): Promise<Exit> {
   const pair = await findPair(client, action);
-  const input = readArguments(pairs, options.input, await textMembersOf(client, pair.preview));
+  const input = readArguments(pairs, options.input, textMembersOf(await definitionOf(client, pair.preview)));
   const run = await runFor(client, `gw plan ${action}`, [pair.preview, pair.executes], options);
   if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
   const answer = await client.plan(run.run_id, pair.executes, input, options.wait);

@@ -1,5 +1,6 @@
+import { constants, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
-import type { ReadStream } from "node:tty";
+import { isatty, ReadStream } from "node:tty";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { CliIo } from "./io.ts";
@@ -27,33 +28,36 @@ function ignoreClosedPipe(error: Error): void {
 }
 
 async function ask(prompt: string): Promise<string> {
-  requireTerminal(prompt);
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  const { input, leave } = openKeyboard(prompt);
+  const reader = createInterface({ input, output: process.stderr });
   try {
     return (await reader.question(prompt)).trim();
   } finally {
     reader.close();
+    leave();
   }
 }
 
 /** Reads one line without echo, byte by byte, so that the secret is never a JavaScript string. */
 function askSecret(prompt: string): Promise<Secret> {
-  requireTerminal(prompt);
-  const input: ReadStream = process.stdin;
+  const { input, leave } = openKeyboard(prompt);
   process.stderr.write(prompt);
   input.setRawMode(true);
   const typed = Buffer.alloc(MAX_SECRET_BYTES);
+  const skip = createKeySkipper();
   let length = 0;
   return new Promise((resolve, reject) => {
     const finish = (end: () => void): void => {
       input.off("data", read);
       input.setRawMode(false);
       input.pause();
+      leave();
       process.stderr.write("\n");
       end();
     };
     const read = (chunk: Buffer): void => {
       for (const byte of chunk) {
+        if (skip(byte)) continue;
         if (byte === 0x0d || byte === 0x0a) {
           const secret = Secret.take(Buffer.from(typed.subarray(0, length)));
           typed.fill(0);
@@ -74,6 +78,41 @@ function askSecret(prompt: string): Promise<Secret> {
     input.on("data", read);
     input.resume();
   });
+}
+
+/** Standard input where that is the terminal, or else the terminal itself: a secret may come in by a pipe meanwhile. */
+function openKeyboard(prompt: string): { readonly input: ReadStream; leave(): void } {
+  if (process.stdin.isTTY === true) return { input: process.stdin, leave: () => undefined };
+  let descriptor: number;
+  try {
+    descriptor = openSync("/dev/tty", constants.O_RDONLY | constants.O_NOCTTY);
+  } catch {
+    throw terminalNeeded(prompt);
+  }
+  if (!isatty(descriptor)) throw terminalNeeded(prompt);
+  const input = new ReadStream(descriptor);
+  return { input, leave: () => void input.destroy() };
+}
+
+/** An arrow or function key sends an escape sequence, which is no part of a secret. */
+function createKeySkipper(): (byte: number) => boolean {
+  let state: "text" | "escape" | "sequence" = "text";
+  return (byte) => {
+    switch (state) {
+      case "text":
+        if (byte !== 0x1b) return false;
+        state = "escape";
+        return true;
+      case "escape":
+        // CSI and SS3 go on; Alt and a letter are two bytes. A line's end is never swallowed.
+        state = byte === 0x5b || byte === 0x4f ? "sequence" : "text";
+        return byte >= 0x20;
+      case "sequence":
+        if (byte >= 0x40 && byte <= 0x7e) state = "text";
+        if (byte < 0x20) state = "text";
+        return byte >= 0x20;
+    }
+  };
 }
 
 function dropLastCharacter(typed: Buffer, length: number): number {
@@ -109,11 +148,9 @@ async function readPiped(): Promise<Secret> {
   return secret;
 }
 
-function requireTerminal(prompt: string): void {
-  if (process.stdin.isTTY !== true) {
-    throw new Denied(
-      "terminal_needed",
-      `"${prompt.trim()}" needs a terminal, and standard input is none. Run it in a terminal, or use the option that names a file.`,
-    );
-  }
+function terminalNeeded(prompt: string): Denied {
+  return new Denied(
+    "terminal_needed",
+    `"${prompt.trim()}" needs a terminal, and there is none. Run it in a terminal, or use the option that names a file.`,
+  );
 }

@@ -5,6 +5,15 @@ import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 export function addCallCommand(program: Command, { io, finish }: CliDeps): void {
   addCommand(
     program,
+    "actions [PATTERN]",
+    "what can be called, with its arguments; one alone with a call to copy",
+    "gw actions\ngw actions 'acme.project.*'\ngw actions acme.project.list",
+  ).action(async (pattern: string | undefined, _options, command: Command) => {
+    const { runActions } = await import("../actions.ts");
+    finish(await runActions(pattern, optionsOf(command), io));
+  });
+  addCommand(
+    program,
     "call <ACTION> [ARGUMENTS...]",
     "call an action as an agent does; a person approves",
     'gw call acme.project.list state=active\ngw call acme.report.create --input \'{"account":"a1","format":"csv"}\'',

@@ -1,4 +1,3 @@
-import { userInfo } from "node:os";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { openHome } from "../../../vault/files/home.ts";
@@ -9,6 +8,7 @@ import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
+import { nameOfUser } from "./user-name.ts";
 
 /** `gw init`: the first operator, the vault and the first signed policy. Nothing is asked twice or shown again. */
 export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
@@ -68,14 +68,4 @@ export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: 
   if (generated.equals(typed)) return generated;
   generated.wipe();
   throw new Denied("secret_mismatch", "That is not the passphrase shown. Nothing was made; run gw init again.");
-}
-
-export function nameOfUser(): string {
-  try {
-    const name = userInfo().username.toLowerCase();
-    return /^[a-z0-9][a-z0-9._-]{0,31}$/.test(name) ? name : "operator";
-  } catch {
-    // A container may run as a number that has no name.
-    return "operator";
-  }
 }

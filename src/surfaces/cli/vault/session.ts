@@ -5,11 +5,12 @@ import { Secret } from "../../../kernel/secret.ts";
 import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { readPrivateFile } from "../../../vault/files/private-file.ts";
-import type { OpenOperator } from "../../../vault/operator.ts";
+import { findSlot, type OpenOperator } from "../../../vault/operator.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo, Exit } from "../io.ts";
+import { nameOfUser } from "./user-name.ts";
 
 /** What every command of the vault takes, as the command line parsed it. */
 export interface VaultOptions {
@@ -97,8 +98,10 @@ export async function withOperator(
 ): Promise<Exit> {
   const home = openHome(options.home, ports.random);
   const vault = home.readVault();
-  using passphrase = await readPassphrase(options, io, "Passphrase: ");
-  const operator = await unlockTold(home, vault, options.operator, passphrase, io, ports);
+  // Whose it is, before it is typed: a right passphrase of somebody else must not count as a wrong one.
+  const name = chooseOperator(vault, options.operator);
+  using passphrase = await readPassphrase(options, io, `Passphrase of ${name}: `);
+  const operator = await unlockTold(home, vault, name, passphrase, io, ports);
   try {
     return await work({ home, operator, passphrase });
   } finally {
@@ -146,10 +149,16 @@ export async function applyPolicyChange(
   });
 }
 
+/** The one who was named, the only one, or the one who is called as the person at this machine. */
+function chooseOperator(vault: Vault, asked: string | undefined): string {
+  const namesake = vault.slots.find(({ name }) => name === nameOfUser())?.name;
+  return findSlot(vault, asked ?? (vault.slots.length > 1 ? namesake : undefined)).slot.name;
+}
+
 async function unlockTold(
   home: VaultHome,
   vault: Vault,
-  name: string | undefined,
+  name: string,
   passphrase: Secret,
   io: CliIo,
   ports: VaultCliPorts,
