@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { asUser, codeOf, type Members } from "./support/home.ts";
-import { startTrustStand, type TrustStand, why } from "./support/upgrade-trust.ts";
+import { startTrustStand, type TrustStand, told, why } from "./support/upgrade-trust.ts";
 
 describe("a pack of another version is trusted after a finished review", asUser, () => {
   let stand: TrustStand;
@@ -55,5 +57,16 @@ describe("a pack of another version is trusted after a finished review", asUser,
     await add(pack("2026-10-01").replace("effect: read", "effect: read\n    description: other words"));
     assert.deepEqual(await trust(), [1, "upgrade_undecided"]);
     await home.trustPack("acme", `${pack("2026-10-01")}\n# a comment\n`);
+  });
+
+  test("a home that is older than kept copies keeps what was trusted when another pack is added", async () => {
+    const { home, pack, add } = stand;
+    rmSync(join(home.folder, "packs", "trusted", "acme.yaml"));
+    await add(pack("2026-10-01").replace("effect: read", "effect: read\n    description: other words"));
+    const review = await home.run(["upgrade", "review", "--trust", "acme", "--json"]);
+    assert.deepEqual(
+      [review.code, told(review.out)],
+      [1, ["pack_term_changed action acme.project.list|description", "whole_review pack acme|"]],
+    );
   });
 });

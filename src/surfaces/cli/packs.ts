@@ -10,7 +10,7 @@ import { openHome } from "../../vault/files/home.ts";
 import { isPackTrusted, type Policy, removePack, trustPack } from "../../vault/policy/policy.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
-import { keepTrustedCopy } from "./upgrade/load-change.ts";
+import { keepReplaced, keepTrustedCopy } from "./upgrade/load-change.ts";
 import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
 
@@ -21,6 +21,7 @@ export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Prom
     const pack = requireSound(bytes, basename(file));
     const folder = join(options.home, "packs");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    keepReplaced(options.home, pack.name);
     writeFileSync(join(folder, `${pack.name}.yaml`), bytes, { mode: 0o600 });
     say(
       io,

@@ -53,6 +53,14 @@ export function keepTrustedCopy(home: string, name: string, bytes: Buffer): void
   writeFileSync(join(folder, `${name}.yaml`), bytes, { mode: 0o600 });
 }
 
+/** A home may be older than such copies: what is about to be written over may be the trusted pack. */
+export function keepReplaced(home: string, name: string): void {
+  const [kept, standing] = [join("trusted", `${name}.yaml`), `${name}.yaml`].map((place) =>
+    readOrNull(join(home, "packs", place)),
+  );
+  if (kept === null && standing !== null && standing !== undefined) keepTrustedCopy(home, name, standing);
+}
+
 /** The copy that was kept, or the file that stands in the home while it is still the trusted one. */
 function readTrustedCopy(
   home: string,
