@@ -42,10 +42,19 @@ installNodePackages();
 installDebianPackages(job.packages);
 if (job.run !== null) {
   const flags = ["--disable-warning=ExperimentalWarning", ...job.run, ...process.argv.slice(3)];
-  const env = { ...process.env, PATH: `${dirname(pinned)}:${join(root, "node_modules", ".bin")}:${process.env.PATH}` };
+  const given = name === "start" ? allowedEnvironment() : process.env;
+  const env = { ...given, PATH: `${dirname(pinned)}:${join(root, "node_modules", ".bin")}:${process.env.PATH}` };
   const done = spawnSync(pinned, flags, { cwd: root, stdio: "inherit", env });
   if (done.error) throw done.error;
   process.exit(done.status ?? 1);
+}
+
+/** What a program that takes a passphrase may have of our environment: the launcher's list, and GW_*. */
+function allowedEnvironment() {
+  const allowed = readFileSync(join(root, "bin", "environment"), "latin1").split("\n");
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => key.startsWith("GW_") || allowed.includes(key)),
+  );
 }
 
 function installNodePackages() {

@@ -133,7 +133,9 @@ for (const slowDisk of [false, true]) {
         const files = faultyFiles(folder, failAt, code);
         const { acked, failed } = await live(folder, files, slowDisk);
         const name = counting.names[failAt];
-        assert.ok(failed, `a failing ${name} (step ${failAt}) is noticed`);
+        // A file that could not be opened ahead is opened when it is needed.
+        const ahead = name === "create" && failAt > counting.names.indexOf("create");
+        assert.ok(failed || ahead, `a failing ${name} (step ${failAt}) is noticed`);
         await assertRecovers(folder, acked, `${name} at step ${failAt}`);
         rmSync(folder, { recursive: true, force: true });
       }

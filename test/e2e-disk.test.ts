@@ -46,7 +46,7 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     const run = await openRun(home, agent);
     assert.equal((await call(agent, run, "demo.thing.make", { name: "room" })).body["outcome"], "success");
     // From now on no file of the gateway can grow: every write past this size fails, as on a full disk.
-    const limited = spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512"]);
+    const limited = spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512:unlimited"]);
     assert.equal(limited.status, 0, String(limited.stderr));
     for (const action of ["demo.thing.make", "demo.thing.get"]) {
       const input: Members = action === "demo.thing.make" ? { name: "lost" } : { id: "lost" };
@@ -65,7 +65,8 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
   test("with room again it stays stopped until an operator resumes it, and the log has verified itself", async () => {
     const early = await home.operator(["resume"]);
     assert.deepEqual([early.code, codeOf(early)], [1, "log_failed"], "there is still no room");
-    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited"]);
+    assert.notEqual((await home.status())["stopped"], null);
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
     const still = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
     assert.equal(still.body["code"], "gateway_stopped");
     await home.must(["resume"]);
@@ -79,12 +80,12 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
   });
 
   test("a log that was changed meanwhile is not gone on with", async () => {
-    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512"]);
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512:unlimited"]);
     await until("it has stopped", async () => {
       await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
       return (await home.status())["stopped"] !== null;
     });
-    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited"]);
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
     const file = join(home.folder, "audit", "0000000001.gwlog");
     const bytes = readFileSync(file);
     const changed = Buffer.from(bytes);

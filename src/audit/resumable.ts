@@ -1,11 +1,30 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { AuditLog } from "./audit-log.ts";
 import { verifyLog } from "./verify/verify.ts";
 
 /** A log that can be opened again after it failed, once what stands on the disk has verified itself. */
 export interface ResumableLog extends AuditLog {
-  /** Denied `log_failed` where the disk still refuses or the log does not hold. A log that works is left alone. */
+  /** Denied `log_failed` where the disk still refuses or the log does not hold. A log that works is verified and left as it is. */
   resume(): Promise<void>;
+}
+
+const PROBE_BYTES = 2 * defaults.logSpaceBytes;
+
+/** Tried before a new segment begins: one that could not be written on would stand in the log for good. */
+function requireRoom(folder: string): void {
+  const path = join(folder, "room.new");
+  try {
+    rmSync(path, { force: true });
+    writeFileSync(path, Buffer.alloc(PROBE_BYTES), { mode: 0o600, flush: true, flag: "wx" });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Denied("log_failed", `There is still no room for the log: ${why}.`);
+  } finally {
+    rmSync(path, { force: true });
+  }
 }
 
 export async function openResumable(folder: string, open: () => Promise<AuditLog>): Promise<ResumableLog> {
@@ -23,8 +42,8 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
     failure: () => log.failure(),
     close: () => log.close(),
     async resume() {
-      if (log.failure() === null) return;
-      await log.close().catch(() => undefined);
+      const failed = log.failure() !== null;
+      if (failed) await log.close().catch(() => undefined);
       const report = await verifyLog({ folder, allowUnattested: true });
       if (report.exit !== 0) {
         const why = report.firstBreach?.code ?? "unreadable";
@@ -33,7 +52,8 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
           `The log does not hold (${why}): look at it with gw audit verify, and start the gateway anew.`,
         );
       }
-      log = await open();
+      requireRoom(folder);
+      if (failed) log = await open();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { getCompileCacheDir } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { allowedEnvironment } from "../adapters/platform/environment.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 
@@ -15,7 +15,7 @@ export async function startGateway(home: string, keyFile: string | null, config?
     ...(config === undefined ? [] : ["--config", config]),
     ...(keyFile === null ? [] : ["--key-file", keyFile]),
   ];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: allowedEnvironment() });
   const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
   const stop = (): void => void child.kill("SIGTERM");
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
@@ -25,10 +25,4 @@ export async function startGateway(home: string, keyFile: string | null, config?
     throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
   }
   return { pid: child.pid, stopped, stop };
-}
-
-/** Ours, already without what could bend Node; in a clone with the place where stripped sources are kept. */
-function environment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }

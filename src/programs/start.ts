@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { harden } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
+import type { Secret } from "../kernel/secret.ts";
 import { allScopes, type Reference, startReference } from "../reference/start.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import { exits } from "../surfaces/cli/io.ts";
@@ -39,7 +41,10 @@ const folder = resolve(process.env["GW_HOME"] ?? join(homedir(), ".gw"));
 const keyFile = join(folder, "service.key");
 const packFile = join(import.meta.dirname, "../../packs/reference.yaml");
 
-process.exitCode = await answering(io, start);
+process.exitCode = await answering(io, async () => {
+  await harden({ inspectable: false, startsPrivileged: false });
+  return start();
+});
 
 async function start() {
   const home = openHome(folder, systemRandom);
@@ -92,9 +97,7 @@ async function makeFreshHome(provider: Reference): Promise<void> {
     ? await choosePassphrase({ home: folder, json: false }, io, ports)
     : generatePassphrase(systemRandom);
   if (!attended) {
-    io.out(
-      `Operator passphrase, shown only now and stored nowhere: ${passphrase.use((bytes) => bytes.toString("latin1"))}`,
-    );
+    sayPassphrase(passphrase);
     io.out(`There is no terminal to ask for it, so ${keyFile} unlocks the credentials at start, and nothing else.`);
   }
   const token = await provider.issueToken({ actor: "gw", tenant: "acme", scopes: allScopes, expiresInMs: YEAR_MS });
@@ -102,6 +105,27 @@ async function makeFreshHome(provider: Reference): Promise<void> {
     { folder, passphrase, origin: provider.origin, token, packFile, keyFile: attended ? null : keyFile },
     ports,
   );
+}
+
+/** To the person's terminal and nowhere else: what goes into a pipe or a file stays there. */
+function sayPassphrase(passphrase: Secret): void {
+  let terminal: number;
+  try {
+    terminal = openSync("/dev/tty", "w");
+  } catch {
+    io.out("There is no terminal either to show an operator passphrase on, so nobody has one: this home can act and");
+    io.out("nobody can approve. Run gw init in a terminal for one that you decide in, with another GW_HOME.");
+    return;
+  }
+  try {
+    passphrase.use((bytes) => {
+      writeSync(terminal, "Operator passphrase, shown only now and stored nowhere: ");
+      writeSync(terminal, bytes);
+      writeSync(terminal, "\n");
+    });
+  } finally {
+    closeSync(terminal);
+  }
 }
 
 function unlock(child: number) {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { url as inspectorUrl } from "node:inspector";
 import { Denied } from "../../../kernel/failure.ts";
+import { isAllowedVariable } from "../environment.ts";
 import { lastErrno, loadLibc, nameErrno } from "./libc.ts";
 import { parseTracer } from "./proc.ts";
 
@@ -21,9 +22,18 @@ const PR_SET_CHILD_SUBREAPER = 36;
 const RLIMIT_CORE = 4;
 const UMASK = 0o077;
 const SIGUSR1 = 10n;
-const DROPPED = ["NODE_", "LD_", "SSL_"];
+/** What a caller still loses, which passes a person's environment on. */
+const DROPPED = ["NODE_", "LD_", "SSL_", "OPENSSL_", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES"];
 /** These have already acted on this process if they are still here: the launcher was not used. */
-const ACTED = ["NODE_OPTIONS", "LD_PRELOAD", "LD_AUDIT"];
+const ACTED = [
+  "NODE_OPTIONS",
+  "LD_PRELOAD",
+  "LD_AUDIT",
+  "OPENSSL_CONF",
+  "OPENSSL_MODULES",
+  "OPENSSL_ENGINES",
+  "GCONV_PATH",
+];
 
 /** Runs first in every program, before anything secret is read. Throws `Denied` when a protection cannot be had. */
 export function hardenLinux(options: HardenOptions): void {
@@ -31,7 +41,7 @@ export function hardenLinux(options: HardenOptions): void {
   const tracer = parseTracer(status);
   if (tracer !== 0) throw new Denied("program_traced", `process ${tracer ?? "?"} traces this program`);
   refuseDebugging(status.toString("latin1"));
-  dropVariables();
+  dropVariables(options.inspectable);
   process.umask(UMASK);
   const libc = loadLibc();
   const noCores = Buffer.alloc(16);
@@ -64,9 +74,10 @@ function refuseDebugging(status: string): void {
   }
 }
 
-function dropVariables(): void {
+function dropVariables(isCaller: boolean): void {
   for (const name of Object.keys(process.env)) {
-    if (DROPPED.some((prefix) => name.startsWith(prefix))) delete process.env[name];
+    const dropped = isCaller ? DROPPED.some((prefix) => name.startsWith(prefix)) : !isAllowedVariable(name);
+    if (dropped) delete process.env[name];
   }
 }
 

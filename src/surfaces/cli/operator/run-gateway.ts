@@ -7,7 +7,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
 import { withOperator } from "../vault/session.ts";
-import { type GatewaySession, withGateway } from "./session.ts";
+import { attestLog, type GatewaySession, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
@@ -62,7 +62,13 @@ export function runUnlock(options: OperatorOptions & { readonly first?: boolean 
 /** `gw resume`: after a full disk or a shortage that has passed. The gateway verifies its log before it records again. */
 export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const told = "It records again. Every session has ended; agents ask anew.";
-  return change(options, deps, (client) => client.resume(), told, false);
+  const work = async (client: GatewaySession["client"], session: GatewaySession): Promise<JsonObject> => {
+    const status = await client.resume();
+    // Now it can be vouched for: what was written before the stop is what stands there.
+    await attestLog(options, deps, session, client);
+    return status;
+  };
+  return change(options, deps, work, told, false);
 }
 
 export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {

@@ -34,7 +34,7 @@ export function withGateway(
  * Vouches for what the live gateway wrote, after seeing that the log extends the head this operator remembers. A log that
  * does not is never attested; the person is told, and what they came for still works.
  */
-async function attestLog(
+export async function attestLog(
   { home }: OperatorOptions,
   { io, clock, stateFolder }: CliDeps,
   { operator }: VaultSession,
