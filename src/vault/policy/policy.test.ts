@@ -9,7 +9,16 @@ import { unlockOperator } from "../operator.ts";
 import { addOperator, removeOperator } from "../operator-change.ts";
 import { edited, founding, ports, refuses, secret } from "../testing/fixture.ts";
 import { firstPolicy, recipientOf } from "./change.ts";
-import { asksEachUse, isPackTrusted, loweredSettings, type Policy, SAFE_SETTINGS } from "./policy.ts";
+import {
+  asksEachUse,
+  isPackTrusted,
+  lastTrusted,
+  loweredSettings,
+  type Policy,
+  removePack,
+  SAFE_SETTINGS,
+  trustPack,
+} from "./policy.ts";
 import { checkPolicyVersion, type PolicyDraft, parsePolicy, policyText, signPolicy } from "./verify.ts";
 
 const { vault, operator } = await founding();
@@ -279,4 +288,17 @@ test("the safe settings are the strict ones", () => {
     callbacks: "off",
     webhooks: false,
   });
+});
+
+test("a pack whose trust was taken away is remembered by its digest, until another is trusted under its name", () => {
+  const removed = sign({ ...policy, ...removePack(policy, "acme") }, policy);
+  assert.deepEqual(removed.formerPacks, [{ pack: "acme", digest: digestText("acme") }]);
+  assert.equal(isPackTrusted(removed, "acme", digestText("acme")), false);
+  assert.equal(lastTrusted(removed, "acme"), digestText("acme"));
+  assert.equal(policyText(parsePolicy(policyText(removed), vault)), policyText(removed));
+  assert.deepEqual(removePack(removed, "acme").formerPacks, removed.formerPacks, "removing twice forgets nothing");
+  const again = sign({ ...removed, ...trustPack(removed, { pack: "acme", digest: digestText("new") }) }, removed);
+  assert.deepEqual([again.formerPacks, lastTrusted(again, "acme")], [[], digestText("new")]);
+  assert.equal(lastTrusted(again, "nobody"), null);
+  assert.ok(!policyText(policy).includes("former_packs"), "a policy that forgot nothing is written as before");
 });
