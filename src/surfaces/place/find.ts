@@ -1,6 +1,7 @@
 import { lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { Denied } from "../../kernel/failure.ts";
 import { readMachine } from "./machine.ts";
 import type { Door, MachineConfig, Place } from "./place.ts";
 import { type ConfigMembers, readConfig, textOf } from "./read-config.ts";
@@ -21,7 +22,11 @@ export const HOME_SETTINGS = ["agent_socket", "operator_socket", "callbacks"] as
  */
 export async function findPlace(asked: PlaceAsked, requireServer: RequireServer): Promise<Place> {
   const named = asked.home ?? emptyIsNone(process.env["GW_HOME"]);
-  const machine = await readMachine(asked.config);
+  const machine = await readMachine(asked.config).catch((error: unknown) => {
+    // A home that was named is found without it; only what the command line itself names has to hold.
+    if (named !== undefined && asked.config === undefined && error instanceof Denied) return null;
+    throw error;
+  });
   const home = named === undefined ? (machine?.home ?? join(homedir(), ".gw")) : resolve(named);
   if (machine?.home === home) return machinePlace(machine, requireServer);
   const owner = lstatSync(home, { throwIfNoEntry: false })?.uid ?? null;
