@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { chmodSync, chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
+import { codeOf, demoPack, type Exited, type Members, SECRET, type Started, start, until } from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const { gw, ada, alfa, bravo, stranger } = people;
+
+describe("one gateway for all users of a machine", cannotStand === undefined ? {} : { skip: cannotStand }, () => {
+  const machine = new Machine();
+  let provider: TestProvider;
+  let gateway: Started;
+  let ident: Started;
+
+  before(async () => {
+    provider = await startProvider();
+    await machine.must(gw, ["init", "--operator", "ada"]);
+    ident = await machine.startIdent();
+    gateway = await machine.startGateway();
+  });
+
+  after(async () => {
+    await gateway?.end("SIGTERM");
+    await ident?.end();
+    await provider?.close();
+  });
+
+  /** Calls as `who`, has the card approved by the operator, and gives the card and what the agent saw. */
+  async function callApproved(who: Person, id: string): Promise<{ readonly card: Members; readonly done: Exited }> {
+    const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120", "--json"]);
+    const [approval] = await waiting();
+    await machine.must(ada, ["approve", String(approval?.["approval_id"])]);
+    return { card: approval?.["card"] as Members, done: await calling };
+  }
+
+  function waiting(): Promise<readonly Members[]> {
+    return until(
+      "a card waits",
+      async () => {
+        const cards = JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
+        return cards.length > 0 && cards;
+      },
+      120_000,
+    );
+  }
+
+  const uidOf = (card: Members): unknown => ((card["caller"] as Members)["process"] as Members)["uid"];
+
+  test("an operator of another user unlocks, adds a credential and trusts a pack without reading the home", async () => {
+    await machine.must(ada, ["unlock"]);
+    await machine.must(
+      ada,
+      ["credential", "add", "demo-token", "--kind", "bearer", "--origin", provider.origin],
+      SECRET,
+    );
+    const file = join(machine.folder, "demo.yaml");
+    writeFileSync(file, demoPack(provider.origin), { mode: 0o644 });
+    assert.equal((await machine.gw(ada, ["pack", "add", file])).code, 0);
+    assert.deepEqual((await machine.status(ada))["packs"], [], "what nobody signed is not in force");
+    await machine.must(ada, ["pack", "trust", "demo"]);
+    const status = await machine.status(ada);
+    assert.deepEqual([status["packs"], status["mode"], status["locked"]], [["demo"], "dedicated", false]);
+    assert.equal(status["uid"], gw.uid);
+  });
+
+  test("an agent of another user calls, the operator sees its user and approves, and the provider is asked", async () => {
+    const { card, done } = await callApproved(alfa, "one");
+    assert.equal(done.code, 0, done.err);
+    assert.deepEqual([card["mode"], uidOf(card)], ["dedicated", alfa.uid]);
+    assert.equal(provider.received.length, 1);
+    const activity = await machine.must(ada, ["activity", "--json"]);
+    assert.match(activity.out, new RegExp(`uid ${alfa.uid}|"uid": ?${alfa.uid}`));
+    const verified = await machine.gw(ada, ["audit", "verify"]);
+    assert.equal(verified.code, 0, verified.out + verified.err);
+  });
+
+  test("another agent user has cards of its own and sees nothing of the first one's runs", async () => {
+    const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=two", "--wait", "120"]);
+    const [approval] = await waiting();
+    const run = String(approval?.["run_id"]);
+    const joined = await machine.gw(bravo, ["call", "demo.thing.get", "id=x", "--run", run, "--wait", "0"]);
+    assert.equal(codeOf(joined), "not_found");
+    await machine.must(ada, ["approve", String(approval?.["approval_id"])]);
+    assert.equal((await calling).code, 0);
+    const { card, done } = await callApproved(bravo, "three");
+    assert.deepEqual([done.code, uidOf(card)], [0, bravo.uid]);
+  });
+
+  test("a caller that is an operator's or the gateway's own user is told as guard-rail on its card", async () => {
+    for (const who of [
+      { ...gw, name: "gw" },
+      { ...ada, groups: [...ada.groups, ...alfa.groups] },
+    ]) {
+      const { card } = await callApproved(who, who.name);
+      assert.deepEqual([card["mode"], uidOf(card)], ["guard-rail", who.uid]);
+    }
+  });
+
+  test("strangers open neither socket, agents not the operators', and nobody else the home", async () => {
+    assert.equal(codeOf(await machine.gw(stranger, ["call", "demo.thing.get", "id=1"])), "gateway_unreachable");
+    assert.equal(codeOf(await machine.gw(stranger, ["status"])), "gateway_unreachable");
+    assert.equal(codeOf(await machine.operate(alfa, ["approvals"])), "gateway_unreachable");
+    for (const who of [alfa, ada, stranger]) {
+      const listed = await machine.start(who, ["ls", machine.home]).exited;
+      assert.notEqual(listed.code, 0, `${who.name} reads the home`);
+    }
+    const modes = [machine.agentSocket, machine.operatorSocket].map((path) => statSync(path).mode & 0o777);
+    assert.deepEqual(modes, [0o660, 0o660]);
+  });
+
+  test("an operator's group alone changes nothing: without a key that the vault knows, no change is taken", async () => {
+    const script = `const { request } = require("node:http");
+      const asked = request({ socketPath: process.argv[1], method: "POST", path: "/v1/home", headers: { "content-type": "application/json" } },
+        (response) => { let text = ""; response.on("data", (part) => { text += part; }).on("end", () => console.log(text)); });
+      asked.end(JSON.stringify({ policy: "{}", packs: [{ pack: "demo", bytes: "" }] }));`;
+    const done = await machine.start(ada, [process.execPath, "-e", script, machine.operatorSocket]).exited;
+    assert.equal((JSON.parse(done.out) as Members)["code"], "operator_not_logged_in", done.out + done.err);
+  });
+
+  test("gw-ident has one right, no more calls than it needs, and serves nobody but the gateway", async () => {
+    const status = await machine.start(stranger, ["sh", "-c", `cat /proc/${await pidOfIdent()}/status`]).exited;
+    assert.match(status.out, /^CapEff:\t0000000000080000$/m);
+    assert.match(status.out, /^CapBnd:\t0000000000080000$/m);
+    assert.match(status.out, /^Seccomp:\t2$/m);
+    assert.match(status.out, /^NoNewPrivs:\t1$/m);
+    const refused = await start([join(import.meta.dirname, "..", "bin", "gw-ident"), "--config", machine.config])
+      .exited;
+    assert.match(refused.err, /ident_not_permitted/, "not as root, and not with more rights");
+    const asked = await askIdent({ ...stranger, gid: gw.gid });
+    assert.match(asked, /ident_stranger/);
+  });
+
+  test("without gw-ident a call is refused with words, and goes through once it is back", async () => {
+    await ident.end();
+    assert.equal(
+      codeOf(await machine.gw(alfa, ["call", "demo.thing.get", "id=4", "--wait", "0"])),
+      "ident_unavailable",
+    );
+    assert.equal((await machine.gw(ada, ["status"])).code, 0, "operators are served as before");
+    // Somebody else in its place is not believed.
+    const folder = dirname(machine.identSocket);
+    chmodSync(folder, 0o777);
+    rmSync(machine.identSocket, { force: true });
+    const impostor = await machine.startIdent({ ...stranger, gid: gw.gid });
+    const fooled = await machine.gw(alfa, ["call", "demo.thing.get", "id=4", "--wait", "0"]);
+    assert.equal(codeOf(fooled), "ident_unavailable");
+    await impostor.end();
+    rmSync(machine.identSocket, { force: true });
+    chmodSync(folder, 0o755);
+    ident = await machine.startIdent();
+    assert.equal((await callApproved(alfa, "five")).done.code, 0);
+  });
+
+  test("a gw-ident that hangs holds up nobody for long, and nothing is lost", async () => {
+    ident.child.kill("SIGSTOP");
+    try {
+      assert.equal(
+        codeOf(await machine.gw(alfa, ["call", "demo.thing.get", "id=6", "--wait", "0"])),
+        "ident_unavailable",
+      );
+      assert.equal((await machine.gw(ada, ["status"])).code, 0);
+    } finally {
+      ident.child.kill("SIGCONT");
+    }
+    const back = await until(
+      "it is asked again",
+      async () => {
+        const done = await machine.gw(alfa, ["call", "demo.thing.nothing", "--wait", "0"]);
+        return codeOf(done) !== "ident_unavailable" && codeOf(done);
+      },
+      120_000,
+    );
+    assert.notEqual(back, "ident_unavailable");
+  });
+
+  test("a client says nothing to a process of another user at the gateway's socket", async () => {
+    const path = join(machine.folder, "planted.sock");
+    const heard: Buffer[] = [];
+    const server = createServer((socket) => void socket.on("data", (bytes) => heard.push(bytes)).on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    chmodSync(path, 0o666);
+    machine.configure({ agent_socket: path, operator_socket: path });
+    try {
+      assert.equal(codeOf(await machine.gw(alfa, ["call", "demo.thing.get", "id=1"])), "server_not_expected");
+      assert.equal(codeOf(await machine.operate(ada, ["approvals"])), "server_not_expected");
+      assert.equal(codeOf(await machine.gw(alfa, ["mcp"])), "server_not_expected");
+      assert.equal(heard.length, 0);
+    } finally {
+      machine.configure();
+      server.close();
+    }
+  });
+
+  test("a second gateway, another user's start and a planted socket are each told what to do", async () => {
+    const again = await machine.gw(gw, ["up", "--locked"]);
+    assert.match(again.err, /gateway_running: /);
+    assert.equal(codeOf(await machine.gw(ada, ["up", "--locked"])), "home_not_here");
+    await gateway.end("SIGTERM");
+    writeFileSync(machine.agentSocket, "planted");
+    const planted = await machine.gw(gw, ["up", "--locked"]);
+    assert.match(planted.err, /socket_planted: /);
+    assert.ok(existsSync(machine.agentSocket), "it is evidence");
+    rmSync(machine.agentSocket);
+    chmodSync(machine.run, 0o777);
+    assert.match((await machine.gw(gw, ["up", "--locked"])).err, /socket_path_unsafe: /);
+    chmodSync(machine.run, 0o755);
+    gateway = await machine.startGateway();
+    await machine.must(ada, ["unlock"]);
+  });
+
+  test("a key file unlocks without a person once that is signed, is shown as lowered, and must be private", async () => {
+    const file = join(machine.place(gw), "service.key");
+    await machine.must(gw, ["unlock", "--write-key-file", file]);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    await gateway.end("SIGTERM");
+    gateway = await machine.startGateway(["--key-file", file]);
+    const unsigned = await machine.status(ada);
+    assert.deepEqual([unsigned["locked"], (unsigned["key_file"] as Members)["signed"]], [true, false]);
+    assert.match((await machine.gw(ada, ["status"])).out, /LOWERED .*nobody signed/);
+    await machine.must(ada, ["policy", "set", "headless_unlock", "on"]);
+    await gateway.end("SIGTERM");
+    gateway = await machine.startGateway(["--key-file", file]);
+    assert.equal((await machine.status(ada))["locked"], false);
+    await gateway.end("SIGTERM");
+    chmodSync(file, 0o644);
+    gateway = await machine.startGateway(["--key-file", file]);
+    const open = await machine.status(ada);
+    const { trouble } = open["key_file"] as { readonly trouble: Members };
+    assert.deepEqual([open["locked"], trouble["code"]], [true, "file_permissions_open"]);
+  });
+
+  test("a key that was replaced with an operator is written to the key file again at the next unlock", async () => {
+    const file = join(machine.place(gw), "service.key");
+    chmodSync(file, 0o600);
+    const theirs = join(machine.place(ada), "bob");
+    writeFileSync(theirs, "bob has a passphrase of his own\n", { mode: 0o600 });
+    chownSync(theirs, ada.uid, ada.gid);
+    await machine.must(ada, ["operator", "add", "bob", "--new-passphrase-file", theirs]);
+    await machine.must(ada, ["unlock", "--operator", "ada"]);
+    await machine.must(ada, ["operator", "remove", "bob", "--operator", "ada"]);
+    assert.equal((await machine.status(ada))["locked"], true);
+    await machine.must(ada, ["unlock"]);
+    await gateway.end("SIGTERM");
+    gateway = await machine.startGateway(["--key-file", file]);
+    assert.equal((await machine.status(ada))["locked"], false, "the file holds the new key");
+  });
+
+  async function pidOfIdent(): Promise<number> {
+    return Number(/ready (\d+)/.exec(ident.out())?.[1]);
+  }
+
+  /** What gw-ident says to somebody who can reach its socket and is not the gateway. */
+  async function askIdent(who: Person): Promise<string> {
+    const script = `use Socket; socket(my $s, PF_UNIX, SOCK_SEQPACKET, 0) or die $!;
+      connect($s, sockaddr_un($ARGV[0])) or die $!; recv($s, my $said, 4096, 0); print $said;`;
+    const done = await start(as(who, ["/usr/bin/perl", "-e", script, machine.identSocket])).exited;
+    return done.out + done.err;
+  }
+});
