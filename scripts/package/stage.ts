@@ -66,15 +66,15 @@ function stagePages({ root, tree, version, epochS, bill }: Stage, lib: string): 
   writeFileSync(join(doc, "bom.cdx.json"), bill);
   // By the very program that was just put in place: a tree that does not run is not packed.
   const gw = (...args: readonly string[]): string => {
-    const env = { PATH: "/usr/bin:/bin", SOURCE_DATE_EPOCH: String(epochS) };
-    const ran = spawnSync(join(lib, "bin", "gw"), args, { encoding: "utf8", env });
+    const ran = spawnSync(join(lib, "bin", "gw"), args, { encoding: "utf8", env: { PATH: "/usr/bin:/bin" } });
     if (ran.status !== 0) throw new Error(`gw ${args.join(" ")} failed: ${ran.stderr}`);
     return ran.stdout;
   };
   if (gw("--version").trim() !== version) throw new Error("the staged program does not say its own version");
   const man = join(share, "man", "man1");
   mkdirSync(man, { recursive: true });
-  gw("manual", man);
+  // Packages are made again byte by byte: the date is that of the sources.
+  gw("manual", man, "--date", new Date(epochS * 1000).toISOString().slice(0, 10));
   for (const [shell, folder, name] of [
     ["bash", "bash-completion/completions", "gw"],
     ["zsh", "zsh/vendor-completions", "_gw"],

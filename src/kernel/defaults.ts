@@ -257,6 +257,10 @@ export const defaults = {
   logSealBusyMs: 1_000,
   logHeartbeatMs: 300_000,
   logInlineFlushMs: 0.25,
+  // Numbers for machines: so many values of one label, the rest together
+  metricLabels: 200,
+  /** A service manager that did not take our word is told again after this. */
+  notifyAgainMs: 200,
   // Action packs
   packBytes: 262_144,
   packDepth: 24,

@@ -33,6 +33,7 @@ import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
+import { createHealth, gaugesOf } from "./daemon/health.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
@@ -65,18 +66,21 @@ if (asked === undefined) {
   process.exit(2);
 }
 
+const clock = createClock();
+const health = createHealth(clock);
 try {
   await harden({ inspectable: false, startsPrivileged: false });
   await start(asked);
 } catch (error) {
-  if (error instanceof Denied && error.code === "log_in_use") {
-    console.error(`gw: gateway_running: ${RUNNING}`);
-  } else console.error(error instanceof Denied ? `gw: ${error.code}: ${error.message}` : error);
+  if (error instanceof Denied) {
+    const running = error.code === "log_in_use";
+    const [code, message] = running ? ["gateway_running", RUNNING] : [error.code, error.message];
+    health.facts.tell("error", "start_refused", { code, message: `${code}: ${message}` });
+  } else console.error(error);
   process.exit(1);
 }
 
 async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<void> {
-  const clock = createClock();
   const settings = await readSettings(folder, await readMachine(config));
   requireKnownFormat(folder, stateMigrations.length);
   const home = openHome(folder, random);
@@ -115,14 +119,14 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     connectTimeoutMs: defaults.sshConnectTimeoutMs,
     spareHelperMs: defaults.sshSpareHelperMs,
     signRequest: (data) => signRequest(state.compartment, data),
-    recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random),
+    recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random, health.facts),
     recordingBytes: defaults.sshRecordingBytes,
   };
   const ssh = createSshTransport(sshOptions);
   const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: log, http, ssh, space },
+    { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space },
     {
       packs: () => state.packs.book,
       posture: () => ({
@@ -138,13 +142,17 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
       worker: `log ${log.logId}`,
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
-        console.error(`gw: the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`);
+        const message = `the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`;
+        health.facts.tell("error", "sending_stopped", { message });
       },
     },
   );
   const logins = createLogins(clock, random, operators);
   const correlationId = (): string => ids.next("evt");
-  const onFault = (error: unknown, id: string): void => console.error(`gw: fault ${id}:`, error);
+  const onFault = (error: unknown, id: string): void => {
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    health.facts.tell("error", "fault", { correlation_id: id, message: `fault ${id}: ${message}` });
+  };
   const records = planeRecords(gateway);
   const callbacks = createCallbackDoor(settings.callbackAddress, {
     ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
@@ -185,19 +193,18 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   await gateway.ledger.note(startEvents);
   if (trust.trouble !== null) {
     await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
-    console.error(`gw: ${trust.trouble.code}: ${trust.trouble.message} The gateway stays locked.`);
+    const { code, message } = trust.trouble;
+    health.facts.tell("error", "stays_locked", { code, message: `${code}: ${message} The gateway stays locked.` });
   }
+  const operations = createOperationRecords(gateway, clock);
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
     onOperator: modes.seeOperator,
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,
-    operations: createOperationNews(
-      { watch: gateway.operations.watch, board: createOperationRecords(gateway, clock).board },
-      clock,
-      sleep,
-    ),
+    operations: createOperationNews({ watch: gateway.operations.watch, board: operations.board }, clock, sleep),
+    metrics: () => health.metrics(gaugesOf(gateway, operations, state, clock), settings.home, settings.auditFolder),
     clock,
     holderOf: await createPeerNamer(),
     correlationId,
@@ -229,6 +236,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     if (stopping) return;
     stopping = true;
     watched.close();
+    health.stopping();
     callbacks.close();
     agentDoor.close();
     await steward.shutDown(signal);
@@ -242,6 +250,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   process.on("SIGTERM", (signal) => void stop(signal));
   process.on("SIGINT", (signal) => void stop(signal));
   process.on("SIGHUP", (signal) => void stop(signal));
+  health.ready();
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
 }
@@ -254,7 +263,9 @@ async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaul
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     keyFile.refused(error);
-    console.error(`gw: ${error.code}: ${error.message} The gateway stays locked: gw unlock`);
+    const { code } = error;
+    const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
+    health.facts.tell("error", "stays_locked", { code, message });
   }
 }
 

@@ -23,6 +23,8 @@ export interface OperatorListenerOptions {
   readonly logins: Logins;
   readonly desk: Desk;
   readonly operations: OperationNews;
+  /** Numbers for a scrape: they name nobody and nothing, so whoever may reach the socket may read them. */
+  metrics(): string;
   readonly clock: Clock;
   /** Whose seat a connection takes: one process cannot have them all. */
   holderOf(socket: Socket): number;
@@ -32,6 +34,8 @@ export interface OperatorListenerOptions {
   onRecord: Observers<OperatorContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
 }
+
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Listens for operators on a socket that only they can open; who speaks is proven by the login, not by that. */
 export async function listenForOperators(options: OperatorListenerOptions): Promise<{ close(): void }> {
@@ -69,7 +73,9 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     seat?.busy();
     response.once("close", () => seat?.idle());
     if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
-    else strict(request, response);
+    else if (request.method === "GET" && request.url === "/v1/metrics") {
+      response.writeHead(200, { "content-type": METRICS_TYPE, "cache-control": "no-store" }).end(options.metrics());
+    } else strict(request, response);
   });
 
   /**

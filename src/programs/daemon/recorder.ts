@@ -5,9 +5,15 @@ import { sealRecording } from "../../audit/recordings/sealed-recording.ts";
 import { writeRecording } from "../../conventions/ssh/recording.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import type { Random } from "../../kernel/clock.ts";
+import type { Facts } from "./facts.ts";
 
 /** Keeps what an operation wrote beside the log, for whoever may read the log now. In clear it never touches a disk. */
-export function createRecorder(logFolder: string, recipients: () => readonly KeyObject[], random: Random): SshRecorder {
+export function createRecorder(
+  logFolder: string,
+  recipients: () => readonly KeyObject[],
+  random: Random,
+  facts: Facts,
+): SshRecorder {
   return {
     async seal(recording) {
       try {
@@ -16,7 +22,9 @@ export function createRecorder(logFolder: string, recipients: () => readonly Key
         writeRecordingFile(logFolder, recording.requestId, sealed);
         return digestBytes(bytes);
       } catch (error) {
-        console.error(`gw: the recording of ${recording.requestId} could not be kept:`, error);
+        const why = error instanceof Error ? error.message : String(error);
+        const message = `the recording of ${recording.requestId} could not be kept: ${why}`;
+        facts.tell("error", "recording_not_kept", { message });
         throw error;
       }
     },

@@ -11,16 +11,16 @@ export function addManualCommand(program: Command, { io, version, clock, finish 
     "manual <DIR>",
     "write the manual pages, one for each command",
     "gw manual ./man && man ./man/gw-call.1",
-  ).action((folder: string) => {
-    // Packages are made again byte by byte: then the date is that of the sources.
-    const epoch = Number(process.env["SOURCE_DATE_EPOCH"] ?? clock.wallMs() / 1000);
-    const heading = { date: new Date(epoch * 1000).toISOString().slice(0, 10), version };
-    const pages = [program, ...program.commands].map((command) => [nameOf(command), page(command, heading)] as const);
-    mkdirSync(folder, { recursive: true });
-    for (const [name, text] of pages) writeFileSync(join(folder, `${name}.1`), text);
-    io.out(`${pages.length} pages in ${folder}`);
-    finish(exits.done);
-  });
+  )
+    .option("--date <DATE>", "the date on the pages; today by default")
+    .action((folder: string, { date }: { readonly date?: string }) => {
+      const heading = { date: date ?? new Date(clock.wallMs()).toISOString().slice(0, 10), version };
+      const pages = [program, ...program.commands].map((command) => [nameOf(command), page(command, heading)] as const);
+      mkdirSync(folder, { recursive: true });
+      for (const [name, text] of pages) writeFileSync(join(folder, `${name}.1`), text);
+      io.out(`${pages.length} pages in ${folder}`);
+      finish(exits.done);
+    });
 }
 
 function page(command: Command, { date, version }: { readonly date: string; readonly version: string }): string {

@@ -9,6 +9,8 @@ import type { Door } from "../place/place.ts";
 /** One plane of a gateway, reached over its local socket. */
 export interface Connection {
   ask(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Reply>;
+  /** A page that is text. */
+  read(path: string): Promise<string>;
   /** Server-sent events with their parsed `data`, one at a time, until the stream ends or the signal aborts. */
   stream(
     path: string,
@@ -114,6 +116,12 @@ function over(socketPath: string, agent: Agent): Connection {
       const status = response.statusCode ?? 0;
       if (status >= 400) throw deniedOf(body);
       return { status, body };
+    },
+    async read(path) {
+      const response = await send("GET", path, {});
+      const text = await readText(response, socketPath);
+      if ((response.statusCode ?? 0) >= 400) throw deniedOf(JSON.parse(text) as JsonValue);
+      return text;
     },
     async *stream(path, { headers = {}, signal }) {
       const response = await send("GET", path, { headers }, signal);

@@ -15,6 +15,9 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
   addCommand(program, "status", "what is running and in which mode", "gw status --json").action(
     async (_options, command: Command) => finish(await (await load()).runStatus(optionsOf(command), deps)),
   );
+  addCommand(program, "metrics", "numbers about the gateway, in Prometheus text", "gw metrics").action(
+    async (_options, command: Command) => finish(await (await load()).runMetrics(optionsOf(command), deps)),
+  );
   addOperatorCommand(program, "unlock", "hand the gateway its service key", "gw unlock")
     .option("--first", "it was just started by yourself and never unlocked, so it cannot prove itself yet")
     .option("--write-key-file <FILE>", "write a key file for a machine without a person instead")

@@ -1,5 +1,6 @@
 import { showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
+import { openConnection } from "../../client/connection.ts";
 import { readStatus } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
@@ -44,7 +45,22 @@ export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> 
     const status = await readStatus(operatorDoor(options));
     if (options.json) io.out(JSON.stringify(status, null, 2));
     else for (const line of statusLines(status)) io.out(line);
+    // A health check reads the exit alone: what sends nothing any more is not well.
+    if (status["stopped"] !== null || status["trouble"] !== null) return exits.denied;
     return status["locked"] === true ? exits.locked : exits.done;
+  });
+}
+
+/** `gw metrics`: the numbers as Prometheus reads them, for a scrape by way of a file or a small proxy. */
+export function runMetrics(options: BaseOptions, { io }: CliDeps): Promise<Exit> {
+  return answering(io, async () => {
+    const connection = openConnection(operatorDoor(options));
+    try {
+      io.out((await connection.read("/v1/metrics")).trimEnd());
+      return exits.done;
+    } finally {
+      connection.close();
+    }
   });
 }
 

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  demoPack,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  SECRET,
+  until,
+} from "./support/home.ts";
+import { listenForNotices, type Notified } from "./support/notified.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const HOSTILE = "x\n<0>forged\u001b[2J\u202e";
+
+describe("machines are told how the gateway fares, and nothing of what was called", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+  let manager: Notified;
+
+  before(async () => {
+    provider = await startProvider();
+    manager = listenForNotices();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up([], ["env", `NOTIFY_SOCKET=${manager.name}`, "WATCHDOG_USEC=900000"]);
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+    manager?.close();
+  });
+
+  test("the service manager hears that it is ready, and goes on hearing from it", async () => {
+    await until("it is ready", () => manager.lines().includes("READY=1"));
+    await until("three signs of life", () => manager.lines().filter((line) => line === "WATCHDOG=1").length >= 3);
+  });
+
+  test("the numbers follow calls by outcome, refusals by code, questions and their age", async () => {
+    assert.deepEqual(
+      [numberOf(await metrics(), 'gw_calls_total{outcome="succeeded"}'), numberOf(await metrics(), "gw_cards_waiting")],
+      [0, 0],
+    );
+    const asked = await agent.ask("POST", "/v1/runs", { purpose: "p", actions: ["demo.thing.get"], budget: {} });
+    await until("one waits", async () => numberOf(await metrics(), "gw_cards_waiting") === 1);
+    await until("it ages", async () => numberOf(await metrics(), "gw_card_oldest_seconds") > 0);
+    await home.must(["deny", String(asked.body["approval_id"]), "--reason", "no"]);
+    const run = await openRun(home, agent, ["demo.thing.get", "demo.thing.make"]);
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "one" })).body["outcome"], "success");
+    const refused = await call(agent, run, "demo.thing.gone", { name: HOSTILE });
+    const code = String(refused.body["code"]);
+    const text = await until("both are counted", async () => {
+      const now = await metrics();
+      return numberOf(now, 'gw_calls_total{outcome="succeeded"}') === 1 && now.includes(`{code="${code}"} 1`) && now;
+    });
+    for (const name of ["gw_log_write_seconds_count", "gw_log_bytes", "gw_disk_free_bytes", "gw_sessions_live"]) {
+      assert.ok(numberOf(text, name) > 0, name);
+    }
+    for (const name of ["gw_operations_open", "gw_log_queue_events", "gw_locked", "gw_stopped"]) {
+      assert.equal(numberOf(text, name), 0, name);
+    }
+    // Every line is a comment or a name, labels and a number: what a scraper takes.
+    const line = /^(# (HELP|TYPE) gw_[a-z_]+ .+|gw_[a-z_]+(\{[a-z]+="[a-z0-9_.+A-Z]+"\})? [0-9.e+-]+)$/;
+    for (const each of text.trim().split("\n")) assert.match(each, line);
+    assert.ok(!text.includes("demo"), "no action is named");
+  });
+
+  test("the operational log is one JSON object a line, in plain ASCII, without secrets, people or actions", async () => {
+    const stranger = join(makeFolder(), "wrong");
+    writeFileSync(stranger, "not the passphrase at all\n", { mode: 0o600 });
+    await home.run(["lock", "--passphrase-file", stranger]);
+    await until("the failure is told", () => gateway.err().includes("unlock_failed"));
+    // The launcher speaks to a person on the same stream; the gateway's own lines are objects.
+    const lines = gateway
+      .err()
+      .trim()
+      .split("\n")
+      .filter((line) => line.startsWith("{"));
+    const facts = lines.map((line) => JSON.parse(line) as Members);
+    for (const fact of facts) {
+      assert.match(String(fact["time"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      assert.ok(["info", "warning", "error"].includes(String(fact["level"])));
+    }
+    const names = facts.map((fact) => fact["event"]);
+    for (const name of ["gateway_started", "gateway_unlocked", "gateway_ready", "unlock_failed"])
+      assert.ok(names.includes(name), name);
+    assert.match(gateway.err(), /^[\x20-\x7e\n]*$/);
+    for (const word of [SECRET, "ada", "demo.thing", "forged"]) assert.ok(!gateway.err().includes(word), word);
+  });
+
+  test("gw status is a health check: 0 well, 4 locked, 1 when it sends nothing any more", async () => {
+    assert.equal((await home.run(["status", "--json"])).code, 0);
+    await home.must(["lock", "--reason", HOSTILE]);
+    assert.equal((await home.run(["status", "--json"])).code, 4);
+    await home.must(["unlock"]);
+    if (spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512"]).status !== 0) return;
+    await agent.ask("POST", "/v1/runs", { purpose: "p", actions: ["demo.thing.get"], budget: {} });
+    await until("it has stopped", async () => (await home.run(["status", "--json"])).code === 1);
+    assert.equal(numberOf(await metrics(), "gw_stopped"), 1);
+  });
+
+  test("it says that it is stopping", async () => {
+    // What was not read yet would leave no room for it.
+    manager.lines();
+    await gateway.end("SIGTERM");
+    assert.ok(manager.lines().includes("STOPPING=1"));
+  });
+
+  async function metrics(): Promise<string> {
+    const done = await home.run(["metrics"]);
+    assert.equal(done.code, 0, done.err);
+    return done.out;
+  }
+});
+
+function numberOf(text: string, name: string): number {
+  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
+  assert.ok(line !== undefined, `${name} in:\n${text}`);
+  return Number(line.slice(name.length + 1));
+}
