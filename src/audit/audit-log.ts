@@ -20,6 +20,8 @@ export interface AuditLog {
   /** Puts an operator's signed statement into the log; refuses one about anything but this process. */
   attest(statement: Buffer): Promise<Head>;
   seal(): Promise<Head>;
+  /** What stands in clear in every frame of records from now on, for the next start; asked when the frame is built. */
+  stamp(section: () => Buffer): void;
   /** Starts a new segment, for other recipients or another state of the vault when they are given. */
   rotate(change?: Partial<SegmentSettings>): Promise<Head>;
   /** Null while all is well. Once set nothing is written any more. */

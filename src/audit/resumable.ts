@@ -29,6 +29,7 @@ function requireRoom(folder: string): void {
 
 export async function openResumable(folder: string, open: () => Promise<AuditLog>): Promise<ResumableLog> {
   let log = await open();
+  let section: (() => Buffer) | null = null;
   const { logId, opened } = log;
   return {
     logId,
@@ -38,6 +39,10 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
     offerAttestation: () => log.offerAttestation(),
     attest: (statement) => log.attest(statement),
     seal: () => log.seal(),
+    stamp(next) {
+      section = next;
+      log.stamp(next);
+    },
     rotate: (change) => log.rotate(change),
     failure: () => log.failure(),
     close: () => log.close(),
@@ -53,7 +58,9 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
         );
       }
       requireRoom(folder);
-      if (failed) log = await open();
+      if (!failed) return;
+      log = await open();
+      if (section !== null) log.stamp(section);
     },
   };
 }

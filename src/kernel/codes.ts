@@ -632,6 +632,11 @@ export const codes = {
     means: "A stored record does not authenticate: somebody changed the state file. The run it belongs to was stopped.",
     mend: "Find out who writes to the home folder before you start a new run.",
   },
+  state_rolled_back: {
+    status: 503,
+    means: "state.db is older than the log knows it, or its note about the last vault and policy is gone.",
+    mend: "Put the newest file back. If it is lost: gw restore FILE with a backup, or gw restore --as-found.",
+  },
   too_many_requests: {
     status: 429,
     means: "This user has too many connections or too many refusals in a short time.",
@@ -758,12 +763,32 @@ export const codes = {
   vault_rolled_back: {
     status: 503,
     means: "vault.json is older than the one that was used before.",
-    mend: "Restore the newest copy.",
+    mend: "Put the newest copy back. If it is lost: gw restore FILE with a backup, or gw restore --as-found.",
   },
   vault_forked: {
     status: 503,
     means: "vault.json is not a continuation of the vault that was used before.",
-    mend: "Find out who replaced it, and restore the newest copy you trust.",
+    mend: "Find out who replaced it, and put the newest copy back. If it is lost: gw restore.",
+  },
+  restore_unaccepted: {
+    status: 503,
+    means: "An operator restored an earlier state of this home, and this operator has not accepted that.",
+    mend: "Ask whoever restored it, then: gw restore --accept",
+  },
+  restore_refused: {
+    status: 403,
+    means: "The restoration would give power back to somebody who was removed, or is not by an operator.",
+    mend: "Let an operator of today restore it; whoever was removed is removed again with it.",
+  },
+  backup_malformed: {
+    status: 400,
+    means: "The file is not a whole backup that an operator of its vault made.",
+    mend: "Use another backup.",
+  },
+  memory_unreadable: {
+    status: 503,
+    means: "What this operator's client remembers of the vault, outside the home, cannot be read.",
+    mend: "Find out what damaged the file that the message names.",
   },
   vault_busy: { status: 503, means: "Another process is changing the vault.", mend: "Try again when it is done." },
   vault_locked: { status: 503, means: "The service compartment is closed.", mend: "Unlock it with gw unlock." },
@@ -900,7 +925,7 @@ export const codes = {
   policy_rolled_back: {
     status: 503,
     means: "policy.json is older than the one that was used before.",
-    mend: "Restore the newest copy.",
+    mend: "Put the newest copy back. If it is lost: gw restore FILE with a backup, or gw restore --as-found.",
   },
   // Files of the home folder
   file_permissions_open: {
@@ -948,6 +973,11 @@ export const codes = {
     status: 503,
     means: "The audit log on disk is not whole, and not in a way that an interrupted write explains.",
     mend: "Run `gw audit verify`, keep the folder as evidence, and start with a new one.",
+  },
+  log_rolled_back: {
+    status: 503,
+    means: "The log ends before the head that this operator saw, or differs from it.",
+    mend: "Find out who cut or replaced it: gw audit verify. If the newest log is lost: gw restore.",
   },
   log_event_too_large: {
     status: 500,

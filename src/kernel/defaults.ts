@@ -229,6 +229,9 @@ export const defaults = {
   passphraseFreeTries: 3,
   passphraseDelayCapMs: 30_000,
   logPartBytes: 1_048_576,
+  /** What is read of a backup before anything in it is believed: the vault's own file, escaped, and the readers. */
+  backupHeaderBytes: 16_777_216,
+  backupFiles: 1_000_000,
   vaultFileBytes: 4_194_304,
   policyFileBytes: 1_048_576,
   vaultOperators: 64,

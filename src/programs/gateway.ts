@@ -13,6 +13,7 @@ import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
 import { probeHost } from "../adapters/transport/ssh/probe.ts";
 import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
 import { openLog } from "../audit/log.ts";
+import { readMarks } from "../audit/read/marks.ts";
 import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
@@ -42,11 +43,14 @@ import { planeRecords } from "./daemon/plane-records.ts";
 import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { signRequest } from "./daemon/sign-request.ts";
+import { stampOf } from "./daemon/stamps.ts";
 import { createSteward, type DaemonSteward, type StewardState } from "./daemon/steward.ts";
 import {
   auditRecipientsOf,
   callerPolicyOf,
+  judgeTrust,
   operatorKeysOf,
+  raisedBy,
   readTrust,
   ticketIssuersOf,
   ticketServicesOf,
@@ -85,9 +89,11 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   requireKnownFormat(folder, stateMigrations.length);
   const home = openHome(folder, random);
   const files = fingerprintHome(folder);
-  const trust = readTrust(home);
+  const logged = readMarks(settings.auditFolder);
+  const trust = judgeTrust(readTrust(home), logged);
   const state: StewardState = {
     trust,
+    high: trust.trouble === null ? raisedBy(logged, trust) : logged,
     files,
     filesRefused: null,
     packs: loadPacks(settings.packsFolder, trust.policy),
@@ -104,6 +110,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
       vaultHash: vaultHashOf(state.trust),
     }),
   );
+  log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
   const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);

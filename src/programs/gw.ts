@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
 import { examineMachine } from "../adapters/platform/examine.ts";
@@ -21,6 +20,7 @@ import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
 import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { startGateway } from "./start-gateway.ts";
+import { stateFolder } from "./state-folder.ts";
 import { version } from "./version.ts";
 
 /** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
@@ -46,7 +46,6 @@ const io = openTerminal();
 const command = commandOf(process.argv.slice(2));
 /** Hardening narrows it; what `gw run` starts gets it back. */
 const umask = process.umask(0o077);
-const stateFolder = join(process.env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "gw");
 /** The gateway that the command is about, once it was found. */
 let place: Place | null = null;
 try {
@@ -82,10 +81,15 @@ function createDeps(): CliDeps {
       clock,
       random: systemRandom,
       sleep: systemSleep,
+      stateFolder: stateFolder(),
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
       afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
+    },
+    async homeKeeper() {
+      if (place !== null && isElsewhere(place)) throw notHere(place, "backup, restore and audit archive");
+      return (await import("./home-keeper.ts")).homeKeeper;
     },
     async openMinted() {
       if (place !== null && isElsewhere(place)) throw notHere(place, "credential minted");
@@ -145,7 +149,6 @@ function createDeps(): CliDeps {
       const { checkGivenBundle, requireTrustedRoot } = await import("../adapters/platform/linux/image/check-given.ts");
       return { checkBundle: checkGivenBundle, requireTrustedRoot };
     },
-    stateFolder,
     finish: (exit) => {
       process.exitCode = exit;
     },
@@ -182,7 +185,7 @@ async function withCopy(found: Place): Promise<Place> {
   if (!isElsewhere(found) || CALLERS.has(command) || HOMELESS.has(command)) return found;
   if (OWNERS.has(command)) throw notHere(found, command);
   const { refreshMirror } = await import("../surfaces/client/mirror.ts");
-  const home = join(stateFolder, "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
+  const home = join(stateFolder(), "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
   await refreshMirror(found.operator, home, systemRandom);
   return { ...found, home };
 }

@@ -20,6 +20,7 @@ import { generatePassphrase } from "../vault/passphrase/generate.ts";
 import { serverCheckOf } from "./server-check.ts";
 import { makeHome } from "./start/make-home.ts";
 import { startGateway } from "./start-gateway.ts";
+import { stateFolder } from "./state-folder.ts";
 
 /**
  * `npm start`: a gateway on embedded defaults with the reference provider beside it, so that the first call works at once.
@@ -34,6 +35,7 @@ const ports = {
   clock,
   random: systemRandom,
   sleep: systemSleep,
+  stateFolder: stateFolder(),
   afterChange: async () => undefined,
   afterWrongPassphrase: async () => undefined,
 };

@@ -1,7 +1,7 @@
 import type { Digest } from "../kernel/canonical-json.ts";
 import { Denied } from "../kernel/failure.ts";
 import { lineageHead } from "./lineage.ts";
-import type { Vault } from "./vault.ts";
+import { FIRST_LINE, type Vault } from "./vault.ts";
 
 /** What to remember of a vault outside its file, to know an old or a forked copy again. Holds no secret. */
 export interface VaultAnchor extends LoggedAnchor {
@@ -9,6 +9,11 @@ export interface VaultAnchor extends LoggedAnchor {
   readonly lineageLength: number;
   readonly lineageHead: Digest;
   readonly notesSerial: number;
+}
+
+/** Which line of a vault this is: copies that an operator restored go their own way under their own names. */
+export function lineOf({ restored }: Pick<Vault, "restored">): string {
+  return restored?.line ?? FIRST_LINE;
 }
 
 /** The part that goes into the log's OPEN frame. */
@@ -35,7 +40,7 @@ export function checkAnchor(remembered: LoggedAnchor | VaultAnchor, vault: Vault
   if (vault.generation < remembered.generation) {
     throw new Denied(
       "vault_rolled_back",
-      `vault.json is generation ${vault.generation}, and generation ${remembered.generation} was seen before: this is an old copy. Restore the newest one.`,
+      `vault.json is generation ${vault.generation}, and generation ${remembered.generation} was seen before: this is an old copy. Put the newest one back; if it is lost, see gw restore.`,
     );
   }
   const sameGeneration = vault.generation === remembered.generation;

@@ -86,7 +86,15 @@ export async function removeOperator(
   const stateRoot = root.use((bytes) => sealStateRoot(serviceKey, vault.vaultId, bytes, random));
   const requestKey = resealRequestKey(vault, by.serviceKey, serviceKey, random);
   const credentials = resealCredentials(vault, by.serviceKey, serviceKey, random);
-  const draft = { vaultId: vault.vaultId, lineage, slots, stateRoot, requestKey, credentials };
+  const draft = {
+    vaultId: vault.vaultId,
+    lineage,
+    slots,
+    stateRoot,
+    requestKey,
+    credentials,
+    restored: vault.restored,
+  };
   return { vault: signVault(draft, vault, operator, vault.notes, clock), operator };
 }
 

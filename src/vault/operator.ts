@@ -64,7 +64,7 @@ export async function createVault(
   const sealedRoot = sealStateRoot(serviceKey, vaultId, stateRoot, random);
   stateRoot.fill(0);
   const requestKey = drawRequestKey(serviceKey, vaultId, random);
-  const draft = { vaultId, lineage, slots: [slot], stateRoot: sealedRoot, requestKey, credentials: [] };
+  const draft = { vaultId, lineage, slots: [slot], stateRoot: sealedRoot, requestKey, credentials: [], restored: null };
   return { vault: signVault(draft, null, operator, { serial: 0, suspended: [] }, clock), operator };
 }
 

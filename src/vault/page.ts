@@ -11,6 +11,7 @@ import {
   type CredentialEntry,
   type OperatorSlot,
   type RequestKey,
+  type Restoration,
   type RuntimeNotes,
   type Suspension,
   type VaultContent,
@@ -28,6 +29,7 @@ export interface VaultPage {
 const FORMAT = "gw.vault/v1";
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const REQUEST_KEY = /^ssh-ed25519 [A-Za-z0-9+/]{68}$/;
+const LINE = /^line_[0-9a-f]{32}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const shape = shapeOf("vault_malformed", "vault.json");
 
@@ -44,6 +46,7 @@ export function writeVaultPage({ content, signature, notes, serviceMac }: VaultP
     state_root: base64(content.stateRoot),
     ...requestKeyMember(content.requestKey),
     credentials: content.credentials.map(credentialPage),
+    ...restoredMember(content.restored),
     signature: base64(signature),
     notes: notesPage(notes),
     service_mac: base64(serviceMac),
@@ -69,7 +72,7 @@ export function readVaultPage(page: string): VaultPage {
       "notes",
       "service_mac",
     ],
-    ["request_key"],
+    ["request_key", "restored"],
   );
   shape.oneOf(vault.format, "/format", [FORMAT]);
   const credentials = shape.list(vault.credentials, "/credentials", defaults.vaultCredentials, readCredential);
@@ -89,6 +92,7 @@ export function readVaultPage(page: string): VaultPage {
       stateRoot: shape.bytes(vault.state_root, "/state_root", BOX_OVERHEAD_BYTES + 32, BOX_OVERHEAD_BYTES + 32),
       requestKey: vault.request_key === undefined ? null : readRequestKey(vault.request_key, "/request_key"),
       credentials,
+      restored: vault.restored === undefined ? null : readRestored(vault.restored, "/restored"),
     },
     signature: shape.bytes(vault.signature, "/signature", 64, 64),
     notes: readNotes(vault.notes, "/notes"),
@@ -199,6 +203,22 @@ function readRequestKey(value: JsonValue, where: string): RequestKey {
   return {
     publicKey: shape.text(key.public_key, `${where}/public_key`, 128, REQUEST_KEY),
     sealed: shape.bytes(key.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, BOX_OVERHEAD_BYTES + 64),
+  };
+}
+
+/** Left out where there is none, like the request key. */
+export function restoredMember(restored: Restoration | null): JsonObject {
+  return restored === null ? {} : { restored: { ...restored } };
+}
+
+function readRestored(value: JsonValue, where: string): Restoration {
+  const { line, at, by, generation, from } = shape.members(value, where, ["line", "at", "by", "generation", "from"]);
+  return {
+    line: shape.text(line, `${where}/line`, 40, LINE),
+    at: readTime(at, `${where}/at`),
+    by: readKeyId(by, `${where}/by`),
+    generation: shape.integer(generation, `${where}/generation`, 1, Number.MAX_SAFE_INTEGER),
+    from: shape.text(from, `${where}/from`, 40),
   };
 }
 

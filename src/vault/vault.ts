@@ -22,7 +22,23 @@ export interface VaultContent {
   /** Null in a vault that is older than such keys, until an operator draws one. */
   readonly requestKey: RequestKey | null;
   readonly credentials: readonly CredentialEntry[];
+  /** Null in a vault that no operator ever restored. */
+  readonly restored: Restoration | null;
 }
+
+/** Where an operator put an earlier state in force on purpose: from here on this is a line of its own. */
+export interface Restoration {
+  /** Names the line. */
+  readonly line: string;
+  readonly at: string;
+  readonly by: KeyId;
+  /** The generation that was put in force, and the line that it was of. */
+  readonly generation: number;
+  readonly from: string;
+}
+
+/** What a vault is called that goes on from its founding without a break. */
+export const FIRST_LINE = "original";
 
 /** The gateway's own Ed25519 key, by which hosts know its requests. Not a credential: no pack can name it. */
 export interface RequestKey {

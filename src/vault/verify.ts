@@ -10,6 +10,7 @@ import {
   notesPage,
   readVaultPage,
   requestKeyMember,
+  restoredMember,
   slotPage,
   type VaultPage,
   writeVaultPage,
@@ -47,11 +48,13 @@ export function signVault(
   signer: VaultSigner,
   notes: RuntimeNotes,
   clock: Pick<Clock, "wallMs">,
+  /** After a restoration: the highest generation that anybody has seen. */
+  seen = 0,
 ): Vault {
   const content: VaultContent = {
     ...draft,
     credentials: draft.credentials.toSorted((a, b) => (a.label < b.label ? -1 : 1)),
-    generation: (previous?.generation ?? 0) + 1,
+    generation: Math.max(previous?.generation ?? 0, seen) + 1,
     previous: previous?.manifestHash ?? null,
     signedAt: isoTime(clock.wallMs()),
     signedBy: signer.keyId,
@@ -114,6 +117,7 @@ function manifestText(content: VaultContent): string {
       label: entry.label,
       digest: digestJson(credentialPage(entry)),
     })),
+    ...restoredMember(content.restored),
   })}`;
 }
 

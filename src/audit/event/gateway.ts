@@ -58,6 +58,18 @@ export const gatewayEvents = {
     by: optional(nullable(person.text)),
   },
   vault_refused: { code: open.text, vault_generation: optional(open.integer), credential_label: optional(open.text) },
+  /** An operator put an earlier state of the home in force, on purpose. */
+  home_restored: {
+    line: open.text,
+    from_line: open.text,
+    operator: person.text,
+    operator_key_id: open.text,
+    vault_generation: open.integer,
+    policy_version: open.integer,
+    restored_generation: open.integer,
+    restored_policy_version: open.integer,
+    backup_digest: nullable(open.text),
+  },
   recipients_changed: { recipient_key_ids: open.texts, by: optional(person.text) },
   recovery_finished: { unfinished: open.integer, unknown: open.integer, resumed: open.integer },
   state_tampered: { table: open.text, row: optional(open.text), run_id: optional(open.text) },

@@ -3,6 +3,7 @@ import type { Random } from "../../kernel/clock.ts";
 import type { LogFile, LogFiles } from "../files.ts";
 import { encodeOpen, encodeSeal, KEY_BYTES, type OpenReason, SIGNATURE_BYTES } from "../frame/bodies.ts";
 import {
+  DATA_FLAG_REDO,
   FRAME_TYPES,
   HEADER_BYTES,
   MAGIC,
@@ -35,6 +36,7 @@ export interface SegmentStart {
 }
 
 const TAG_BYTES = 16;
+const SECTION_LENGTH_BYTES = 4;
 /** A frame below this part of the space set aside at a time counts as small. */
 const SMALL_PART = 32;
 const ZERO_NONCE = Buffer.alloc(12);
@@ -54,7 +56,7 @@ export interface Segment {
   /** Derives the next frame's key now, while there is time. The chain that it comes from is in memory either way. */
   prepare(): void;
   /** Seals the first `length` bytes, padded with the zeros that must follow them in `bytes`, into a DATA frame. */
-  writeData(bytes: Buffer, length: number): void;
+  writeData(bytes: Buffer, length: number, section: Buffer | null): void;
   writeSeal(end: "none" | "clean" | "rotate", timeSeconds: number): void;
   writeAttest(flags: number, body: Buffer): void;
   /** The key for the first seal of the segment after a rotation. */
@@ -116,6 +118,7 @@ function startSegment(
 ): Segment {
   const openLink = builder.link();
   const space = Buffer.alloc(spaceBytes);
+  const sectionLength = Buffer.alloc(SECTION_LENGTH_BYTES);
   let position = length;
   let allocated = length;
   let unsealed = 1;
@@ -159,14 +162,20 @@ function startSegment(
     prepare() {
       cipher ??= takeCipher();
     },
-    writeData(bytes, length) {
+    writeData(bytes, length, section) {
       const plaintext = bytes.subarray(0, paddedLength(length));
-      builder.begin(FRAME_TYPES.data, 0, plaintext.length + TAG_BYTES);
+      const after = section === null ? 0 : section.length + SECTION_LENGTH_BYTES;
+      builder.begin(FRAME_TYPES.data, section === null ? 0 : DATA_FLAG_REDO, plaintext.length + TAG_BYTES + after);
       const taken = takeCipher();
       taken.setAAD(builder.additional);
       builder.add(taken.update(plaintext));
       taken.final();
       builder.add(taken.getAuthTag());
+      if (section !== null) {
+        builder.add(section);
+        sectionLength.writeUInt32LE(section.length);
+        builder.add(sectionLength);
+      }
       put(builder.end());
       unsealed++;
     },

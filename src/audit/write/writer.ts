@@ -40,6 +40,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
   let durable = chain.head();
   let inFlight: Batch | null = null;
   let draining = false;
+  let section: (() => Buffer) | null = null;
   let failure: Denied | null = null;
   let closing: Promise<void> | null = null;
 
@@ -125,7 +126,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
   function commit(batch: Batch): Promise<void> | undefined {
     inFlight = batch;
     const segment = chain.segment();
-    segment.writeData(batch.bytes, batch.length);
+    segment.writeData(batch.bytes, batch.length, section?.() ?? null);
     wipeBatch(batch);
     return flush(segment.file);
   }
@@ -187,6 +188,9 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     offerAttestation: async () => chain.offer(await errand(() => chain.seal())),
     attest: (statement) => errand(() => chain.attest(statement)),
     seal: () => errand(() => chain.seal()),
+    stamp(next) {
+      section = next;
+    },
     rotate: (change) => errand(() => chain.turn(change)),
     close() {
       closing ??= close();

@@ -12,11 +12,10 @@ import type { Secret } from "../../kernel/secret.ts";
 import type { HomeCustody } from "../../surfaces/operator/custody.ts";
 import type { Login, Logins } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
-import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
+import { checkHighWater, type HighWater, higher } from "../../vault/high-water.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
-import { checkPolicyVersion } from "../../vault/policy/verify.ts";
 import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
@@ -24,7 +23,7 @@ import { checkHost, type ProbeHost } from "./check-host.ts";
 import type { KeyFileWatch } from "./key-file.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import type { Settings } from "./settings.ts";
-import { auditRecipientsOf, operatorKeysOf, readTrust, type Trust, vaultHashOf } from "./trust.ts";
+import { auditRecipientsOf, operatorKeysOf, raisedBy, readTrust, type Trust, vaultHashOf } from "./trust.ts";
 import { type OpenCompartment, openCompartment } from "./unlocked.ts";
 import { recordDecisions, suspendCredentials } from "./upgrade.ts";
 
@@ -50,6 +49,8 @@ export interface StewardParts {
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
 export interface StewardState {
   trust: Trust;
+  /** The newest vault and policy seen by this process, its store or its log. Never lowered, and never by what does not hold. */
+  high: HighWater;
   /** Which files were looked at last, and why they were not taken. */
   files: string;
   filesRefused: Denied | null;
@@ -75,10 +76,17 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   async function unlock(serviceKey: Secret, method: "passphrase" | "key_file", login: Login | null): Promise<void> {
     if (state.compartment !== null) return;
     try {
-      const opened = await openCompartment(() => state.trust, serviceKey, parts.settings.stateFile, parts.random);
+      const opened = await openCompartment(() => state.trust, serviceKey, {
+        stateFile: parts.settings.stateFile,
+        logFolder: parts.settings.auditFolder,
+        bootId: clock.bootId(),
+        random: parts.random,
+        noteNeeded: method === "key_file" && log.opened.reason !== "genesis",
+      });
       state.compartment = opened;
       proofKey = opened.service.deriveStateKey(SERVER_PROOF);
-      await opened.remember(state.trust);
+      if (opened.remembered !== null) state.high = higher(opened.remembered, state.high);
+      await opened.remember(state.high);
       await gateway.unlock({ credentials: opened.credentials, store: opened.store });
       await record([
         {
@@ -110,9 +118,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   async function readNewer(): Promise<Trust> {
     try {
       const next = readTrust(parts.home);
-      checkAnchor(anchorOf(state.trust.vault), next.vault);
-      const before = state.trust.policy;
-      if (next.policy !== null && before !== null) checkPolicyVersion(before, next.policy);
+      checkHighWater(state.high, next.vault, next.policy);
       return next;
     } catch (error) {
       if (error instanceof Denied) await recordSeldom({ ...envelope("vault_refused"), code: error.code });
@@ -125,9 +131,10 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     const fits = state.compartment?.follow(next.vault) ?? true;
     const events = changesBetween(state.trust, next, envelope);
     state.trust = next;
+    state.high = raisedBy(state.high, next);
     state.packs = loadPacks(parts.settings.packsFolder, next.policy);
     await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
-    await state.compartment?.remember(next);
+    await state.compartment?.remember(state.high);
     if (events.length > 0) {
       await log.rotate({
         recipients: auditRecipientsOf(next),
@@ -223,7 +230,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
       state.trust = { ...state.trust, vault };
       // An older copy of the vault, without the suspension, is refused after the next start.
-      await opened.remember(state.trust);
+      state.high = raisedBy(state.high, state.trust);
+      await opened.remember(state.high);
       return suspended;
     },
 

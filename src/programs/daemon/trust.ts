@@ -4,7 +4,9 @@ import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import type { TicketService } from "../../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { anchorOf } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
+import { checkHighWater, type HighWater, higher } from "../../vault/high-water.ts";
 import { keyIdOf, publicKeyOf } from "../../vault/keys.ts";
 import type { Policy } from "../../vault/policy/policy.ts";
 import { bundlesFolder, trustedRootPath } from "../../vault/policy/sigstore-files.ts";
@@ -26,6 +28,24 @@ export function readTrust(home: VaultHome): Trust {
     if (!(error instanceof Denied)) throw error;
     return { vault, policy: null, trouble: error };
   }
+}
+
+/** A vault or a policy that is older than one seen before is not obeyed, however well it is signed. */
+export function judgeTrust(trust: Trust, high: HighWater): Trust {
+  try {
+    checkHighWater(high, trust.vault, trust.policy);
+    return trust;
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    return { vault: trust.vault, policy: null, trouble: error };
+  }
+}
+
+/** What was seen before, and what is in force now. A policy that does not hold raises nothing. */
+export function raisedBy(high: HighWater, { vault, policy }: Trust): HighWater {
+  const { version, digest } = policy ?? {};
+  const now = version === undefined || digest === undefined ? null : { version, digest };
+  return higher(high, { vault: anchorOf(vault), policy: now });
 }
 
 export function operatorKeysOf({ vault }: Trust): readonly OperatorKey[] {

@@ -1,14 +1,17 @@
+import type { KeyObject } from "node:crypto";
 import { openStateStore, type SqliteStateStore } from "../../adapters/store/sqlite/state.ts";
 import type { Credentials } from "../../gateway/ports.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
-import { anchorOf, checkAnchor, type VaultAnchor } from "../../vault/anchor.ts";
+import type { VaultAnchor } from "../../vault/anchor.ts";
+import { checkHighWater, type HighWater } from "../../vault/high-water.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
-import { asksEachUse, type Policy } from "../../vault/policy/policy.ts";
-import { checkPolicyVersion, type RememberedPolicy } from "../../vault/policy/verify.ts";
+import { asksEachUse } from "../../vault/policy/policy.ts";
+import type { RememberedPolicy } from "../../vault/policy/verify.ts";
 import type { Vault } from "../../vault/vault.ts";
+import { checkStateMark, lastStateMark, type StateMark } from "./stamps.ts";
 import type { Trust } from "./trust.ts";
 
 /** What the service key opened: the credentials, and the state whose keys the vault guards. */
@@ -18,26 +21,46 @@ export interface OpenCompartment {
   readonly credentials: Credentials;
   /** Goes on with a newer vault. False when that has another service key: what ours opened is over. */
   follow(vault: Vault): boolean;
-  /** Remembers vault and policy, so that an older copy of either is refused after the next start. */
-  remember(trust: Trust): Promise<void>;
+  /** What the store remembered of vault and policy when it was opened; null in a store that is new. */
+  readonly remembered: HighWater | null;
+  /** Remembers the newest vault and policy, so that an older copy of either is refused after the next start. */
+  remember(high: HighWater): Promise<void>;
+  /** For the stamps in the log: how far the state is written, and the key that tags it. */
+  stateMark(): { readonly mark: StateMark; readonly key: KeyObject } | null;
   close(): Promise<void>;
 }
 
 const NOTE = "trust";
 
+/** What a store is measured by when it is opened. */
+export interface Surroundings {
+  readonly stateFile: string;
+  readonly logFolder: string;
+  readonly bootId: string;
+  readonly random: Random;
+  /** A store without its note is taken for new only where a person's own client has looked, or where the log is new too. */
+  readonly noteNeeded: boolean;
+}
+
 export async function openCompartment(
   trust: () => Trust,
   serviceKey: Secret,
-  stateFile: string,
-  random: Random,
+  { stateFile, logFolder, bootId, random, noteNeeded }: Surroundings,
 ): Promise<OpenCompartment> {
   const { vault, policy, trouble } = trust();
   if (policy === null) throw trouble ?? new Denied("policy_tampered", "There is no policy in force.");
   const service = openService(vault, serviceKey);
   try {
     const store = await openStateStore(stateFile, service.deriveStateKey("state rows"), random);
+    const stampKey = service.deriveStateKey("log stamps");
+    let remembered: HighWater | null;
     try {
-      checkRemembered(store, trust());
+      store.verify();
+      const expected = lastStateMark(logFolder, stampKey, bootId);
+      if (expected !== undefined) checkStateMark(expected, store.generation());
+      remembered = readNote(store);
+      if (remembered === null && (noteNeeded || expected !== undefined || store.generation() !== null)) noteGone();
+      if (remembered !== null) checkHighWater(remembered, vault, policy);
     } catch (error) {
       await store.close();
       throw error;
@@ -47,7 +70,12 @@ export async function openCompartment(
       store,
       credentials: credentialsOf(service, trust),
       follow: (newer) => followVault(service, newer),
-      remember: (now) => store.commit([noteOf(now)], "power"),
+      remembered,
+      remember: (high) => store.commit([noteOf(high)], "power"),
+      stateMark() {
+        const mark = store.generation();
+        return mark === null ? null : { mark, key: stampKey };
+      },
       async close() {
         service.wipe();
         await store.close();
@@ -84,22 +112,30 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
   };
 }
 
-function checkRemembered(store: SqliteStateStore, { vault, policy }: Trust): void {
-  for (const row of store.load("notes", "kept")) {
-    if ("tampered" in row) {
-      throw new Denied(
-        "state_tampered",
-        "The note about the last vault and policy was changed. Find out who writes to the home folder.",
-      );
-    }
-    checkAnchor(row.body["vault"] as unknown as VaultAnchor, vault);
-    if (policy !== null) checkPolicyVersion(row.body["policy"] as unknown as RememberedPolicy, policy as Policy);
+function readNote(store: SqliteStateStore): HighWater | null {
+  const row = store.find("notes", NOTE);
+  if (row === null) return null;
+  if ("tampered" in row) {
+    throw new Denied(
+      "state_tampered",
+      "The note about the last vault and policy was changed. Find out who writes to the home folder.",
+    );
   }
+  const { vault, policy } = row.body as unknown as { readonly vault: VaultAnchor; readonly policy: RememberedPolicy };
+  // Version 0 is what an earlier gateway wrote for a policy that did not hold: nothing was seen.
+  return { vault, policy: policy.version === 0 ? null : policy };
 }
 
-function noteOf({ vault, policy }: Trust) {
+function noteGone(): never {
+  throw new Denied(
+    "state_rolled_back",
+    "The log shows that this gateway was unlocked before, and state.db does not hold the note about it: the file was replaced or edited. Put the newest one back; if it is lost, restore a backup with gw restore FILE, or go on with what is there with gw restore --as-found.",
+  );
+}
+
+export function noteOf({ vault, policy }: HighWater) {
   const body: JsonObject = {
-    vault: { ...anchorOf(vault) },
+    vault: { ...vault },
     policy: { version: policy?.version ?? 0, digest: policy?.digest ?? "" },
   };
   return { table: "notes", id: NOTE, runId: "", state: "kept", body } as const;

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
+import { addBackupCommands } from "./commands/backup.ts";
 import { addCallCommand } from "./commands/call.ts";
 import { addCallerCommands } from "./commands/caller.ts";
 import { addConformanceCommand } from "./commands/conformance.ts";
@@ -61,6 +62,7 @@ export function createProgram(deps: CliDeps): Command {
   addRunCommand(program, deps);
   addMcpCommands(program, deps);
   addAuditCommands(program, deps);
+  addBackupCommands(program, deps);
   addSshCommands(program, deps);
   addUpgradeCommands(program, deps);
   addReferenceCommand(program, deps);

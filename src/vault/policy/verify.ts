@@ -43,11 +43,13 @@ export function signPolicy(
   signer: PolicySigner,
   authority: PolicyAuthority,
   clock: Pick<Clock, "wallMs">,
+  /** After a restoration: the highest version that anybody has seen. */
+  seen = 0,
 ): Policy {
   const content: PolicyContent = {
     ...sortPolicy(draft),
     vaultId: signer.vaultId,
-    version: (previous?.version ?? 0) + 1,
+    version: Math.max(previous?.version ?? 0, seen) + 1,
     signedAt: isoTime(clock.wallMs()),
     signedBy: signer.keyId,
   };
@@ -62,7 +64,7 @@ export function checkPolicyVersion(remembered: RememberedPolicy, policy: Policy)
   if (policy.version === remembered.version && policy.digest === remembered.digest) return "same";
   throw new Denied(
     "policy_rolled_back",
-    `policy.json is version ${policy.version}, and version ${remembered.version} with other content was in force before. Restore the newest copy.`,
+    `policy.json is version ${policy.version}, and version ${remembered.version} with other content was in force before. Put the newest copy back; if it is lost, see gw restore.`,
   );
 }
 

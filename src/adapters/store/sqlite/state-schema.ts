@@ -9,6 +9,8 @@ export interface StateTables {
   plans: StateTable;
   operations: StateTable;
   deployments: StateTable;
+  /** One row: how often the others were written, and which they are. */
+  marks: StateTable;
 }
 
 const withoutRowId = sql`without rowid`;
@@ -28,6 +30,7 @@ export const stateMigrations: readonly Migration[] = [
     name: "plans, operations and deployments",
     up: (transaction) => createTables(transaction, ["plans", "operations", "deployments"]),
   },
+  { name: "the mark of all rows", up: (transaction) => createTables(transaction, ["marks"]) },
 ];
 
 async function createTables(

@@ -4,6 +4,7 @@ import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openSqlite, type SqliteStore } from "./open.ts";
+import { createRowMark } from "./row-mark.ts";
 import { openRow, sealRow } from "./seal-row.ts";
 import { type StateTables, stateMigrations, stateTables } from "./state-schema.ts";
 import { upgradeState } from "./upgrade-state.ts";
@@ -23,6 +24,15 @@ interface Waiting {
  * row written twice in it is written once. Only a commit that asks to survive a power cut pays for a flush.
  */
 export interface SqliteStateStore extends StateStore {
+  /**
+   * How often rows were written, and up to which of these writes a power cut leaves them; null for a file without a mark.
+   * Asked for every frame of the log, so it is what this process knows once `verify` has read it.
+   */
+  generation(): { readonly written: number; readonly durable: number } | null;
+  /** Denied `state_tampered` where the rows are not those that were written last. */
+  verify(): void;
+  /** Takes the rows as they are, and counts on from `from`. For a person's explicit word alone. */
+  recount(from: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,8 +62,10 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       ),
     );
   }
+  const mark = createRowMark(file.handle, key, random);
   let waiting: Waiting[] = [];
   let durable = false;
+  let durableGeneration = 0;
   let level: "normal" | "full" = "normal";
 
   function flush(): void {
@@ -65,7 +77,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       const wanted = full ? "full" : "normal";
       if (level !== wanted) file.handle.exec(`pragma synchronous = ${wanted}`);
       level = wanted;
-      const refused = file.immediate(() => writeBatch(batch));
+      const refused = write(() => writeBatch(batch));
+      if (full) durableGeneration = mark.known() ?? 0;
       for (const one of batch) {
         if (refused.has(one)) one.reject(new Denied("operation_taken_over", TAKEN_OVER));
         else one.resolve();
@@ -73,6 +86,38 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     } catch (cause) {
       for (const { reject } of batch) reject(cause);
     }
+  }
+
+  /** One transaction, the mark of its rows last. */
+  function write<Result>(work: () => Result): Result {
+    try {
+      return file.immediate(() => {
+        const result = work();
+        mark.write();
+        return result;
+      });
+    } catch (error) {
+      mark.forget();
+      throw error;
+    }
+  }
+
+  function put(row: StateRow): void {
+    const before = sealedOf(row.table, row.id);
+    if (row.over === true) {
+      if (before === undefined) return;
+      mark.note(row.table, row.id, before, undefined);
+      deletes.get(row.table)?.run(row.id);
+      return;
+    }
+    const sealed = sealRow(key, row, row.body, random);
+    mark.note(row.table, row.id, before, sealed);
+    upserts.get(row.table)?.run(row.id, row.runId, row.state, sealed);
+  }
+
+  function sealedOf(table: Table, id: string): Uint8Array | undefined {
+    const sealed = selects.get(table)?.get(id)?.["sealed"];
+    return sealed instanceof Uint8Array ? sealed : undefined;
   }
 
   /** A row that several commits change is written once. Gives the commits whose row is no longer theirs to write. */
@@ -84,10 +129,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
         for (const row of one.rows) rows.set(`${row.table} ${row.id}`, row);
       } else refused.add(one);
     }
-    for (const row of rows.values()) {
-      if (row.over === true) deletes.get(row.table)?.run(row.id);
-      else upserts.get(row.table)?.run(row.id, row.runId, row.state, sealRow(key, row, row.body, random));
-    }
+    for (const row of rows.values()) put(row);
     return refused;
   }
 
@@ -119,7 +161,13 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     },
     forget(table, states, beforeId) {
       const places = states.map(() => "?").join(", ");
-      file.handle.prepare(`delete from ${table} where id < ? and state in (${places})`).run(beforeId, ...states);
+      const old = `from ${table} where id < ? and state in (${places})`;
+      write(() => {
+        for (const row of file.handle.prepare(`select id, sealed ${old}`).all(beforeId, ...states)) {
+          if (row["sealed"] instanceof Uint8Array) mark.note(table, String(row["id"]), row["sealed"], undefined);
+        }
+        file.handle.prepare(`delete ${old}`).run(beforeId, ...states);
+      });
     },
     load(table, state) {
       const found = file.handle
@@ -134,14 +182,24 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     },
     async change(table, id, change) {
       if (waiting.length > 0) flush();
-      return file.immediate(() => {
+      return write(() => {
         const row = read(table, id);
         if (row === null || "tampered" in row) return row;
         const next = change(row);
         if (next === null) return row;
-        upserts.get(table)?.run(next.id, next.runId, next.state, sealRow(key, next, next.body, random));
+        put(next);
         return next;
       });
+    },
+    generation() {
+      const written = mark.known();
+      return written === null ? null : { written, durable: durableGeneration };
+    },
+    verify: () => mark.verify(),
+    async recount(from) {
+      write(() => mark.recount(from));
+      file.handle.exec("pragma wal_checkpoint(truncate)");
+      durableGeneration = mark.known() ?? 0;
     },
     async close() {
       if (waiting.length > 0) flush();

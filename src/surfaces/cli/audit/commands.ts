@@ -4,9 +4,9 @@ import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
-import { readHead } from "../operator/remembered-head.ts";
 import type { OperatorOptions } from "../options.ts";
-import { withOperator } from "../vault/session.ts";
+import { seenOf } from "../vault/seen.ts";
+import { type VaultSession, withOperator } from "../vault/session.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
 import { type JournalOptions, runActivity, runSessions } from "./journals.ts";
@@ -23,13 +23,11 @@ export function runJournalCommand(
 ): Promise<Exit> {
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, ({ operator }) => {
-      const print = journal === "sessions" ? runSessions : runActivity;
-      const ports = { sleep: deps.sleep.sleep, signal: stop.signal };
-      return print({ ...options, log: logOf(options) }, operator.readingKey, deps.io, ports);
-    }),
-  );
+  return reading(options, deps, ({ operator }) => {
+    const print = journal === "sessions" ? runSessions : runActivity;
+    const ports = { sleep: deps.sleep.sleep, signal: stop.signal };
+    return print({ ...options, log: logOf(options) }, operator.readingKey, deps.io, ports);
+  });
 }
 
 export function runShowCommand(
@@ -37,11 +35,10 @@ export function runShowCommand(
   options: OperatorOptions & LogOption & { readonly recording: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
-      const reading = { readingKey: operator.readingKey, signers: signersOf(home) };
-      return runActivityShow(id, { ...options, log: logOf(options) }, reading, deps.io);
-    }),
+  return reading(options, deps, async ({ home, operator }) => {
+    const keys = { readingKey: operator.readingKey, signers: signersOf(home) };
+    return runActivityShow(id, { ...options, log: logOf(options) }, keys, deps.io);
+  }
   );
 }
 
@@ -60,21 +57,28 @@ export function runExportCommand(
   options: OperatorOptions & LogOption & { readonly people: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, ({ operator }) =>
-      runAuditExport({ ...options, log: logOf(options) }, operator.readingKey, deps.io),
-    ),
+  return reading(options, deps, ({ operator }) =>
+    runAuditExport({ ...options, log: logOf(options) }, operator.readingKey, deps.io),
   );
 }
 
 export function runCheckpointCommand(options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, ({ operator }) => {
-      const rememberedHead = readHead(deps.stateFolder, operator.vaultId);
+    withOperator(options, deps.io, deps.vault, ({ home, operator }) => {
+      const { head: rememberedHead } = seenOf(deps.vault.stateFolder, home.readVault());
       const head = rememberedHead === null ? {} : { rememberedHead };
       return runAuditCheckpoint({ ...options, log: logOf(options), ...head }, operator.approver.key, deps.io);
     }),
   );
+}
+
+/** Reading signs nothing and hands nothing over: it works on a home that was put back too, and says so. */
+function reading(
+  options: OperatorOptions,
+  deps: CliDeps,
+  work: (session: VaultSession) => Promise<Exit>,
+): Promise<Exit> {
+  return answering(deps.io, () => withOperator(options, deps.io, deps.vault, work, { goingBack: "told" }));
 }
 
 function logOf({ home, log }: OperatorOptions & LogOption): string {

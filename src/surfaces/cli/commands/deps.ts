@@ -6,6 +6,7 @@ import type { VaultHome } from "../../../vault/files/home.ts";
 import type { ServerCheck } from "../../client/hand-over.ts";
 import type { PlaceAsked } from "../../place/find.ts";
 import type { Place } from "../../place/place.ts";
+import type { HomeKeeper } from "../backup/home-keeper.ts";
 import type { SignatureChecks } from "../caller/signatures.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
@@ -42,10 +43,10 @@ export interface CliDeps {
   reference(): Promise<ReferenceCliPorts>;
   /** Opens what the gateway keeps of secrets that answers brought, with an operator's own key. */
   openMinted(): Promise<OpenMinted>;
+  /** The state and the log's writer, for backups and restorations. */
+  homeKeeper(): Promise<HomeKeeper>;
   /** What this machine can say of signature files that are to be trusted. */
   signatures(): Promise<SignatureChecks>;
-  /** Where the last log head that this operator saw is kept, outside every home. */
-  readonly stateFolder: string;
   /** The demo, which the command line may start but not import. A home of null is a throw-away one. */
   playDemo(options: { readonly home: string | null; readonly json: boolean }): Promise<Exit>;
   /** What `gw run` needs to hold a command and what that starts. */

@@ -8,7 +8,7 @@ import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
-import { withOperator } from "../vault/session.ts";
+import { type VaultSession, withOperator } from "../vault/session.ts";
 import { withGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 
@@ -50,14 +50,14 @@ export function runDecide(
 /** `gw revoke SESSION`. */
 export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return answering(io, () =>
-    withOperator(options, io, deps.vault, async ({ operator }) => {
-      await ordersOf(operatorDoor(options), operator, deps).revoke(id, options.reason ?? null);
-      if (options.json) io.out(JSON.stringify({ session_id: id, state: "ended" }));
-      else io.out(`Session ${showIdentifier(id)} has ended.`);
-      return exits.done;
-    }),
-  );
+  const inSession = async ({ operator }: VaultSession): Promise<Exit> => {
+    await ordersOf(operatorDoor(options), operator, deps).revoke(id, options.reason ?? null);
+    if (options.json) io.out(JSON.stringify({ session_id: id, state: "ended" }));
+    else io.out(`Session ${showIdentifier(id)} has ended.`);
+    return exits.done;
+  };
+  // What takes power away works on an old home too.
+  return answering(io, () => withOperator(options, io, deps.vault, inSession, { goingBack: "told" }));
 }
 
 function decide(id: string, decision: "approve" | "deny", options: ApproveOptions, deps: CliDeps) {

@@ -7,7 +7,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
-import { withOperator } from "../vault/session.ts";
+import { type VaultSession, withOperator } from "../vault/session.ts";
 import { attestLog, type GatewaySession, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
@@ -22,7 +22,7 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
     const gateway = await deps.startGateway(options.home, options.keyFile ?? null, options.config);
     const { trouble } = await readStatus(operatorDoor(options));
     // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
-    if (!options.locked && options.keyFile === undefined && trouble === null) {
+    if (!options.locked && options.keyFile === undefined && (trouble === null || isGoingBack(trouble))) {
       try {
         await withGateway(options, deps, async ({ client, home, operator }) => {
           await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));
@@ -88,14 +88,14 @@ export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit
 }
 
 export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ operator }) => {
-      const status = await ordersOf(operatorDoor(options), operator, deps).lock(options.reason);
-      const told = "Locked: every session has ended and open questions were withdrawn.";
-      deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
-      return exits.done;
-    }),
-  );
+  const inSession = async ({ operator }: VaultSession): Promise<Exit> => {
+    const status = await ordersOf(operatorDoor(options), operator, deps).lock(options.reason);
+    const told = "Locked: every session has ended and open questions were withdrawn.";
+    deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
+    return exits.done;
+  };
+  // What takes power away works on an old home too.
+  return answering(deps.io, () => withOperator(options, deps.io, deps.vault, inSession, { goingBack: "told" }));
 }
 
 function change(
@@ -112,6 +112,12 @@ function change(
       return exits.done;
     }),
   );
+}
+
+/** Old files are refused where the person can read why, not by a gateway that stands there locked. */
+function isGoingBack(trouble: JsonObject[string] | undefined): boolean {
+  const codes: readonly unknown[] = ["vault_rolled_back", "vault_forked", "policy_rolled_back"];
+  return isJsonObject(trouble) && codes.includes(trouble["code"]);
 }
 
 export function statusLines(status: JsonObject): readonly string[] {

@@ -1,12 +1,18 @@
+import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
+import { openReader } from "../../../audit/read/reader.ts";
 import { verifyLog } from "../../../audit/verify/verify.ts";
+import type { Digest } from "../../../kernel/canonical-json.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
-import { type VaultSession, withOperator } from "../vault/session.ts";
-import { readHead, writeHead } from "./remembered-head.ts";
+import { remember, type SeenLine, seenOf } from "../vault/seen.ts";
+import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
 
 export interface GatewaySession extends VaultSession {
   readonly client: OperatorClient;
@@ -21,8 +27,10 @@ export function withGateway(
   return withOperator(options, deps.io, deps.vault, async (session) => {
     const client = await connectOperator(operatorDoor(options), session.operator, deps.clock);
     try {
+      const seen = seenOf(deps.vault.stateFolder, session.home.readVault());
+      await requireNewest(client, seen);
       // A log that has stopped takes no attestation.
-      if (options.attest !== false) await attestLog(options, deps, session, client);
+      if (options.attest !== false) await attestLog(options, deps, session, client, seen);
       return await work({ ...session, client });
     } finally {
       client.close();
@@ -30,31 +38,102 @@ export function withGateway(
   });
 }
 
+/** The gateway may not have read the newest files yet; one that still shows less after reading them gets nothing. */
+async function requireNewest(client: OperatorClient, seen: SeenLine): Promise<void> {
+  if (isBehind(await client.status(), seen) === null) return;
+  await client.reload().catch(() => undefined);
+  const behind = isBehind(await client.status(), seen);
+  if (behind !== null) {
+    throw new Denied(
+      behind.code,
+      `The gateway at this socket works with ${behind.shown}, and you have seen ${behind.seen}. Nothing was signed and no key was handed over. Find out who put old files back; if the newest are lost, see gw restore.`,
+    );
+  }
+}
+
+function isBehind(status: JsonObject, { vault, policy }: SeenLine) {
+  const generation = Number(status["vault_generation"] ?? 0);
+  if (vault !== null && generation < vault.generation) {
+    return {
+      code: "vault_rolled_back",
+      shown: `vault generation ${generation}`,
+      seen: `generation ${vault.generation}`,
+    } as const;
+  }
+  // Without a policy in force the gateway says what is wrong itself, and stays locked.
+  const version = status["policy_version"];
+  if (policy !== null && typeof version === "number" && version < policy.version) {
+    return {
+      code: "policy_rolled_back",
+      shown: `policy version ${version}`,
+      seen: `version ${policy.version}`,
+    } as const;
+  }
+  return null;
+}
+
 /**
  * Vouches for what the live gateway wrote, after seeing that the log extends the head this operator remembers. A log that
- * does not is never attested; the person is told, and what they came for still works.
+ * does not is never attested. One that was cut back is refused, since what it said of newer files is gone with its end;
+ * about one that is damaged otherwise the person is told, and what they came for still works.
  */
 export async function attestLog(
   { home }: OperatorOptions,
-  { io, clock, stateFolder }: CliDeps,
-  { operator }: VaultSession,
+  { io, clock, vault: { stateFolder } }: CliDeps,
+  session: VaultSession,
   client: OperatorClient,
+  seen: SeenLine = seenOf(stateFolder, session.home.readVault()),
 ): Promise<void> {
-  const remembered = readHead(stateFolder, operator.vaultId);
+  const { operator } = session;
+  const folder = join(home, "audit");
   const report = await verifyLog({
-    folder: join(home, "audit"),
+    folder,
     allowUnattested: true,
-    ...(remembered === null ? {} : { heads: [remembered] }),
+    ...(seen.head === null ? {} : { heads: [seen.head] }),
   });
   if (report.exit !== 0) {
-    const seen = remembered === null ? "" : `; you last saw frame ${remembered.frame}`;
-    io.err(
-      `WARNING: the log does not hold (${report.firstBreach?.code ?? "unreadable"}${seen}). It was not attested. Look at it with: gw audit verify`,
-    );
+    const code = report.firstBreach?.code ?? "unreadable";
+    const before = seen.head === null ? "" : `; you last saw frame ${seen.head.frame}`;
+    if (code === "head_behind" || code === "head_mismatch") {
+      throw new Denied(
+        "log_rolled_back",
+        `The log is not the one that you saw (${code}${before}): it was cut back or replaced. Nothing was signed and no key was handed over. Look at it with: gw audit verify. If the newest log is lost, see gw restore.`,
+      );
+    }
+    io.err(`WARNING: the log does not hold (${code}${before}). It was not attested. Look at it with: gw audit verify`);
     return;
   }
+  const vault = session.home.readVault();
+  // The first look at a log reads all that it says of vault and policy; from then on its marks and this memory do.
+  const log = seen.head === null ? await highestInLog(folder, operator.readingKey) : undefined;
+  if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
   const offer = await client.offerAttestation();
   const statement = signAttestation(offer, operator.name, operator.approver.key, Math.floor(clock.wallMs() / 1000));
   await client.attest(statement);
-  writeHead(stateFolder, operator.vaultId, { frame: offer.headFrame, link: offer.headLink.toString("hex") });
+  await remember(stateFolder, home, vault, {
+    head: { frame: offer.headFrame, link: offer.headLink.toString("hex") },
+    ...(log === undefined ? {} : { log }),
+  });
+}
+
+/** The newest vault and policy that any event of an intact log tells of. */
+async function highestInLog(folder: string, readingKey: KeyObject): Promise<HighWater> {
+  const reader = openReader(folder, readingKey);
+  let vault: HighWater["vault"] = null;
+  let policy: HighWater["policy"] = null;
+  try {
+    for await (const item of reader) {
+      if (item.kind !== "record") continue;
+      const { event } = item;
+      if (event.event_type === "vault_changed" && event.vault_generation > (vault?.generation ?? 0)) {
+        vault = { generation: event.vault_generation, manifestHash: event.vault_hash as Digest };
+      }
+      if (event.event_type === "policy_changed" && (event.generation ?? 0) > (policy?.version ?? 0)) {
+        policy = { version: event.generation ?? 0, digest: event.policy_digest as Digest };
+      }
+    }
+    return { vault, policy };
+  } finally {
+    reader.close();
+  }
 }

@@ -7,6 +7,7 @@ import { firstPolicy } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { remember } from "./seen.ts";
 import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 import { nameOfUser } from "./user-name.ts";
 
@@ -29,6 +30,7 @@ export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts):
       const draft = firstPolicy(founder);
       const policy = signPolicy(draft, null, operator, vault, ports.clock);
       await home.create(vault, policy);
+      await remember(ports.stateFolder, home.folder, vault, { policy });
       await ports.afterChange({
         home: home.folder,
         what: "vault_created",

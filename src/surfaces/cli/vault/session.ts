@@ -10,6 +10,7 @@ import type { Policy } from "../../../vault/policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo, Exit } from "../io.ts";
+import { checkSeen, remember } from "./seen.ts";
 import { nameOfUser } from "./user-name.ts";
 
 /** What every command of the vault takes, as the command line parsed it. */
@@ -40,6 +41,8 @@ export interface VaultCliPorts {
   readonly clock: Pick<Clock, "wallMs">;
   readonly sleep: Sleep;
   readonly random: Random;
+  /** Where this operator's client remembers what it saw, outside every home. */
+  readonly stateFolder: string;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: {
     readonly home: string;
@@ -95,14 +98,24 @@ export async function withOperator(
   io: CliIo,
   ports: VaultCliPorts,
   work: (session: VaultSession) => Promise<Exit>,
+  { goingBack = "refused" }: { readonly goingBack?: "refused" | "told" } = {},
 ): Promise<Exit> {
   const home = openHome(options.home, ports.random);
   const vault = home.readVault();
+  const policy = policyInForce(home, vault);
+  try {
+    checkSeen(ports.stateFolder, home.folder, vault, policy);
+  } catch (error) {
+    // What takes power away works on an old home too; everything else would sign or hand over something.
+    if (goingBack === "refused" || !(error instanceof Denied)) throw error;
+    io.err(`WARNING: ${error.code}: ${error.message}`);
+  }
   // Whose it is, before it is typed: a right passphrase of somebody else must not count as a wrong one.
   const name = chooseOperator(vault, options.operator);
   using passphrase = await readPassphrase(options, io, `Passphrase of ${name}: `);
   const operator = await unlockTold(home, vault, name, passphrase, io, ports);
   try {
+    if (goingBack === "refused") await remember(ports.stateFolder, home.folder, vault, { policy });
     return await work({ home, operator, passphrase });
   } finally {
     operator.wipe();
@@ -116,8 +129,13 @@ export async function applyChange(
   news: { readonly what: string; readonly subject: string },
   change: (vault: Vault) => Promise<Written> | Written,
 ): Promise<Vault> {
-  const made = await home.change(change);
+  // Looked at once more under the lock: what is changed and signed is the newest, or nothing is.
+  const made = await home.change((current) => {
+    checkSeen(ports.stateFolder, home.folder, current, policyInForce(home, current));
+    return change(current);
+  });
   const vault = made.vault ?? home.readVault();
+  await remember(ports.stateFolder, home.folder, vault, { policy: policyInForce(home, vault) });
   try {
     await ports.afterChange({
       ...news,
@@ -153,6 +171,16 @@ export async function applyPolicyChange(
 function chooseOperator(vault: Vault, asked: string | undefined): string {
   const namesake = vault.slots.find(({ name }) => name === nameOfUser())?.name;
   return findSlot(vault, asked ?? (vault.slots.length > 1 ? namesake : undefined)).slot.name;
+}
+
+/** Null where the file does not hold: whoever needs it reads it again and is told why. */
+export function policyInForce(home: VaultHome, vault: Vault): Policy | null {
+  try {
+    return home.readPolicy(vault);
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
 }
 
 async function unlockTold(

@@ -69,6 +69,7 @@ function paper(
   return { io, printed, errors, all: () => [...printed, ...errors].join("\n") };
 }
 
+let homes = 0;
 const changes: VaultChanged[] = [];
 const wrong: { readonly operator: string; readonly failedAttempts: number }[] = [];
 let now = Date.UTC(2026, 9, 1);
@@ -76,6 +77,10 @@ const ports: VaultCliPorts = {
   clock: { wallMs: () => now++ },
   sleep: { sleep: async () => undefined },
   random,
+  // Copies of one home go their own ways here, as no copy may for one operator.
+  get stateFolder() {
+    return join(root, `seen${homes}`);
+  },
   afterChange: async (change) => void changes.push({ ...change, newServiceKey: null }),
   afterWrongPassphrase: async (failure) => void wrong.push(failure),
 };
@@ -85,7 +90,6 @@ const founded = join(root, "founded");
 const founding = paper({ secrets: [ADA, ADA], answers: ["own"] });
 assert.equal(await runInit({ home: founded, json: false, operator: "ada" }, founding.io, ports), 0, founding.all());
 
-let homes = 0;
 function freshHome(): { readonly home: string; readonly json: boolean } {
   const home = join(root, `h${homes++}`);
   cpSync(founded, home, { recursive: true });

@@ -22,6 +22,7 @@ const ports: VaultCliPorts = {
   clock: { wallMs: () => Date.UTC(2026, 0, 1) },
   sleep: { sleep: async (ms) => void slept.push(ms) },
   random: { bytes: (length) => randomBytes(length) },
+  stateFolder: join(folder, "seen"),
   afterChange: async () => undefined,
   afterWrongPassphrase: async ({ failedAttempts }) => void wrong.push(failedAttempts),
 };

@@ -1,0 +1,131 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Digest } from "../../kernel/canonical-json.ts";
+import type { ReadFile } from "../files.ts";
+import { decodeOpen, type OpenBody } from "../frame/bodies.ts";
+import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
+import {
+  DATA_FLAG_REDO,
+  FRAME_OVERHEAD_BYTES,
+  FRAME_TYPES,
+  HEADER_BYTES,
+  LINK_BYTES,
+  linkOf,
+  MAGIC,
+  readHeader,
+  SEGMENT_HEADER_BYTES,
+  segmentName,
+  segmentOf,
+} from "../frame/layout.ts";
+import { decodeStamp, type Stamp } from "../frame/stamp.ts";
+import { openReadFile } from "../node-files.ts";
+
+/** How new vault and policy were, as the log says it without any key: what is older than this was put back. */
+export interface LogMarks {
+  readonly vault: { readonly generation: number; readonly manifestHash: Digest } | null;
+  readonly policy: { readonly version: number; readonly digest: Digest } | null;
+}
+
+/** The largest OPEN frame: sixteen recipients. */
+const OPEN_BYTES = SEGMENT_HEADER_BYTES + FRAME_OVERHEAD_BYTES + 4_096;
+
+/** The highest of every OPEN frame, and of the stamps in the newest segment that has some. */
+export function readMarks(folder: string): LogMarks {
+  const segments = segmentsOf(folder);
+  let vault: LogMarks["vault"] = null;
+  let policy: LogMarks["policy"] = null;
+  const raise = (generation: number, hash: Buffer): void => {
+    if (generation > (vault?.generation ?? 0)) vault = { generation, manifestHash: named(hash) };
+  };
+  for (const segment of segments) {
+    const open = withSegment(folder, segment, readOpen);
+    if (open !== undefined) raise(open.vaultGeneration, open.vaultHash);
+  }
+  for (const stamp of newestStamps(folder, segments)) {
+    raise(stamp.vaultGeneration, stamp.vaultHash);
+    if (stamp.policyVersion > (policy?.version ?? 0)) {
+      policy = { version: stamp.policyVersion, digest: named(stamp.policyDigest) };
+    }
+  }
+  return { vault, policy };
+}
+
+/** The last stamp that `isOurs` knows again, looked for from the end of the log; undefined where there is none. */
+export function findStamp(folder: string, isOurs: (stamp: Stamp) => boolean): Stamp | undefined {
+  for (const segment of segmentsOf(folder).reverse()) {
+    const found = withSegment(folder, segment, stampsIn).findLast(isOurs);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function newestStamps(folder: string, segments: readonly number[]): readonly Stamp[] {
+  for (const segment of segments.toReversed()) {
+    const stamps = withSegment(folder, segment, stampsIn);
+    if (stamps.length > 0) return stamps;
+  }
+  return [];
+}
+
+/** A log that is not there has nothing to say; one that cannot be read is an error of its own. */
+function segmentsOf(folder: string): number[] {
+  try {
+    return readdirSync(folder)
+      .map(segmentOf)
+      .filter((segment) => segment !== undefined)
+      .sort((a, b) => a - b);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function withSegment<Result>(folder: string, segment: number, work: (file: ReadFile) => Result): Result {
+  const file = openReadFile(join(folder, segmentName(segment)));
+  try {
+    return work(file);
+  } finally {
+    file.close();
+  }
+}
+
+function readOpen(file: ReadFile): OpenBody | undefined {
+  const bytes = Buffer.alloc(OPEN_BYTES);
+  const got = file.read(bytes, 0);
+  const start = SEGMENT_HEADER_BYTES;
+  if (got < start + FRAME_OVERHEAD_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  const header = readHeader(bytes, start);
+  if (header?.type !== FRAME_TYPES.open) return undefined;
+  const end = start + HEADER_BYTES + header.bodyLength;
+  if (end + LINK_BYTES > got) return undefined;
+  if (!linkOf(bytes.subarray(start - LINK_BYTES, end)).equals(bytes.subarray(end, end + LINK_BYTES))) return undefined;
+  return decodeOpen(bytes.subarray(start + HEADER_BYTES, end));
+}
+
+/** Neighbours that say the same are one. */
+function stampsIn(file: ReadFile): readonly Stamp[] {
+  const stamps: Stamp[] = [];
+  const cursor = openCursor(file);
+  let last: Buffer | undefined;
+  while (cursor !== undefined && cursor.next() === "frame") {
+    const section = sectionOf(cursor);
+    if (section === undefined || last?.equals(section) === true || !isLinked(cursor)) continue;
+    last = Buffer.from(section);
+    const stamp = decodeStamp(last);
+    if (stamp !== undefined) stamps.push(stamp);
+  }
+  return stamps;
+}
+
+function sectionOf({ buffer, at, header }: Cursor): Buffer | undefined {
+  const LENGTH_BYTES = 4;
+  if (header.type !== FRAME_TYPES.data || (header.flags & DATA_FLAG_REDO) === 0 || header.bodyLength < LENGTH_BYTES)
+    return undefined;
+  const end = at + HEADER_BYTES + header.bodyLength - LENGTH_BYTES;
+  const length = buffer.readUInt32LE(end);
+  return length > header.bodyLength - LENGTH_BYTES ? undefined : buffer.subarray(end - length, end);
+}
+
+function named(hash: Buffer): Digest {
+  return `sha256:${hash.toString("hex")}` as Digest;
+}

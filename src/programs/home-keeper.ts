@@ -1,0 +1,88 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createClock, systemRandom } from "../adapters/platform/system.ts";
+import { openStateStore } from "../adapters/store/sqlite/state.ts";
+import { signAttestation } from "../audit/attestation.ts";
+import { isWriterLive } from "../audit/lock.ts";
+import { openLog } from "../audit/log.ts";
+import { createEnvelope } from "../gateway/record/record.ts";
+import { createIds } from "../kernel/ids.ts";
+import type { HomeKeeper } from "../surfaces/cli/backup/home-keeper.ts";
+import { anchorOf, lineOf } from "../vault/anchor.ts";
+import { openService } from "../vault/lend.ts";
+import { lastStateMark, stampOf } from "./daemon/stamps.ts";
+import { auditRecipientsOf, vaultHashOf } from "./daemon/trust.ts";
+import { noteOf } from "./daemon/unlocked.ts";
+
+/** The state and the log of a home that no gateway works on, in the hands of an operator. */
+export const homeKeeper: HomeKeeper = {
+  copyState(home, to) {
+    const from = join(home, "state.db");
+    if (!existsSync(from)) return false;
+    const database = new DatabaseSync(from, { readOnly: true });
+    try {
+      database.prepare("vacuum into ?").run(to);
+      return true;
+    } finally {
+      database.close();
+    }
+  },
+
+  isInUse: (home) => isWriterLive(join(home, "audit")),
+
+  async settle(home, vault, policy, operator, about) {
+    const clock = createClock();
+    const service = openService(vault, operator.serviceKey);
+    const folder = join(home, "audit");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const high = { vault: anchorOf(vault), policy: { version: policy.version, digest: policy.digest } };
+    const key = service.deriveStateKey("log stamps");
+    const stateKey = service.deriveStateKey("state rows");
+    const store = await openStateStore(join(home, "state.db"), stateKey, systemRandom);
+    try {
+      await store.recount(lastStateMark(folder, key, clock.bootId())?.written ?? 0);
+      await store.commit([noteOf(high)], "power");
+      const trust = { vault, policy, trouble: null };
+      const log = await openLog({
+        folder,
+        clock,
+        random: systemRandom,
+        recipients: auditRecipientsOf(trust),
+        vaultGeneration: vault.generation,
+        vaultHash: vaultHashOf(trust),
+      });
+      try {
+        log.stamp(() => {
+          const mark = store.generation();
+          return stampOf(high, mark === null ? null : { mark, key }, clock.bootId());
+        });
+        const envelope = createEnvelope(createIds(clock, systemRandom), clock);
+        await log.append([
+          {
+            ...envelope("home_restored"),
+            line: lineOf(vault),
+            from_line: vault.restored?.from ?? "",
+            operator: operator.name,
+            operator_key_id: operator.keyId,
+            vault_generation: vault.generation,
+            policy_version: policy.version,
+            restored_generation: about.generation,
+            restored_policy_version: about.policyVersion,
+            backup_digest: about.backup,
+          },
+        ]);
+        const offer = await log.offerAttestation();
+        const seconds = Math.floor(clock.wallMs() / 1000);
+        await log.attest(signAttestation(offer, operator.name, operator.approver.key, seconds));
+        const { frame, link } = log.head();
+        return { frame, link };
+      } finally {
+        await log.close();
+      }
+    } finally {
+      await store.close();
+      service.wipe();
+    }
+  },
+};

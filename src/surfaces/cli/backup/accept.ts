@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { verifyLog } from "../../../audit/verify/verify.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { lineOf } from "../../../vault/anchor.ts";
+import { unlockCounted } from "../../../vault/files/attempts.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
+import { readPassphrase, say } from "../vault/session.ts";
+
+/** `gw restore --accept`: this operator looks at what another one restored, and goes on with it. */
+export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  const { io, vault: ports } = deps;
+  return answering(io, async () => {
+    const home = openHome(options.home, ports.random);
+    const vault = home.readVault();
+    const policy = home.readPolicy(vault);
+    const seen = readSeen(ports.stateFolder, vault.vaultId);
+    const gone = removedBefore(seen, options.home, vault);
+    const back = vault.operators.filter(({ keyId }) => gone.has(keyId)).map(({ name }) => name);
+    if (back.length > 0 || (vault.restored !== null && gone.has(vault.restored.by))) {
+      throw new Denied(
+        "restore_refused",
+        back.length > 0
+          ? `You saw ${back.join(", ")} being removed, and this home has them as operators again. Do not go on with it: restore a backup yourself with gw restore FILE, which removes them again.`
+          : "You saw the operator who restored this home being removed. Do not go on with it: restore a backup yourself with gw restore FILE.",
+      );
+    }
+    const report = await verifyLog({ folder: join(options.home, "audit"), allowUnattested: true });
+    if (report.exit !== 0 || report.sealed === null)
+      throw new Denied("log_damaged", "The log of this home does not hold: gw audit verify. It was not accepted.");
+    const above = highestSeen(seen);
+    if (!options.json) {
+      const by = vault.operators.find(({ keyId }) => keyId === vault.restored?.by)?.name ?? vault.restored?.by;
+      io.out(
+        vault.restored === null
+          ? "This home was not restored: it is the line that goes on from the vault's founding."
+          : `Restored on ${vault.restored.at} by ${by} from vault generation ${vault.restored.generation}.`,
+      );
+      const [generation, version] = [above.vault?.generation ?? "none", above.policy?.version ?? "none"];
+      io.out(`You saw vault generation ${generation} and policy version ${version} before.`);
+      io.out(`It now has vault generation ${vault.generation} and policy version ${policy.version}.`);
+    }
+    using passphrase = await readPassphrase(options, io, "Passphrase, to accept it: ");
+    const { operator } = await unlockCounted(home.folder, vault, options.operator, passphrase, ports);
+    operator.wipe();
+    const { frame, link } = report.sealed;
+    await remember(ports.stateFolder, home.folder, vault, { policy, head: { frame, link } });
+    say(
+      io,
+      options.json,
+      { line: lineOf(vault), generation: vault.generation, policy_version: policy.version },
+      "Accepted. From here on anything older than this is refused again.",
+    );
+    return exits.done;
+  });
+}

@@ -1,0 +1,57 @@
+import { existsSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { isoTime } from "../../../kernel/clock.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { requireOperator } from "../../../vault/operator.ts";
+import { vaultPage } from "../../../vault/verify.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { say, withOperator } from "../vault/session.ts";
+import { readEntries } from "./entries.ts";
+import { writeBackup } from "./sealed-file.ts";
+
+/** `gw backup FILE`: the whole home, sealed for its operators and signed by one. A running gateway is not disturbed. */
+export function runBackup(file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  const { io, vault: ports } = deps;
+  return answering(io, () =>
+    withOperator(options, io, ports, async ({ home, operator }) => {
+      const path = resolve(file);
+      if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
+      if (path.startsWith(`${resolve(home.folder)}/`))
+        throw new Denied("file_not_written", "A backup inside the home would be lost with it. Name a file elsewhere.");
+      const keeper = await deps.homeKeeper();
+      const vault = home.readVault();
+      requireOperator(vault, operator);
+      const policy = home.readPolicy(vault);
+      const state = join(dirname(path), `.gw-backup-${ports.random.bytes(8).toString("hex")}.tmp`);
+      try {
+        // The log first, the state after it: what the log shows as open, the state of a later moment still knows.
+        const content = readEntries(home.folder, () => (keeper.copyState(home.folder, state) ? state : null));
+        const head = { madeAt: isoTime(ports.clock.wallMs()), vault: vaultPage(vault), readers: vault.operators };
+        const digest = writeBackup(
+          path,
+          head,
+          content,
+          { name: operator.name, sign: operator.approver.sign },
+          ports.random,
+        );
+        const { generation } = vault;
+        const record = { file: path, digest, generation, policy_version: policy.version };
+        say(
+          io,
+          options.json,
+          record,
+          `Wrote ${path}: vault generation ${generation}, policy version ${policy.version}. ${vault.operators.map(({ name }) => name).join(", ")} can open it with their passphrases of today; gw restore puts it back.`,
+        );
+        return exits.done;
+      } catch (error) {
+        if (!(error instanceof Denied && error.code === "file_not_written")) rmSync(path, { force: true });
+        throw error;
+      } finally {
+        rmSync(state, { force: true });
+      }
+    }),
+  );
+}

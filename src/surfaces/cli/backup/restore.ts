@@ -1,0 +1,241 @@
+import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { readMarks } from "../../../audit/read/marks.ts";
+import { verifyLog } from "../../../audit/verify/verify.ts";
+import { isoTime } from "../../../kernel/clock.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { lineOf } from "../../../vault/anchor.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
+import { type HighWater, higher } from "../../../vault/high-water.ts";
+import { type OpenOperator, unlockOperator } from "../../../vault/operator.ts";
+import { removeOperator } from "../../../vault/operator-change.ts";
+import type { Policy } from "../../../vault/policy/policy.ts";
+import { signPolicy } from "../../../vault/policy/verify.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import { parseVault, signVault } from "../../../vault/verify.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
+import { readPassphrase, say, type VaultCliPorts } from "../vault/session.ts";
+import { writeEntries } from "./entries.ts";
+import { openBackup } from "./sealed-file.ts";
+
+/** `gw restore FILE`: puts a backup in force, above everything that was seen since, under a line of its own. */
+export function runRestore(file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  const { io, vault: ports } = deps;
+  return answering(io, async () => {
+    const keeper = await deps.homeKeeper();
+    const target = resolve(options.home);
+    if (keeper.isInUse(target)) inUse(target);
+    const backup = openBackup(file);
+    let made: string | null = null;
+    try {
+      const vault = parseVault(backup.header.vault);
+      using passphrase = await readPassphrase(options, io, "Passphrase: ");
+      const operator = await unlockOperator(vault, options.operator, passphrase);
+      try {
+        requireStanding(options.home, ports, vault, operator);
+        const maker = vault.operators.find(({ name }) => name === backup.header.by);
+        if (maker === undefined)
+          throw new Denied("backup_malformed", "The backup names a maker who is no operator of its vault.");
+        made = mkdtempSync(join(dirname(target), ".gw-restore-"));
+        const digest = writeEntries(made, backup.read(operator.readingKey, maker.approverKey));
+        const home = openHome(made, ports.random);
+        await requireSound(home, vault);
+        const above = higher(highestSeen(readSeen(ports.stateFolder, vault.vaultId)), standing(target, vault, ports));
+        keepNewerLog(target, made);
+        const aside = await replace(target, made);
+        made = null;
+        const put = await putInForce(openHome(target, ports.random), operator, above, digest, deps);
+        if (aside !== null) io.err(`What was there before is in ${aside}. Remove it when you no longer need it.`);
+        return tell(options, deps, put);
+      } finally {
+        operator.wipe();
+      }
+    } finally {
+      backup.close();
+      if (made !== null) rmSync(made, { recursive: true, force: true });
+    }
+  });
+}
+
+/** `gw restore --as-found`: signs what this home holds as the newest, where the newer files are lost for good. */
+export function runRestoreAsFound(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+  const { io, vault: ports } = deps;
+  return answering(io, async () => {
+    if ((await deps.homeKeeper()).isInUse(options.home)) inUse(options.home);
+    const home = openHome(options.home, ports.random);
+    const vault = home.readVault();
+    home.readPolicy(vault);
+    using passphrase = await readPassphrase(options, io, "Passphrase: ");
+    const operator = await unlockOperator(vault, options.operator, passphrase);
+    try {
+      requireStanding(options.home, ports, vault, operator);
+      const above = higher(
+        highestSeen(readSeen(ports.stateFolder, vault.vaultId)),
+        standing(options.home, vault, ports),
+      );
+      return tell(options, deps, await putInForce(home, operator, above, null, deps));
+    } finally {
+      operator.wipe();
+    }
+  });
+}
+
+interface PutInForce {
+  readonly vault: Vault;
+  readonly policy: Policy;
+  readonly from: { readonly generation: number; readonly policyVersion: number };
+  readonly above: HighWater;
+  readonly removed: readonly string[];
+}
+
+/** Signs vault and policy above everything seen, takes removed operators out again, and settles state and log. */
+async function putInForce(
+  home: VaultHome,
+  operator: OpenOperator,
+  above: HighWater,
+  backup: string | null,
+  deps: CliDeps,
+): Promise<PutInForce> {
+  const { vault: ports } = deps;
+  const removed: string[] = [];
+  let signer = operator;
+  const { vault, policy, from } = await home.change(async (current) => {
+    const old = home.readPolicy(current);
+    const from = { generation: current.generation, policyVersion: old.version };
+    const restored = {
+      line: `line_${ports.random.bytes(16).toString("hex")}`,
+      at: isoTime(ports.clock.wallMs()),
+      by: operator.keyId,
+      generation: current.generation,
+      from: lineOf(current),
+    };
+    let vault = signVault(
+      { ...current, restored },
+      current,
+      operator,
+      current.notes,
+      ports.clock,
+      above.vault?.generation ?? 0,
+    );
+    const gone = removedBefore(readSeen(ports.stateFolder, current.vaultId), home.folder, current);
+    const readers = new Set(current.operators.filter(({ keyId }) => gone.has(keyId)).map(({ name }) => name));
+    for (const { name, keyId } of current.operators) {
+      if (!gone.has(keyId)) continue;
+      ({ vault, operator: signer } = await removeOperator(vault, signer, name, ports));
+      removed.push(name);
+    }
+    const auditRecipients = old.auditRecipients.filter(({ name }) => !readers.has(name));
+    const seen = above.policy?.version ?? 0;
+    const policy = signPolicy({ ...old, auditRecipients }, old, signer, vault, ports.clock, seen);
+    return { vault, policy, from };
+  });
+  const keeper = await deps.homeKeeper();
+  const head = await keeper.settle(home.folder, vault, policy, signer, { ...from, backup });
+  await remember(ports.stateFolder, home.folder, vault, { policy, head });
+  if (signer !== operator) signer.wipe();
+  return { vault, policy, from, above, removed };
+}
+
+/** Whoever this client saw being removed does not come back by putting an old vault in place. */
+function requireStanding(home: string, ports: VaultCliPorts, vault: Vault, operator: OpenOperator): void {
+  if (!removedBefore(readSeen(ports.stateFolder, vault.vaultId), home, vault).has(operator.keyId)) return;
+  throw new Denied(
+    "restore_refused",
+    `${operator.name} was an operator when this state was made and is none any more. Let an operator of today restore it.`,
+  );
+}
+
+async function requireSound(home: VaultHome, vault: Vault): Promise<void> {
+  const found = home.readVault();
+  if (found.manifestHash !== vault.manifestHash || found.notes.serial < vault.notes.serial)
+    throw new Denied("backup_malformed", "The vault inside the backup is not the one that it names.");
+  home.readPolicy(found);
+  if (!existsSync(join(home.folder, "audit"))) return;
+  const report = await verifyLog({ folder: join(home.folder, "audit"), allowUnattested: true });
+  // A copy that was made while the log was written may end in the frame that was just on its way.
+  const code = report.firstBreach?.code;
+  if (report.exit === 0 || code === "tail_undeclared") return;
+  throw new Denied("backup_malformed", `The log inside the backup does not hold (${code ?? report.trouble ?? ""}).`);
+}
+
+/** The newest that the home which is there now, and its log, tell of; nothing where there is none or it is damaged. */
+function standing(folder: string, vault: Vault, { random }: VaultCliPorts): HighWater {
+  const nothing: HighWater = { vault: null, policy: null };
+  if (!existsSync(folder)) return nothing;
+  const logged: HighWater = readMarks(join(folder, "audit"));
+  const home = openHome(folder, random);
+  try {
+    const found = home.readVault();
+    if (found.vaultId !== vault.vaultId) {
+      throw new Denied("vault_exists", `${folder} holds another vault. Name another folder with --home.`);
+    }
+    const { generation, manifestHash } = found;
+    const withVault = higher(logged, { vault: { generation, manifestHash }, policy: null });
+    const { version, digest } = home.readPolicy(found);
+    return higher(withVault, { vault: null, policy: { version, digest } });
+  } catch (error) {
+    if (!(error instanceof Denied) || error.code === "vault_exists") throw error;
+    return logged;
+  }
+}
+
+/** A log that is there stays, since it knows more than the one in the backup: what happened is never restored away. */
+function keepNewerLog(target: string, made: string): void {
+  const log = join(target, "audit");
+  if (!existsSync(log)) return;
+  rmSync(join(made, "audit"), { recursive: true, force: true });
+}
+
+/** The old home goes aside, the new one takes its name, and the log that stays moves over. */
+async function replace(target: string, made: string): Promise<string | null> {
+  if (!existsSync(target)) {
+    renameSync(made, target);
+    return null;
+  }
+  const aside = `${target}.before-${made.slice(made.lastIndexOf("-") + 1)}`;
+  if (existsSync(join(target, "audit"))) renameSync(join(target, "audit"), join(made, "audit"));
+  renameSync(target, aside);
+  renameSync(made, target);
+  return aside;
+}
+
+function tell({ home, json }: OperatorOptions, { io }: CliDeps, put: PutInForce): Exit {
+  const { vault, policy, from, above, removed } = put;
+  const record = {
+    home,
+    line: lineOf(vault),
+    restored_generation: from.generation,
+    restored_policy_version: from.policyVersion,
+    seen_generation: above.vault?.generation ?? null,
+    seen_policy_version: above.policy?.version ?? null,
+    generation: vault.generation,
+    policy_version: policy.version,
+    removed_again: removed,
+  };
+  say(
+    io,
+    json,
+    record,
+    `Restored ${home}: vault generation ${from.generation} is in force again as generation ${vault.generation}, policy version ${from.policyVersion} as version ${policy.version}, so that no older copy passes for them.`,
+  );
+  if (json) return exits.done;
+  const lost = (above.vault?.generation ?? 0) - from.generation;
+  if (lost > 0) io.out(`${lost} later changes of the vault are not in it: look what they were (gw audit export).`);
+  if (removed.length > 0) {
+    io.out(
+      `${removed.join(", ")} had been removed since, and is removed again: write key files again, rotate what they knew.`,
+    );
+  }
+  io.out(
+    "It is a line of its own from here: every other operator looks at it and accepts it with: gw restore --accept",
+  );
+  return exits.done;
+}
+
+function inUse(home: string): never {
+  throw new Denied("log_in_use", `A gateway works on ${home}. Stop it first; a restoration is not for a running one.`);
+}

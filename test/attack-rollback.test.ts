@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, test } from "node:test";
+import { systemRandom } from "../src/adapters/platform/system.ts";
+import { type LoginStatement, signStatement } from "../src/conventions/approval/decision.ts";
+import { Secret } from "../src/kernel/secret.ts";
+import { openHome } from "../src/vault/files/home.ts";
+import { writeKeyFile } from "../src/vault/files/key-file.ts";
+import { unlockOperator } from "../src/vault/operator.ts";
+import {
+  asUser,
+  call,
+  codeOf,
+  demoPack,
+  Home,
+  type Json,
+  makeFolder,
+  openPlane,
+  openRun,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+describe("what was once in force does not come back behind our back", { ...asUser, concurrency: 2 }, () => {
+  let home: Home;
+  let provider: TestProvider;
+  const old: Record<string, Buffer> = {};
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    await home.must(["policy", "set", "headless_unlock", "on"]);
+    await home.must(["policy", "set", "session_approval", "off"]);
+    for (const name of ["vault.json", "policy.json"]) old[name] = readFileSync(join(home.folder, name));
+    await home.must(["policy", "set", "session_approval", "on"]);
+    await home.must(["credential", "disable", "demo-token"]);
+    await home.must(["credential", "enable", "demo-token"]);
+    const gateway = await home.up();
+    await gateway.end("SIGTERM");
+  });
+
+  after(async () => {
+    await provider?.close();
+  });
+
+  function putBack(twin: Home, ...names: readonly string[]): void {
+    for (const name of names) writeFileSync(join(twin.folder, name), old[name] ?? "");
+  }
+
+  test("an old signed policy does not return behind a damaged one", async () => {
+    const twin = home.copy();
+    const gateway = await twin.up();
+    try {
+      putBack(twin, "policy.json");
+      assert.equal((await reload(twin)).body["code"], "policy_rolled_back");
+      writeFileSync(join(twin.folder, "policy.json"), "{}");
+      await reload(twin);
+      assert.equal((await twin.status())["locked"], true);
+      putBack(twin, "policy.json");
+      await reload(twin);
+      const unlocked = await twin.operator(["unlock"]);
+      assert.deepEqual([unlocked.code, codeOf(unlocked)], [1, "policy_rolled_back"]);
+      const { locked, lowered } = await twin.status();
+      assert.equal(locked, true);
+      assert.ok(!JSON.stringify(lowered).includes("session_approval"), "what was lowered long ago is not in force");
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+  });
+
+  test("with a key file, old files stay out although the note about newer ones was deleted", async () => {
+    for (const names of [["policy.json"], ["policy.json", "vault.json"]]) {
+      const twin = home.copy();
+      const key = await keyFileOf(twin);
+      putBack(twin, ...names);
+      edit(twin, "delete from notes where id = 'trust'");
+      const gateway = twin.start(["up", "--key-file", key]);
+      try {
+        await staysLocked(twin, gateway);
+      } finally {
+        await gateway.end("SIGTERM");
+      }
+    }
+  });
+
+  test("a log without the note of the state that it saw refuses, with nothing else put back", async () => {
+    const twin = home.copy();
+    const key = await keyFileOf(twin);
+    for (const name of ["state.db", "state.db-wal", "state.db-shm"]) rmSync(join(twin.folder, name), { force: true });
+    const gateway = twin.start(["up", "--key-file", key]);
+    try {
+      await staysLocked(twin, gateway);
+      assert.match(gateway.err(), /state_rolled_back/);
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+  });
+
+  test("an operator's next change does not sign an older policy anew", async () => {
+    const twin = home.copy();
+    const before = readFileSync(join(twin.folder, "policy.json"));
+    const pack = readFileSync(join(twin.folder, "packs", "demo.yaml"));
+    const gateway = await twin.up();
+    try {
+      await twin.must(["pack", "remove", "demo"]);
+      writeFileSync(join(twin.folder, "policy.json"), before);
+      writeFileSync(join(twin.folder, "packs", "demo.yaml"), pack);
+      for (const word of ["off", "on"]) {
+        const changed = await twin.operator(["policy", "set", "headless_unlock", word]);
+        assert.deepEqual([changed.code, codeOf(changed)], [1, "policy_rolled_back"]);
+      }
+      assert.deepEqual(readFileSync(join(twin.folder, "policy.json")), before, "nothing was signed");
+      assert.deepEqual((await twin.status())["packs"], []);
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+  });
+
+  test("a state that was put back is found at the next start: no budget is given back", async () => {
+    const twin = home.copy();
+    cpSync(join(twin.folder, "state.db"), join(twin.folder, "state.old"));
+    const gateway = await twin.up();
+    const agent = openPlane(twin.agentSocket);
+    const run = await openRun(twin, agent, ["demo.thing.make"]);
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "spent" })).body["outcome"], "success");
+    agent.close();
+    await gateway.end("SIGKILL");
+    for (const name of ["state.db-wal", "state.db-shm"]) rmSync(join(twin.folder, name), { force: true });
+    cpSync(join(twin.folder, "state.old"), join(twin.folder, "state.db"));
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "state_rolled_back"], refused.err);
+  });
+
+  test("one row that was put back is found at the next start", async () => {
+    const twin = home.copy();
+    const first = await twin.up();
+    const agent = openPlane(twin.agentSocket);
+    const run = await openRun(twin, agent, ["demo.thing.make"], { attempts: 5 });
+    await call(agent, run, "demo.thing.make", { name: "one" });
+    const file = new DatabaseSync(join(twin.folder, "state.db"));
+    const { state, sealed } = file.prepare("select state, sealed from runs where id = ?").get(run) ?? {};
+    await call(agent, run, "demo.thing.make", { name: "two" });
+    agent.close();
+    await first.end("SIGKILL");
+    const put = file.prepare("update runs set state = ?, sealed = ? where id = ?");
+    assert.equal(put.run(String(state), sealed as Uint8Array, run).changes, 1);
+    file.close();
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "state_tampered"], refused.err);
+  });
+
+  test("a whole home that was put back gets no key from an operator who saw it newer, and can still be locked", async () => {
+    const twin = home.copy();
+    // What the operator's client sees now, it remembers outside the home.
+    await (await twin.up()).end("SIGTERM");
+    const yesterday = join(makeFolder(), "yesterday");
+    cpSync(twin.folder, yesterday, { recursive: true, filter: (from) => !from.endsWith(".sock") });
+    const today = await twin.up();
+    await twin.must(["policy", "set", "callbacks", "loopback"]);
+    await today.end("SIGTERM");
+    rmSync(twin.folder, { recursive: true });
+    cpSync(yesterday, twin.folder, { recursive: true });
+    chmodSync(twin.folder, 0o700);
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "policy_rolled_back"], refused.err);
+    const locked = await twin.up(["--locked"]);
+    try {
+      const unlocked = await twin.operator(["unlock"]);
+      assert.deepEqual([unlocked.code, codeOf(unlocked)], [1, "policy_rolled_back"]);
+      assert.equal((await twin.operator(["lock"])).code, 0);
+    } finally {
+      await locked.end("SIGTERM");
+    }
+  });
+
+  test("a log that ends before the head that an operator saw gets no key either", async () => {
+    const twin = home.copy();
+    await (await twin.up()).end("SIGTERM");
+    const earlier = join(makeFolder(), "earlier");
+    for (const name of ["audit", "state.db"]) cpSync(join(twin.folder, name), join(earlier, name), { recursive: true });
+    await (await twin.up()).end("SIGTERM");
+    for (const name of ["audit", "state.db"]) {
+      rmSync(join(twin.folder, name), { recursive: true });
+      cpSync(join(earlier, name), join(twin.folder, name), { recursive: true });
+    }
+    const refused = await twin.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "log_rolled_back"], refused.err);
+  });
+});
+
+/** Neither up and unlocked, nor up at all: what a key file alone starts must not work with old files. */
+async function staysLocked(twin: Home, gateway: ReturnType<Home["start"]>): Promise<void> {
+  const locked = await until("it has said what it makes of the files", async () => {
+    if (gateway.child.exitCode !== null) return gateway.child.exitCode === 0 ? "ended well" : "refused";
+    if (!gateway.out().includes("Approve with")) return undefined;
+    return (await twin.status())["locked"] === true ? "locked" : "unlocked";
+  });
+  assert.ok(["locked", "refused"].includes(locked), `${locked}: ${gateway.out()}${gateway.err()}`);
+}
+
+function edit(twin: Home, statement: string): void {
+  const file = new DatabaseSync(join(twin.folder, "state.db"));
+  assert.equal(file.prepare(statement).run().changes, 1);
+  file.close();
+}
+
+async function operatorOf(twin: Home) {
+  const vault = openHome(twin.folder, systemRandom).readVault();
+  const passphrase = Secret.fromText(readFileSync(twin.passphraseFile, "utf8").trim());
+  return { vault, operator: await unlockOperator(vault, undefined, passphrase) };
+}
+
+async function keyFileOf(twin: Home): Promise<string> {
+  const { vault, operator } = await operatorOf(twin);
+  const path = `${twin.folder}.key`;
+  writeKeyFile(path, vault.vaultId, operator.serviceKey, systemRandom);
+  return path;
+}
+
+/** As an operator, by hand: the files carry their own proof, or do not. */
+async function reload(twin: Home) {
+  const { operator } = await operatorOf(twin);
+  const plane = openPlane(twin.operatorSocket);
+  try {
+    const { body } = await plane.ask("POST", "/v1/login/challenge");
+    const statement: LoginStatement = {
+      format: "gw.login/v1",
+      vault_id: operator.vaultId,
+      challenge: String(body["challenge"]),
+      operator: operator.name,
+      operator_key_id: operator.keyId,
+    };
+    const login = await plane.ask("POST", "/v1/login", signStatement(statement, operator.approver) as unknown as Json);
+    return await plane.ask("POST", "/v1/reload", undefined, { authorization: `Bearer ${String(login.body["token"])}` });
+  } finally {
+    plane.close();
+  }
+}

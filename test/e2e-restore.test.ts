@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  codeOf,
+  demoPack,
+  type Exited,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const BOB = "another horse, another battery, another staple";
+
+describe("a home is backed up while it runs and restored on purpose", { ...asUser, concurrency: 2 }, () => {
+  let provider: TestProvider;
+
+  before(async () => {
+    provider = await startProvider();
+  });
+
+  after(async () => {
+    await provider?.close();
+  });
+
+  async function makeHome(): Promise<Home> {
+    const home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    return home;
+  }
+
+  async function admitBob(home: Home): Promise<string> {
+    const file = join(dirname(home.folder), "bob");
+    writeFileSync(file, `${BOB}\n`, { mode: 0o600 });
+    await home.must(["operator", "add", "bob", "--operator", "ada", "--new-passphrase-file", file]);
+    return file;
+  }
+
+  /** Bob's own client, which remembers what bob saw. */
+  function asBob(home: Home, file: string, args: readonly string[]): Promise<Exited> {
+    const env = { ...home.environment(), XDG_STATE_HOME: `${home.folder}-state-of-bob` };
+    return home.run([...args, "--operator", "bob", "--passphrase-file", file], { env });
+  }
+
+  test("a restored copy works, and the original goes on as if there were none", async () => {
+    const home = await makeHome();
+    const gateway = await home.up();
+    const agent = openPlane(home.agentSocket);
+    const run = await openRun(home, agent, ["demo.thing.make"]);
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "before" })).body["outcome"], "success");
+    const file = join(makeFolder(), "home.gwbackup");
+    await home.must(["backup", file]);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.ok(!readFileSync(file).includes("origin: http"), "what is inside is sealed");
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "after" })).body["outcome"], "success");
+    agent.close();
+
+    const drill = new Home(makeFolder());
+    const sameOperator = { env: home.environment() };
+    const restored = await drill.must(["restore", file, "--json"], sameOperator);
+    const told = JSON.parse(restored.out) as Members;
+    assert.ok(Number(told["generation"]) > Number(told["restored_generation"]), restored.out);
+    const copy = drill.start(["up", "--passphrase-file", drill.passphraseFile], sameOperator);
+    const copyAgent = openPlane(drill.agentSocket);
+    try {
+      await waitFor(copy);
+      const again = await copyAgent.ask("POST", "/v1/runs", { purpose: "drill", actions: ["demo.thing.make"] });
+      assert.equal(again.status, 202, again.text);
+    } finally {
+      copyAgent.close();
+      await copy.end("SIGTERM");
+    }
+    // The operator's client has seen both; neither speaks for the other.
+    for (const one of [home, drill]) {
+      const approvals =
+        one === home ? await home.must(["approvals"]) : await drill.must(["audit", "checkpoint"], sameOperator);
+      assert.doesNotMatch(approvals.err, /WARNING/);
+    }
+    assert.equal((await gateway.end("SIGTERM")).code, 0);
+    assert.equal((await home.verify()).code, 0);
+    const [event] = await drill.events("home_restored");
+    assert.equal(event?.["line"], told["line"]);
+  });
+
+  test("nothing is signed or handed over by an operator who has not accepted a restoration", async () => {
+    const home = await makeHome();
+    const bob = await admitBob(home);
+    await (await home.up(["--operator", "ada"])).end("SIGTERM");
+    assert.equal((await asBob(home, bob, ["audit", "checkpoint"])).code, 0);
+    const file = join(makeFolder(), "home.gwbackup");
+    await home.must(["backup", file, "--operator", "ada"]);
+    await home.must(["restore", file, "--operator", "ada"]);
+    const gateway = await home.up(["--operator", "ada"]);
+    try {
+      for (const args of [["unlock"], ["approvals"], ["policy", "set", "callbacks", "loopback"]]) {
+        const refused = await asBob(home, bob, args);
+        assert.deepEqual([refused.code, codeOf(refused)], [1, "restore_unaccepted"], refused.err);
+      }
+      const accepted = await asBob(home, bob, ["restore", "--accept"]);
+      assert.equal(accepted.code, 0, accepted.err);
+      assert.equal((await asBob(home, bob, ["approvals"])).code, 0);
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+  });
+
+  test("a removed operator does not come back with an old state, whoever restores it", async () => {
+    const home = await makeHome();
+    const bob = await admitBob(home);
+    await (await home.up(["--operator", "ada"])).end("SIGTERM");
+    const file = join(makeFolder(), "home.gwbackup");
+    assert.equal((await asBob(home, bob, ["backup", file])).code, 0);
+    await home.must(["operator", "remove", "bob", "--operator", "ada"]);
+    // Bob has the backup, his passphrase of then, and write access to the home.
+    const restored = await asBob(home, bob, ["restore", file]);
+    assert.equal(restored.code, 0, restored.err);
+    const refused = await home.operator(["up", "--operator", "ada"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "restore_unaccepted"], refused.err);
+    const accepted = await home.operator(["restore", "--accept", "--operator", "ada"]);
+    assert.deepEqual([accepted.code, codeOf(accepted)], [1, "restore_refused"], accepted.err);
+    const mended = JSON.parse((await home.must(["restore", file, "--operator", "ada", "--json"])).out) as Members;
+    assert.deepEqual(mended["removed_again"], ["bob"]);
+    const operators = JSON.parse((await home.run(["operator", "list", "--json"])).out) as readonly Members[];
+    assert.deepEqual(
+      operators.map(({ operator }) => operator),
+      ["ada"],
+    );
+    await (await home.up()).end("SIGTERM");
+  });
+
+  test("a policy that is lost for good is restored above what was seen, and the older one stays out", async () => {
+    const home = await makeHome();
+    const file = join(makeFolder(), "home.gwbackup");
+    await (await home.up()).end("SIGTERM");
+    await home.must(["backup", file]);
+    const old = readFileSync(join(home.folder, "policy.json"));
+    await home.must(["policy", "set", "callbacks", "loopback"]);
+    await (await home.up()).end("SIGTERM");
+    rmSync(join(home.folder, "policy.json"));
+    const refused = await home.operator(["up"]);
+    assert.equal(refused.code === 0, false);
+    const told = JSON.parse((await home.must(["restore", file, "--json"])).out) as Members;
+    assert.ok(Number(told["policy_version"]) > Number(told["seen_policy_version"]), JSON.stringify(told));
+    await (await home.up()).end("SIGTERM");
+    assert.equal((await home.verify()).code, 0);
+    writeFileSync(join(home.folder, "policy.json"), old);
+    const again = await home.operator(["up"]);
+    assert.deepEqual([again.code, codeOf(again)], [1, "policy_rolled_back"], again.err);
+  });
+
+  test("a state that is lost for good is refused, until an operator signs to go on without it", async () => {
+    const home = await makeHome();
+    await (await home.up()).end("SIGTERM");
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(home.folder, `state.db${end}`), { force: true });
+    const refused = await home.operator(["up"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "state_rolled_back"], refused.err);
+    await home.must(["restore", "--as-found"]);
+    await (await home.up()).end("SIGTERM");
+    assert.equal((await home.events("home_restored")).length, 1);
+  });
+
+  test("a backup that was changed or cut, or a home that runs, is left alone", async () => {
+    const home = await makeHome();
+    const gateway = await home.up();
+    const file = join(makeFolder(), "home.gwbackup");
+    await home.must(["backup", file]);
+    const running = await home.operator(["restore", file]);
+    assert.deepEqual([running.code, codeOf(running)], [1, "log_in_use"], running.err);
+    await gateway.end("SIGTERM");
+    const bytes = readFileSync(file);
+    const changed = Buffer.from(bytes);
+    changed[bytes.length - 2_000] = (bytes[bytes.length - 2_000] ?? 0) ^ 1;
+    for (const [name, content] of [["changed", changed] as const, ["cut", bytes.subarray(0, -100)] as const]) {
+      const path = join(makeFolder(), name);
+      writeFileSync(path, content, { mode: 0o600 });
+      const refused = await home.operator(["restore", path]);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "backup_malformed"], refused.err);
+    }
+    await (await home.up()).end("SIGTERM");
+  });
+});
+
+async function waitFor(gateway: ReturnType<Home["start"]>): Promise<void> {
+  await until("the gateway is up", () => {
+    if (gateway.child.exitCode !== null) assert.fail(`gw up ended: ${gateway.err()}`);
+    return gateway.out().includes("Approve with");
+  });
+}
