@@ -141,7 +141,10 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
     for (const name of ["vault.json", "policy.json"]) cpSync(join(foreign.folder, name), join(twin.folder, name));
     const refused = await twin.operator(["up"]);
     assert.equal(refused.code, 1);
-    assert.ok(["vault_forked", "state_tampered", "store_foreign"].includes(codeOf(refused)), refused.err);
+    assert.ok(
+      ["vault_forked", "vault_rolled_back", "state_tampered", "store_foreign"].includes(codeOf(refused)),
+      refused.err,
+    );
   });
 
   test("an edited row of the state is reported, is never used, and never gives budget back", async (t) => {

@@ -451,7 +451,7 @@ test("gw audit verify takes an operator's key as hex, base64, PEM or a file", as
 
 test("gw audit checkpoint prints a note that verify accepts, and none for a log that is not intact", async () => {
   const io = capture();
-  assert.equal(await runAuditCheckpoint({ log: folder }, keys.approver, io), 0);
+  assert.equal(await runAuditCheckpoint({ log: folder, vault: null }, keys.approver, io), 0);
   const file = join(freshFolder(), "checkpoint");
   writeFileSync(file, `${io.lines.join("\n")}\n`);
   const operator = [keys.operator.toString("hex")];
@@ -460,5 +460,5 @@ test("gw audit checkpoint prints a note that verify accepts, and none for a log 
   assert.ok(checked.lines.some((line) => line.startsWith("The log extends the checkpoint")));
   const bad = copyFolder(folder);
   writeFileSync(join(bad, "0000000001.gwlog"), "");
-  assert.equal(await runAuditCheckpoint({ log: bad }, keys.approver, capture()), 1);
+  assert.equal(await runAuditCheckpoint({ log: bad, vault: null }, keys.approver, capture()), 1);
 });

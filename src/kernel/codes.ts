@@ -979,6 +979,12 @@ export const codes = {
     means: "The log ends before the head that this operator saw, or differs from it.",
     mend: "Find out who cut or replaced it: gw audit verify. If the newest log is lost: gw restore.",
   },
+  archive_refused: {
+    status: 409,
+    means:
+      "No segment of the log was moved away: none is old enough, the log is not intact, or the copy is not the log.",
+    mend: "The message says which; nothing was removed.",
+  },
   log_event_too_large: {
     status: 500,
     means: "An event is larger than the audit log takes.",

@@ -4,15 +4,18 @@ import { DatabaseSync } from "node:sqlite";
 import { createClock, systemRandom } from "../adapters/platform/system.ts";
 import { openStateStore } from "../adapters/store/sqlite/state.ts";
 import { signAttestation } from "../audit/attestation.ts";
+import type { NewEvent } from "../audit/event.ts";
 import { isWriterLive } from "../audit/lock.ts";
 import { openLog } from "../audit/log.ts";
-import { createEnvelope } from "../gateway/record/record.ts";
+import { createEnvelope, type Envelope } from "../gateway/record/record.ts";
 import { createIds } from "../kernel/ids.ts";
 import type { HomeKeeper } from "../surfaces/cli/backup/home-keeper.ts";
 import { anchorOf, lineOf } from "../vault/anchor.ts";
+import { openHome } from "../vault/files/home.ts";
 import { openService } from "../vault/lend.ts";
+import type { OpenOperator } from "../vault/operator.ts";
 import { lastStateMark, stampOf } from "./daemon/stamps.ts";
-import { auditRecipientsOf, vaultHashOf } from "./daemon/trust.ts";
+import { auditRecipientsOf, readTrust, type Trust, vaultHashOf } from "./daemon/trust.ts";
 import { noteOf } from "./daemon/unlocked.ts";
 
 /** The state and the log of a home that no gateway works on, in the hands of an operator. */
@@ -43,46 +46,64 @@ export const homeKeeper: HomeKeeper = {
     try {
       await store.recount(lastStateMark(folder, key, clock.bootId())?.written ?? 0);
       await store.commit([noteOf(high)], "power");
-      const trust = { vault, policy, trouble: null };
-      const log = await openLog({
-        folder,
-        clock,
-        random: systemRandom,
-        recipients: auditRecipientsOf(trust),
-        vaultGeneration: vault.generation,
-        vaultHash: vaultHashOf(trust),
-      });
-      try {
-        log.stamp(() => {
-          const mark = store.generation();
-          return stampOf(high, mark === null ? null : { mark, key }, clock.bootId());
-        });
-        const envelope = createEnvelope(createIds(clock, systemRandom), clock);
-        await log.append([
-          {
-            ...envelope("home_restored"),
-            line: lineOf(vault),
-            from_line: vault.restored?.from ?? "",
-            operator: operator.name,
-            operator_key_id: operator.keyId,
-            vault_generation: vault.generation,
-            policy_version: policy.version,
-            restored_generation: about.generation,
-            restored_policy_version: about.policyVersion,
-            backup_digest: about.backup,
-          },
-        ]);
-        const offer = await log.offerAttestation();
-        const seconds = Math.floor(clock.wallMs() / 1000);
-        await log.attest(signAttestation(offer, operator.name, operator.approver.key, seconds));
-        const { frame, link } = log.head();
-        return { frame, link };
-      } finally {
-        await log.close();
-      }
+      const section = (): Buffer => {
+        const mark = store.generation();
+        return stampOf(high, mark === null ? null : { mark, key }, clock.bootId());
+      };
+      return await writeEvents(home, { vault, policy, trouble: null }, operator, section, (envelope) => [
+        {
+          ...envelope("home_restored"),
+          line: lineOf(vault),
+          from_line: vault.restored?.from ?? "",
+          operator: operator.name,
+          operator_key_id: operator.keyId,
+          vault_generation: vault.generation,
+          policy_version: policy.version,
+          restored_generation: about.generation,
+          restored_policy_version: about.policyVersion,
+          backup_digest: about.backup,
+        },
+      ]);
     } finally {
       await store.close();
       service.wipe();
     }
   },
+
+  async noteArchived(home, operator, about) {
+    const trust = readTrust(openHome(home, systemRandom));
+    await writeEvents(home, trust, operator, null, (envelope) => [
+      { ...envelope("log_archived"), operator: operator.name, operator_key_id: operator.keyId, ...about },
+    ]);
+  },
 };
+
+/** A short life of the log's writer, attested by the operator in whose process it happens. */
+async function writeEvents(
+  home: string,
+  trust: Trust,
+  operator: OpenOperator,
+  section: (() => Buffer) | null,
+  events: (envelope: Envelope) => readonly NewEvent[],
+): Promise<{ readonly frame: number; readonly link: string }> {
+  const clock = createClock();
+  const log = await openLog({
+    folder: join(home, "audit"),
+    clock,
+    random: systemRandom,
+    recipients: auditRecipientsOf(trust),
+    vaultGeneration: trust.vault.generation,
+    vaultHash: vaultHashOf(trust),
+  });
+  try {
+    if (section !== null) log.stamp(section);
+    await log.append(events(createEnvelope(createIds(clock, systemRandom), clock)));
+    const offer = await log.offerAttestation();
+    const seconds = Math.floor(clock.wallMs() / 1000);
+    await log.attest(signAttestation(offer, operator.name, operator.approver.key, seconds));
+    const { frame, link } = log.head();
+    return { frame, link };
+  } finally {
+    await log.close();
+  }
+}

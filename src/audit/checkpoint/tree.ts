@@ -5,14 +5,17 @@ export interface Tree {
   size(): number;
   add(leaf: Uint8Array): void;
   root(): Buffer;
+  /** Roots of the perfect subtrees that make up the tree, largest first: the ones in the binary form of its size. */
+  peaks(): readonly Buffer[];
 }
 
-export function growTree(): Tree {
-  // Roots of the perfect subtrees that make up the tree, largest first: the ones in the binary form of its size.
-  const peaks: Buffer[] = [];
-  let size = 0;
+/** Grows on from a tree of which only the peaks are known. */
+export function growTree(from: { readonly size: number; readonly peaks: readonly Buffer[] } = EMPTY): Tree {
+  const peaks: Buffer[] = [...from.peaks];
+  let { size } = from;
   return {
     size: () => size,
+    peaks: () => peaks,
     add(leaf) {
       let node: Buffer = createHash("sha256").update(LEAF).update(leaf).digest();
       for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
@@ -30,6 +33,7 @@ export function growTree(): Tree {
   };
 }
 
+const EMPTY = { size: 0, peaks: [] };
 const LEAF = Buffer.from([0]);
 const NODE = Buffer.from([1]);
 

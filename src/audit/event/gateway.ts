@@ -70,6 +70,14 @@ export const gatewayEvents = {
     restored_policy_version: open.integer,
     backup_digest: nullable(open.text),
   },
+  /** Segments were moved away, and an operator signed for where the log begins now. */
+  log_archived: {
+    operator: person.text,
+    operator_key_id: open.text,
+    last_segment: open.integer,
+    next_frame: open.integer,
+    cut_digest: open.text,
+  },
   recipients_changed: { recipient_key_ids: open.texts, by: optional(person.text) },
   recovery_finished: { unfinished: open.integer, unknown: open.integer, resumed: open.integer },
   state_tampered: { table: open.text, row: optional(open.text), run_id: optional(open.text) },

@@ -38,7 +38,7 @@ export function readMarks(folder: string): LogMarks {
     if (generation > (vault?.generation ?? 0)) vault = { generation, manifestHash: named(hash) };
   };
   for (const segment of segments) {
-    const open = withSegment(folder, segment, readOpen);
+    const open = readSegmentOpen(folder, segment);
     if (open !== undefined) raise(open.vaultGeneration, open.vaultHash);
   }
   for (const stamp of newestStamps(folder, segments)) {
@@ -57,6 +57,11 @@ export function findStamp(folder: string, isOurs: (stamp: Stamp) => boolean): St
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** The OPEN frame of one segment; undefined where it is not whole or not there. */
+export function readSegmentOpen(folder: string, segment: number): OpenBody | undefined {
+  return withSegment(folder, segment, readOpen);
 }
 
 function newestStamps(folder: string, segments: readonly number[]): readonly Stamp[] {

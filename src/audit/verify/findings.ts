@@ -34,6 +34,10 @@ export const breaches = {
   checkpoint_other_log: "the checkpoint is of another log",
   checkpoint_behind: "the log ends before the checkpoint: it was cut or rolled back",
   checkpoint_mismatch: "the log differs from the one that the checkpoint was made of",
+  cut_malformed: "the cut, where the older segments were moved away, cannot be read",
+  cut_signature: "the cut is signed by nobody who is or was an operator",
+  cut_signer_removed: "the cut is signed by somebody who was no operator any more when the segment after it was opened",
+  cut_mismatch: "the log differs from the one that the cut was made of",
   head_behind: "the log ends before a head that was seen: it was cut or rolled back",
   head_mismatch: "the log differs from the one whose head was seen",
 } as const;
@@ -47,6 +51,11 @@ export const notices = {
   clock_stepped_back: "a seal is dated before the one before it",
   unattested: "no operator attested this part of the log, and you allowed that",
   attester_not_pinned: "an attestation is by a key that was not pinned, and does not count",
+  cut: "older segments were moved away here; the log is proven from this cut on, by the operator who signed it",
+  cut_not_pinned: "the signature of the cut was not checked, since no operator is known here",
+  cut_left: "segments that the cut has moved away are still here; they were not looked at",
+  head_archived: "a head that was seen stands in a part that was moved away; the cut stands for it",
+  checkpoint_archived: "the checkpoint stands in a part that was moved away; the cut stands for it",
   side_file_mismatch: "a rewrapped seed belongs to another segment or log",
 } as const;
 

@@ -1,11 +1,7 @@
+import type { Cut } from "../cut/cut.ts";
 import type { Head } from "../receipt.ts";
+import type { Era, SealedPoint } from "./era.ts";
 import type { Breach, Notice } from "./findings.ts";
-
-export interface SealedPoint extends Head {
-  readonly timeSeconds: number;
-  /** Seals up to here, this one counted. */
-  readonly seals: number;
-}
 
 export interface SeenAttestation {
   readonly frame: number;
@@ -25,18 +21,6 @@ export interface UncleanEnd {
   readonly tornBytes: number;
   /** The operator who attested this end as unclean, after the next start. */
   readonly acknowledgedBy: string | null;
-}
-
-/** One process's stretch of the log: from its OPEN over all rotations to its end. */
-export interface Era {
-  readonly firstSegment: number;
-  readonly lastSegment: number;
-  readonly firstFrame: number;
-  readonly lastFrame: number;
-  readonly reason: "genesis" | "boot" | "crash";
-  readonly vaultGeneration: number;
-  readonly vaultHash: string;
-  readonly attestedBy: readonly string[];
 }
 
 export interface VerifyReport {
@@ -63,6 +47,10 @@ export interface VerifyReport {
   readonly largestUnsealed: number;
   readonly checkpoint: { readonly seals: number; readonly signed: boolean; readonly held: boolean } | null;
   readonly heads: readonly { readonly frame: number; readonly held: boolean }[];
+  /** What the log would begin with if it were cut where the caller asked. */
+  readonly cut: Cut | null;
+  /** The first segment that was looked at, and the first frame in it. */
+  readonly begins: { readonly segment: number; readonly frame: number };
   /** Why the log could not be read, when it could not. */
   readonly trouble: string | null;
 }

@@ -1,16 +1,18 @@
 import { hash } from "node:crypto";
-import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { type ReadCheckpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { growTree } from "../checkpoint/tree.ts";
+import type { Cut, Cutter } from "../cut/cut.ts";
 import { openCursor } from "../frame/cursor.ts";
-import { FRAME_TYPES, GENESIS_LINK, HEADER_BYTES, LINK_BYTES, MAGIC, segmentName, segmentOf } from "../frame/layout.ts";
+import { FRAME_TYPES, GENESIS_LINK, HEADER_BYTES, LINK_BYTES, MAGIC, segmentName } from "../frame/layout.ts";
 import { examineTail } from "../frame/tail.ts";
 import { isWriterLive } from "../lock.ts";
 import { openReadFile } from "../node-files.ts";
 import type { Breach, BreachCode } from "./findings.ts";
 import type { VerifyReport } from "./report.ts";
 import { strangeSideFiles } from "./side-files.ts";
+import { cutOf, findStart, type Start, WHOLE, walkFrom } from "./start.ts";
 import { visitFrame, type Walk } from "./walk.ts";
 
 /**
@@ -26,6 +28,12 @@ export interface VerifyOptions {
   readonly checkpoint?: string;
   /** Heads that someone remembers, kept outside the log's folder. */
   readonly heads?: readonly { readonly frame: number; readonly link: string }[];
+  /** Who may have moved older segments away, with names and times from the list of operators. */
+  readonly cutters?: readonly Cutter[];
+  /** Folders with segments that were moved away: given, the log is checked from its beginning. */
+  readonly archives?: readonly string[];
+  /** Reports what a log that begins with this segment would begin with. */
+  readonly cutAt?: number;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
 }
 
@@ -35,38 +43,48 @@ const LIVE_WAITS = 40;
 const LIVE_WAIT_MS = 25;
 
 export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
-  const check = startCheck(options);
-  let names: string[];
+  let start: Start;
   let totalBytes = 0;
   try {
-    names = readdirSync(options.folder)
-      .filter((name) => segmentOf(name) !== undefined)
-      .sort();
-    for (const name of names) totalBytes += statSync(join(options.folder, name)).size;
+    start = findStart(options);
+    for (const folder of start.places.values()) totalBytes += folder.bytes;
   } catch (error) {
-    return check.unreadable(error);
+    return startCheck(options, WHOLE).unreadable(error);
   }
-  if (names.length === 0) return check.unreadable(new Error(`there is no log in ${options.folder}`));
+  const check = startCheck(options, start);
+  if (start.places.size === 0) return check.unreadable(new Error(`there is no log in ${options.folder}`));
   const live = isWriterLive(options.folder);
-  for (const [index, name] of names.entries()) {
-    const segment = segmentOf(name) ?? 0;
-    if (segment !== index + 1) return check.finish(check.breach("segment_missing", index + 1, 0), live);
+  if (start.breach !== null) return check.finish(check.breach(start.breach, start.first, 0), live);
+  for (let segment = start.first; segment <= start.last; segment++) {
+    const place = start.places.get(segment);
+    if (place === undefined) return check.finish(check.breach("segment_missing", segment, 0), live);
     try {
-      const breach = await check.segment(segment, index === names.length - 1, live, (done) =>
-        options.onProgress?.(done, totalBytes),
-      );
+      const breach =
+        check.boundary(segment) ??
+        (await check.segment(place.folder, segment, segment === start.last, live, (done) =>
+          options.onProgress?.(done, totalBytes),
+        ));
       if (breach !== null) return check.finish(breach, live);
     } catch (error) {
       return check.unreadable(error);
     }
   }
-  return check.finish(null, live);
+  const breach = check.boundary(start.last + 1);
+  return check.finish(breach, live);
 }
 
-function startCheck(options: VerifyOptions) {
+/** Whose attestations count depends on who asks, and is no part of the history. */
+function unpinned(cut: Cut | null): Cut | null {
+  return cut === null || cut.era === null ? cut : { ...cut, era: { ...cut.era, attestedBy: [] } };
+}
+
+function startCheck(options: VerifyOptions, start: Start) {
   const pins = options.operators ?? null;
   const checkpoint = options.checkpoint === undefined ? null : readCheckpoint(options.checkpoint, pins ?? []);
-  const heads = [...(options.heads ?? [])].sort((a, b) => a.frame - b.frame);
+  const begins = { segment: start.first, frame: start.cut?.nextFrame ?? 0 };
+  const known = [...(options.heads ?? [])].sort((a, b) => a.frame - b.frame);
+  const heads = known.filter(({ frame }) => frame >= begins.frame);
+  let cut: Cut | null = null;
   const heldHeads: { frame: number; held: boolean }[] = [];
   let checkpointHeld = false;
   let bytes = 0;
@@ -93,6 +111,7 @@ function startCheck(options: VerifyOptions) {
     notices: [],
     pins,
     tree: growTree(),
+    ...(start.cut === null ? {} : walkFrom(start.cut)),
     onSeal(seal) {
       if (checkpoint === null || checkpoint === undefined || seal.seals !== checkpoint.seals) return null;
       const same =
@@ -110,7 +129,16 @@ function startCheck(options: VerifyOptions) {
     frame,
   });
 
+  /** Between two segments: what a cut would say here, and whether the one that is there says the same. */
+  function boundary(segment: number): Breach | null {
+    if (segment === options.cutAt) cut = cutOf(walk, segment);
+    if (start.signed?.cut.segment !== segment || start.cut !== null) return null;
+    const same = isDeepStrictEqual(unpinned(cutOf(walk, segment)), unpinned(start.signed.cut));
+    return same ? null : breach("cut_mismatch", segment, 0);
+  }
+
   async function checkSegment(
+    folder: string,
     segment: number,
     isLast: boolean,
     live: boolean,
@@ -119,7 +147,7 @@ function startCheck(options: VerifyOptions) {
     walk.segment = segment;
     walk.file = segmentName(segment);
     segments++;
-    const file = openReadFile(join(options.folder, walk.file));
+    const file = openReadFile(join(folder, walk.file));
     try {
       const cursor = openCursor(file);
       if (cursor === undefined) return carriedOr(breach("segment_unknown", segment, 0));
@@ -209,8 +237,16 @@ function startCheck(options: VerifyOptions) {
     const lastFrame = Math.max(0, walk.nextFrame - 1);
     const place = { segment: walk.segment, file: walk.file, offset: end?.length ?? 0, frame: lastFrame };
     if (live) walk.notices.push({ ...place, code: "writer_live", detail: "" });
+    const at = { segment: begins.segment, file: segmentName(begins.segment), offset: 0, frame: begins.frame };
+    for (const { code, detail } of start.notices) walk.notices.push({ ...at, code, detail });
+    for (const head of known.slice(0, known.length - heads.length)) {
+      walk.notices.push({ ...at, frame: head.frame, code: "head_archived", detail: "" });
+    }
     if (stopped === null) {
-      if (end !== null && end.tail.length > 0 && !live) found.push(breach("tail_undeclared", end.segment, end.length));
+      // Where the caller cuts right after the last segment, the cut declares how that one ended.
+      const declared = options.cutAt === walk.segment + 1;
+      if (end !== null && end.tail.length > 0 && !live && !declared)
+        found.push(breach("tail_undeclared", end.segment, end.length));
       if (walk.sinceSeal > 0) {
         walk.largestUnsealed = Math.max(walk.largestUnsealed, walk.sinceSeal);
         walk.notices.push({ ...place, code: "unsealed_tail", detail: `${walk.sinceSeal} frames` });
@@ -253,6 +289,10 @@ function startCheck(options: VerifyOptions) {
     if (pins !== null && known.signedBy === undefined) return "checkpoint_signature";
     if (known.seals > walk.tree.size()) return "checkpoint_behind";
     if (known.seals === 0) checkpointHeld = true;
+    if (known.seals < (start.cut?.seals ?? 0)) {
+      const at = { segment: begins.segment, file: segmentName(begins.segment), offset: 0, frame: known.frame };
+      walk.notices.push({ ...at, code: "checkpoint_archived", detail: "" });
+    }
     return null;
   }
 
@@ -281,12 +321,15 @@ function startCheck(options: VerifyOptions) {
           ? null
           : { seals: checkpoint.seals, signed: checkpoint.signedBy !== undefined, held: checkpointHeld },
       heads: heldHeads,
+      cut,
+      begins,
       trouble,
     };
   }
 
   return {
     breach,
+    boundary,
     segment: checkSegment,
     finish,
     unreadable: (error: unknown): VerifyReport =>

@@ -16,8 +16,9 @@ import { paddedLength } from "../frame/padding.ts";
 import type { Tail } from "../frame/tail.ts";
 import { isSignedBy, keyIdOf } from "../keys/raw.ts";
 import { sealMessage } from "../keys/seal-key.ts";
+import type { Era, SealedPoint } from "./era.ts";
 import type { Breach, BreachCode, Notice } from "./findings.ts";
-import type { Era, SealedPoint, SeenAttestation, UncleanEnd } from "./report.ts";
+import type { SeenAttestation, UncleanEnd } from "./report.ts";
 
 /** The end of the segment that was just walked, for the next OPEN to agree with. */
 export interface SegmentEnd {

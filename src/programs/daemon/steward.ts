@@ -1,10 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { readAttestation } from "../../audit/attestation.ts";
+import { readCut } from "../../audit/cut/cut.ts";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
+import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -252,6 +254,23 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       requireOperator(state.trust, log.logId, statement);
       const { segment, frame, link } = await log.attest(statement);
       return { segment, frame, link };
+    },
+
+    async noteArchived(text, login) {
+      const read = readCut(text);
+      const keys = state.trust.vault.operators.filter(({ keyId }) => keyId === login.operatorKeyId);
+      if (read?.cut.logId !== log.logId || read.signedBy(keys.map(({ approverKey }) => approverKey)) === undefined)
+        throw new Denied("signature_invalid", "The cut is not of this log, or not signed by whoever is logged in.");
+      await record([
+        {
+          ...envelope("log_archived"),
+          operator: login.operator,
+          operator_key_id: login.operatorKeyId,
+          last_segment: read.cut.segment - 1,
+          next_frame: read.cut.nextFrame,
+          cut_digest: digestText(text),
+        },
+      ]);
     },
 
     async shutDown(reason) {

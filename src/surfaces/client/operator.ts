@@ -73,6 +73,8 @@ export interface OperatorClient {
   resume(): Promise<JsonObject>;
   /** A signed change of a home that this user cannot write. */
   changeHome(change: JsonValue): Promise<void>;
+  /** Makes the gateway read its signed files now. */
+  reload(): Promise<JsonObject>;
   approvals(): Promise<readonly ApprovalView[]>;
   approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
@@ -97,6 +99,8 @@ export interface OperatorClient {
   closeProbe(runId: string): Promise<void>;
   offerAttestation(): Promise<AttestationOffer>;
   attest(statement: Buffer): Promise<JsonObject>;
+  /** Tells the log that its older segments are moved away, by the signed cut. */
+  noteArchived(cut: string): Promise<void>;
   close(): void;
 }
 
@@ -157,6 +161,7 @@ export async function connectOperator(
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     resume: async () => (await post("/v1/resume")) as JsonObject,
     changeHome: async (change) => void (await post("/v1/home", change)),
+    reload: async () => (await post("/v1/reload")) as JsonObject,
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
     approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
     async decide(approval, { decision, reason, narrow, ticket = null }) {
@@ -259,6 +264,7 @@ export async function connectOperator(
     },
     attest: async (statement) =>
       (await post("/v1/log/attestation", { statement: statement.toString("base64") })) as JsonObject,
+    noteArchived: async (cut) => void (await post("/v1/log/archived", { cut })),
     close: () => connection.close(),
   };
 }

@@ -19,8 +19,23 @@ export function logRoutes(steward: Steward): readonly PlaneRoute<OperatorContext
       async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
       loggedIn,
     ),
+    planeRoute(
+      { method: "POST", path: "/v1/log/archived", body: { kind: "json", schema: archivedSchema } },
+      { summary: "Older segments are moved away", answers: { 204: { description: "Recorded" } } },
+      async ({ body }, context) => {
+        await steward.noteArchived(body.cut, context.login());
+        return { status: 204 };
+      },
+      loggedIn,
+    ),
   ];
 }
+
+const archivedSchema = {
+  type: "object",
+  properties: { cut: { type: "string", minLength: 1, maxLength: 65_536 } },
+  required: ["cut"],
+} as const satisfies JsonSchema;
 
 const attestationSchema = {
   type: "object",

@@ -36,6 +36,8 @@ export interface Steward {
   suspendCredentials(labels: readonly string[], reason: string, login: Login): Promise<readonly string[]>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
+  /** Records a cut that whoever is logged in signed; refuses any other. */
+  noteArchived(cut: string, login: Login): Promise<void>;
 }
 
 export interface HostToCheck {

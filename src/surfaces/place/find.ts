@@ -14,7 +14,7 @@ export interface PlaceAsked {
 
 export type RequireServer = (owner: number) => NonNullable<Door["requireServer"]>;
 
-export const HOME_SETTINGS = ["agent_socket", "operator_socket", "callbacks"] as const;
+export const HOME_SETTINGS = ["agent_socket", "operator_socket", "callbacks", "retention"] as const;
 
 /**
  * The one way to a gateway: `--home`, `GW_HOME`, `/etc/gw/gw.yaml`, and the user's own `~/.gw`, in that order. A home that

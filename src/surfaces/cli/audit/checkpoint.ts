@@ -2,13 +2,15 @@ import type { KeyObject } from "node:crypto";
 import { signCheckpoint } from "../../../audit/checkpoint/checkpoint.ts";
 import { rawPublicOf } from "../../../audit/keys/raw.ts";
 import type { Head } from "../../../audit/receipt.ts";
-import { verifyLog } from "../../../audit/verify/verify.ts";
+import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
+import { checkLog } from "./check-log.ts";
 import { printReport } from "./verify.ts";
 
 export interface AuditCheckpointOptions {
   readonly log: string;
   readonly json?: boolean;
+  readonly vault: Pick<Vault, "lineage"> | null;
   readonly rememberedHead?: Pick<Head, "frame" | "link">;
 }
 
@@ -18,8 +20,7 @@ export async function runAuditCheckpoint(
   approverKey: KeyObject,
   io: CliIo,
 ): Promise<0 | 1 | 2> {
-  const report = await verifyLog({
-    folder: options.log,
+  const report = await checkLog(options.log, options.vault, {
     operators: [rawPublicOf("ed25519", approverKey)],
     allowUnattested: true,
     ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),

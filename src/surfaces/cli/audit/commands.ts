@@ -67,7 +67,8 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
     withOperator(options, deps.io, deps.vault, ({ home, operator }) => {
       const { head: rememberedHead } = seenOf(deps.vault.stateFolder, home.readVault());
       const head = rememberedHead === null ? {} : { rememberedHead };
-      return runAuditCheckpoint({ ...options, log: logOf(options), ...head }, operator.approver.key, deps.io);
+      const vault = options.log === undefined ? home.readVault() : null;
+      return runAuditCheckpoint({ ...options, log: logOf(options), vault, ...head }, operator.approver.key, deps.io);
     }),
   );
 }

@@ -3,10 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { rawPublicOf } from "../../../audit/keys/raw.ts";
 import type { Head } from "../../../audit/receipt.ts";
 import type { VerifyReport } from "../../../audit/verify/report.ts";
-import { verifyLog } from "../../../audit/verify/verify.ts";
 import { describeReport } from "../../../audit/verify/words.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
+import { checkLog } from "./check-log.ts";
 
 export interface AuditVerifyOptions {
   readonly log: string;
@@ -15,6 +16,10 @@ export interface AuditVerifyOptions {
   readonly checkpoint?: string;
   readonly allowUnattested?: boolean;
   readonly json?: boolean;
+  /** Folders that segments were moved to. */
+  readonly archive?: readonly string[];
+  /** The vault of the log's own home: its list of operators says who may have cut the log. */
+  readonly vault?: Pick<Vault, "lineage">;
   /** The head this operator saw last, from their own state folder. */
   readonly rememberedHead?: Pick<Head, "frame" | "link">;
 }
@@ -24,8 +29,8 @@ const PROGRESS_BYTES = 67_108_864;
 /** `gw audit verify`: 0 intact, 1 not intact, 2 could not read. Needs nothing but the folder. */
 export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Promise<0 | 1 | 2> {
   try {
-    const report = await verifyLog({
-      folder: options.log,
+    const report = await checkLog(options.log, options.vault ?? null, {
+      ...(options.archive === undefined ? {} : { archives: options.archive }),
       ...(options.operator === undefined ? {} : { operators: options.operator.map(readOperatorKey) }),
       ...(options.checkpoint === undefined ? {} : { checkpoint: readFileSync(options.checkpoint, "utf8") }),
       ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),

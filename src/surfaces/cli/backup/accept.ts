@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { verifyLog } from "../../../audit/verify/verify.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { lineOf } from "../../../vault/anchor.ts";
 import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
+import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
@@ -29,7 +29,7 @@ export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promi
           : "You saw the operator who restored this home being removed. Do not go on with it: restore a backup yourself with gw restore FILE.",
       );
     }
-    const report = await verifyLog({ folder: join(options.home, "audit"), allowUnattested: true });
+    const report = await checkLog(join(options.home, "audit"), vault, { allowUnattested: true });
     if (report.exit !== 0 || report.sealed === null)
       throw new Denied("log_damaged", "The log of this home does not hold: gw audit verify. It was not accepted.");
     const above = highestSeen(seen);

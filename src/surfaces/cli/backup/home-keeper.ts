@@ -8,6 +8,8 @@ export interface HomeKeeper {
   copyState(home: string, to: string): boolean;
   /** True while a gateway works on this home. */
   isInUse(home: string): boolean;
+  /** Writes into the log of a home without a gateway that its older segments were moved away. */
+  noteArchived(home: string, operator: OpenOperator, about: Archived): Promise<void>;
   /** Takes the state as it is for the newest, and writes into the log that an operator restored it. Returns the log's head. */
   settle(
     home: string,
@@ -16,6 +18,12 @@ export interface HomeKeeper {
     operator: OpenOperator,
     about: Restored,
   ): Promise<{ readonly frame: number; readonly link: string }>;
+}
+
+export interface Archived {
+  readonly last_segment: number;
+  readonly next_frame: number;
+  readonly cut_digest: string;
 }
 
 export interface Restored {

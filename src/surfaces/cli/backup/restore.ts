@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readMarks } from "../../../audit/read/marks.ts";
-import { verifyLog } from "../../../audit/verify/verify.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { lineOf } from "../../../vault/anchor.ts";
@@ -14,6 +13,7 @@ import { signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { parseVault, signVault } from "../../../vault/verify.ts";
 import { answering } from "../answer.ts";
+import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
@@ -155,7 +155,7 @@ async function requireSound(home: VaultHome, vault: Vault): Promise<void> {
     throw new Denied("backup_malformed", "The vault inside the backup is not the one that it names.");
   home.readPolicy(found);
   if (!existsSync(join(home.folder, "audit"))) return;
-  const report = await verifyLog({ folder: join(home.folder, "audit"), allowUnattested: true });
+  const report = await checkLog(join(home.folder, "audit"), found, { allowUnattested: true });
   // A copy that was made while the log was written may end in the frame that was just on its way.
   const code = report.firstBreach?.code;
   if (report.exit === 0 || code === "tail_undeclared") return;

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
+import { Denied } from "../../../kernel/failure.ts";
+import type { ArchiveOptions } from "../audit/archive.ts";
 import type { JournalOptions } from "../audit/journals.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
@@ -18,12 +20,28 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     .option("--operator <KEY>", "pin who may attest: a public key, or a file with one (repeatable)", many)
     .option("--checkpoint <FILE>", "a checkpoint that the log must extend")
     .option("--allow-unattested", "accept segments that no operator attested", false)
+    .option("--archive <DIR>", "a folder that older segments were moved to (repeatable)", many)
     .action(async (_options, command: Command) => {
       const options = optionsOf<BaseOptions & { readonly log?: string; readonly operator?: readonly string[] }>(
         command,
       );
       const { runAuditVerify } = await import("../audit/verify.ts");
-      finish(await runAuditVerify({ ...options, log: options.log ?? join(options.home, "audit") }, io));
+      const vault = options.log === undefined ? await vaultOf(options.home, deps) : null;
+      const own = vault === null ? {} : { vault };
+      finish(await runAuditVerify({ ...options, ...own, log: options.log ?? join(options.home, "audit") }, io));
+    });
+  addOperatorCommand(
+    audit,
+    "archive <DIR>",
+    "move closed segments out, with a checkpoint and a signed cut; the log goes on from there",
+    "gw audit archive --before 2026-01-01 /mnt/archive/gw\ngw audit archive --keep-days 90 --keep-megabytes 2000 /mnt/archive/gw",
+  )
+    .option("--before <DATE>", "what was closed before this ISO 8601 date or time")
+    .option("--keep-days <N>", "what is older than so many days", Number)
+    .option("--keep-megabytes <N>", "what is beyond so much, oldest first", Number)
+    .action(async (into: string, _options, command: Command) => {
+      const { runArchive } = await import("../audit/archive.ts");
+      finish(await runArchive(into, optionsOf<ArchiveOptions>(command), deps));
     });
   addOperatorCommand(
     audit,
@@ -70,6 +88,17 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
         finish(await runJournalCommand(journal, options, deps));
       });
     if (journal === "activity") addShow(command, deps);
+  }
+}
+
+/** The home's own vault, where there is one to read: it says who may have cut the log. */
+async function vaultOf(home: string, { random }: CliDeps) {
+  const { openHome } = await import("../../../vault/files/home.ts");
+  try {
+    return openHome(home, random).readVault();
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
   }
 }
 

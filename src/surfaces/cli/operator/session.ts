@@ -2,12 +2,12 @@ import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
 import { openReader } from "../../../audit/read/reader.ts";
-import { verifyLog } from "../../../audit/verify/verify.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
+import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
@@ -86,8 +86,7 @@ export async function attestLog(
 ): Promise<void> {
   const { operator } = session;
   const folder = join(home, "audit");
-  const report = await verifyLog({
-    folder,
+  const report = await checkLog(folder, session.home.readVault(), {
     allowUnattested: true,
     ...(seen.head === null ? {} : { heads: [seen.head] }),
   });

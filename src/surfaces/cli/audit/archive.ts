@@ -1,0 +1,244 @@
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { signCheckpoint } from "../../../audit/checkpoint/checkpoint.ts";
+import { growTree } from "../../../audit/checkpoint/tree.ts";
+import { CUT_NAME, type Cut, signCut } from "../../../audit/cut/cut.ts";
+import { segmentName, segmentOf } from "../../../audit/frame/layout.ts";
+import { readSegmentOpen } from "../../../audit/read/marks.ts";
+import { digestText } from "../../../kernel/canonical-json.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { replaceFile } from "../../../vault/files/atomic-write.ts";
+import type { OpenOperator } from "../../../vault/operator.ts";
+import { connectOperator } from "../../client/operator.ts";
+import { readHomeConfig } from "../../place/find.ts";
+import { invalidConfig, isMapping } from "../../place/read-config.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { seenOf } from "../vault/seen.ts";
+import { say, withOperator } from "../vault/session.ts";
+import { checkLog } from "./check-log.ts";
+
+export interface ArchiveOptions extends OperatorOptions {
+  /** ISO 8601: what was closed before this goes. */
+  readonly before?: string;
+  readonly keepDays?: number;
+  readonly keepMegabytes?: number;
+}
+
+/** The writer looks at two segments when it starts, so the last two always stay. */
+const KEPT_SEGMENTS = 2;
+
+/**
+ * `gw audit archive DIR`: moves closed segments out, and signs for where the log now begins. Verified before, copied,
+ * the copy verified, the log told, the cut in place, and only then is anything removed: a crash anywhere leaves a log that
+ * verifies.
+ */
+export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () =>
+    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+      const folder = join(home.folder, "audit");
+      const target = resolve(into);
+      if (`${target}/`.startsWith(`${resolve(folder)}/`))
+        throw new Denied("archive_refused", "An archive inside the log's own folder moves nothing away.");
+      const vault = home.readVault();
+      const cutAt = chooseCut(folder, await retentionOf(options), deps.clock.wallMs());
+      const { head } = seenOf(deps.vault.stateFolder, vault);
+      const known = { allowUnattested: true, cutAt, ...(head === null ? {} : { heads: [head] }) };
+      const before = await checkLog(folder, vault, known);
+      if (before.exit !== 0 || before.cut === null || before.cut.sealed === null) {
+        throw new Denied(
+          "archive_refused",
+          `Nothing was moved: a log is cut only while it is intact (${before.firstBreach?.code ?? before.trouble ?? "no seal"}). Look at it with: gw audit verify`,
+        );
+      }
+      const first = before.begins.segment;
+      const names = movable(folder, first, cutAt);
+      copyDurably(folder, target, names, first > 1);
+      const copy = await checkLog(target, vault, { allowUnattested: true, cutAt });
+      if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
+        throw new Denied(
+          "archive_refused",
+          `Nothing was removed: the copy in ${target} is not the log (${copy.firstBreach?.code ?? copy.trouble ?? "another end"}). Use an empty folder.`,
+        );
+      }
+      const signed = sign(before.cut, operator, target, deps);
+      await note(options, deps, operator, { first, cut: before.cut, signed });
+      replaceFile(join(folder, CUT_NAME), Buffer.from(signed, "utf8"), deps.random);
+      for (const name of names) rmSync(join(folder, name));
+      syncFolder(folder);
+      const { sealed, segment, nextFrame } = before.cut;
+      const record = { archive: target, first_segment: first, last_segment: segment - 1, next_frame: nextFrame };
+      say(
+        deps.io,
+        options.json,
+        record,
+        `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
+      );
+      return exits.done;
+    }),
+  );
+}
+
+/** What the command line says, or else what config.yaml keeps to: `retention: { keep_days: 90, keep_megabytes: 2000 }`. */
+async function retentionOf(options: ArchiveOptions): Promise<ArchiveOptions> {
+  const { home, before, keepDays, keepMegabytes } = options;
+  if (before !== undefined || keepDays !== undefined || keepMegabytes !== undefined) return options;
+  const path = join(home, "config.yaml");
+  const { retention } = await readHomeConfig(home, process.geteuid?.() ?? null);
+  if (retention === undefined) return options;
+  const { keep_days: days, keep_megabytes: megabytes, ...others } = isMapping(retention) ? retention : {};
+  const sound = [days, megabytes].every(
+    (value) => value === undefined || (Number.isSafeInteger(value) && Number(value) > 0),
+  );
+  if (!isMapping(retention) || !sound || Object.keys(others).length > 0)
+    throw invalidConfig(path, "retention must be { keep_days: N, keep_megabytes: N }, either or both, whole numbers");
+  return {
+    ...options,
+    ...(days === undefined ? {} : { keepDays: Number(days) }),
+    ...(megabytes === undefined ? {} : { keepMegabytes: Number(megabytes) }),
+  };
+}
+
+/** The first segment that stays. Denied where that would move nothing, or something that is not closed. */
+function chooseCut(folder: string, { before, keepDays, keepMegabytes }: ArchiveOptions, nowMs: number): number {
+  const segments = segmentsIn(folder);
+  const last = segments.at(-KEPT_SEGMENTS) ?? 1;
+  const beforeMs = before === undefined ? Number.POSITIVE_INFINITY : Date.parse(before);
+  if (Number.isNaN(beforeMs)) throw new Denied("value_not_allowed", "--before takes an ISO 8601 time or date.");
+  const ageMs = keepDays === undefined ? Number.POSITIVE_INFINITY : nowMs - keepDays * 86_400_000;
+  if (before === undefined && keepDays === undefined && keepMegabytes === undefined)
+    throw new Denied(
+      "value_not_allowed",
+      "Say what may go: --before DATE, --keep-days N, --keep-megabytes N, or retention in config.yaml.",
+    );
+  const limitMs = Math.min(beforeMs, ageMs);
+  const byTime = segments.filter((segment) => {
+    const opened = readSegmentOpen(folder, segment)?.timeSeconds;
+    return opened !== undefined && opened * 1000 <= limitMs;
+  });
+  // A segment is over when the next one was opened: the last that was opened in time is the first that stays. What is too
+  // old goes, and what is too much goes, whichever is more.
+  const timed = before !== undefined || keepDays !== undefined;
+  const bySize = keepMegabytes === undefined ? 0 : firstWithin(folder, segments, keepMegabytes);
+  const cut = Math.min(Math.max(timed ? (byTime.at(-1) ?? 0) : 0, bySize), last);
+  const first = segments[0] ?? 1;
+  if (cut <= first) {
+    throw new Denied(
+      "archive_refused",
+      `Nothing was moved: no closed segment is that old. The log here begins with segment ${first}, and the last ${KEPT_SEGMENTS} always stay.`,
+    );
+  }
+  return cut;
+}
+
+function firstWithin(folder: string, segments: readonly number[], megabytes: number): number {
+  let bytes = 0;
+  for (const segment of segments.toReversed()) {
+    bytes += statSync(join(folder, segmentName(segment))).size;
+    if (bytes > megabytes * 1_000_000) return segment + 1;
+  }
+  return segments[0] ?? 1;
+}
+
+function segmentsIn(folder: string): readonly number[] {
+  return readdirSync(folder)
+    .map(segmentOf)
+    .filter((segment) => segment !== undefined)
+    .sort((a, b) => a - b);
+}
+
+/** The segments that go, oldest first, each with the seeds that were wrapped for later readers. */
+function movable(folder: string, first: number, cutAt: number): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => {
+      const segment = segmentOf(name.slice(0, segmentName(1).length));
+      return segment !== undefined && segment >= first && segment < cutAt && !name.endsWith(".new");
+    })
+    .sort();
+}
+
+function copyDurably(folder: string, target: string, names: readonly string[], withCut: boolean): void {
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  // A folder that holds the part before needs no cut to begin with: it goes on from its own segments.
+  const goesOn = existsSync(join(target, segmentName(1)));
+  for (const name of withCut && !goesOn ? [CUT_NAME, ...names] : names) {
+    const to = join(target, name);
+    // A crash before may have left a part of it: what is removed later is compared with this copy.
+    rmSync(to, { force: true });
+    copyFileSync(join(folder, name), to, constants.COPYFILE_EXCL);
+    sync(to, constants.O_RDONLY);
+  }
+  syncFolder(target);
+  syncFolder(dirname(target));
+}
+
+/** Into the archive: the cut that follows it, and a checkpoint of all seals in it. */
+function sign(cut: Cut, operator: OpenOperator, target: string, { random }: CliDeps): string {
+  const text = signCut(cut, operator.approver.key);
+  const name = segmentName(cut.segment).replace(/\.gwlog$/, "");
+  replaceFile(join(target, `${name}.next.gwcut`), Buffer.from(text, "utf8"), random);
+  if (cut.sealed !== null) {
+    const { frame, link, timeSeconds } = cut.sealed;
+    const root = rootOf(cut);
+    const note = signCheckpoint(
+      { logId: cut.logId, seals: cut.seals, root, frame, link, timeSeconds },
+      operator.approver.key,
+    );
+    replaceFile(join(target, `${name}.checkpoint.note`), Buffer.from(note, "utf8"), random);
+  }
+  return text;
+}
+
+function rootOf({ seals, peaks }: Cut): Buffer {
+  return growTree({ size: seals, peaks: peaks.map((peak) => Buffer.from(peak, "hex")) }).root();
+}
+
+interface Moved {
+  readonly first: number;
+  readonly cut: Cut;
+  readonly signed: string;
+}
+
+/** The log says that it was cut before anything of it is gone; a running gateway writes that, or else we do. */
+async function note(options: OperatorOptions, deps: CliDeps, operator: OpenOperator, moved: Moved): Promise<void> {
+  const keeper = await deps.homeKeeper();
+  const about = {
+    last_segment: moved.cut.segment - 1,
+    next_frame: moved.cut.nextFrame,
+    cut_digest: digestText(moved.signed),
+  };
+  if (!keeper.isInUse(options.home)) return keeper.noteArchived(options.home, operator, about);
+  const client = await connectOperator(operatorDoor(options), operator, deps.clock);
+  try {
+    await client.noteArchived(moved.signed);
+  } finally {
+    client.close();
+  }
+}
+
+function sync(path: string, flags: number): void {
+  const fd = openSync(path, flags);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function syncFolder(path: string): void {
+  sync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+}

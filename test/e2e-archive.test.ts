@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, test } from "node:test";
+import { asUser, codeOf, Home, makeFolder } from "./support/home.ts";
+
+interface Report {
+  readonly verdict: string;
+  readonly firstBreach: { readonly code: string } | null;
+  readonly notices: readonly { readonly code: string; readonly detail: string }[];
+  readonly begins: { readonly segment: number; readonly frame: number };
+}
+
+describe("the log's older segments are moved away, and the log goes on", { ...asUser, concurrency: 2 }, () => {
+  let home: Home;
+  const TOMORROW = new Date(Date.now() + 86_400_000).toISOString();
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+    // Each life of the gateway, and each change while it lives, ends a segment.
+    for (const word of ["loopback", "off"]) {
+      const gateway = await home.up();
+      await home.must(["policy", "set", "callbacks", word]);
+      await gateway.end(word === "off" ? "SIGKILL" : "SIGTERM");
+    }
+    await (await home.up()).end("SIGTERM");
+  });
+
+  function segmentsOf(folder: string): readonly string[] {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".gwlog"))
+      .sort();
+  }
+
+  async function check(twin: Home, extra: readonly string[] = []): Promise<Report> {
+    return JSON.parse((await twin.run(["audit", "verify", "--json", ...extra])).out) as Report;
+  }
+
+  async function archived(): Promise<{ readonly twin: Home; readonly archive: string }> {
+    const twin = home.copy();
+    const archive = join(makeFolder(), "archive");
+    await twin.must(["audit", "archive", archive, "--before", TOMORROW]);
+    return { twin, archive };
+  }
+
+  test("what is left verifies from the cut, the whole from the archive, and the gateway goes on", async () => {
+    const { twin, archive } = await archived();
+    const all = segmentsOf(join(home.folder, "audit"));
+    assert.ok(segmentsOf(archive).length > 0);
+    const log = join(twin.folder, "audit");
+    assert.ok(segmentsOf(log).length < all.length);
+    const cut = await check(twin);
+    assert.deepEqual([cut.verdict, cut.begins.segment > 1], ["intact", true], JSON.stringify(cut));
+    assert.deepEqual(
+      cut.notices.filter(({ code }) => code === "cut").map(({ detail }) => detail),
+      ["ada"],
+    );
+    const whole = await check(twin, ["--archive", archive]);
+    assert.deepEqual([whole.verdict, whole.begins], ["intact", { segment: 1, frame: 0 }], JSON.stringify(whole));
+    await (await twin.up()).end("SIGTERM");
+    assert.equal((await check(twin)).verdict, "intact");
+    assert.equal((await twin.events("log_archived")).length, 1);
+    // The checkpoint in the archive is one that the log still extends.
+    const checkpoint = readdirSync(archive).find((name) => name.endsWith(".checkpoint.note")) ?? "";
+    const known = await check(twin, ["--archive", archive, "--checkpoint", join(archive, checkpoint)]);
+    assert.equal(known.verdict, "intact", JSON.stringify(known));
+  });
+
+  test("a running gateway records it, and a second archive goes on from the first", async () => {
+    const { twin, archive } = await archived();
+    const gateway = await twin.up();
+    for (const word of ["loopback", "off", "loopback"]) await twin.must(["policy", "set", "callbacks", word]);
+    await twin.must(["audit", "archive", archive, "--before", TOMORROW]);
+    await gateway.end("SIGTERM");
+    assert.equal((await check(twin)).verdict, "intact");
+    const whole = await check(twin, ["--archive", archive]);
+    assert.deepEqual([whole.verdict, whole.begins.segment], ["intact", 1], JSON.stringify(whole));
+    const again = await twin.operator(["audit", "archive", archive, "--before", "2020-01-01"]);
+    assert.deepEqual([again.code, codeOf(again)], [1, "archive_refused"], again.err);
+  });
+
+  test("retention in the configuration says what goes, and never more than is closed", async () => {
+    const twin = home.copy();
+    const archive = join(makeFolder(), "archive");
+    const missing = await twin.operator(["audit", "archive", archive]);
+    assert.deepEqual([missing.code, codeOf(missing)], [1, "value_not_allowed"], missing.err);
+    const config = join(twin.folder, "config.yaml");
+    writeFileSync(config, "format: gw.config/v1\nretention: { keep_days: 1, keep_megabytes: 9000 }\n", { mode: 0o600 });
+    const young = await twin.operator(["audit", "archive", archive]);
+    assert.deepEqual([young.code, codeOf(young)], [1, "archive_refused"], young.err);
+    await twin.must(["audit", "archive", archive, "--keep-megabytes", "0"]);
+    assert.equal(segmentsOf(join(twin.folder, "audit")).length, 3, "the last two, and the one that tells of it");
+    assert.equal((await check(twin)).verdict, "intact");
+    writeFileSync(config, "retention: { keep_days: soon }\n");
+    const wrong = await twin.operator(["audit", "archive", archive]);
+    assert.deepEqual([wrong.code, codeOf(wrong)], [1, "config_invalid"], wrong.err);
+  });
+
+  test("a crash between any two steps leaves a log that verifies", async () => {
+    const { twin } = await archived();
+    const log = join(twin.folder, "audit");
+    const moved = segmentsOf(join(home.folder, "audit")).filter((name) => !segmentsOf(log).includes(name));
+    assert.ok(moved.length > 1);
+    // The cut is in place and nothing is removed yet; then one after the other goes.
+    for (const name of moved) cpSync(join(home.folder, "audit", name), join(log, name));
+    for (const name of moved) {
+      assert.equal((await check(twin)).verdict, "intact");
+      rmSync(join(log, name));
+    }
+    assert.equal((await check(twin)).verdict, "intact");
+  });
+
+  test("without the cut, with another's, or with a changed one the log is not intact", async () => {
+    const { twin, archive } = await archived();
+    const path = join(twin.folder, "audit", "cut.gwcut");
+    const text = readFileSync(path, "utf8");
+    renameSync(path, `${path}.away`);
+    assert.equal((await check(twin)).firstBreach?.code, "segment_missing");
+    writeFileSync(path, text.replace(/"nextFrame":(\d+)/, '"nextFrame":1$1'));
+    assert.equal((await check(twin)).firstBreach?.code, "cut_signature");
+    writeFileSync(path, "gw-audit-cut/\n");
+    assert.equal((await check(twin)).firstBreach?.code, "cut_malformed");
+    writeFileSync(path, text);
+    const [first = ""] = segmentsOf(archive);
+    const bytes = readFileSync(join(archive, first));
+    bytes[bytes.length - 200] = (bytes[bytes.length - 200] ?? 0) ^ 1;
+    writeFileSync(join(archive, first), bytes);
+    assert.equal((await check(twin)).verdict, "intact", "the cut stands without the archive");
+    assert.equal((await check(twin, ["--archive", archive])).verdict, "not_intact");
+  });
+
+  test("a log that is not intact, or behind the head that the operator saw, is not cut", async () => {
+    const twin = home.copy();
+    const log = join(twin.folder, "audit");
+    const [first = ""] = segmentsOf(log);
+    const bytes = readFileSync(join(log, first));
+    bytes[300] = (bytes[300] ?? 0) ^ 1;
+    writeFileSync(join(log, first), bytes);
+    const before = segmentsOf(log);
+    const refused = await twin.operator(["audit", "archive", join(makeFolder(), "a"), "--before", TOMORROW]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "archive_refused"], refused.err);
+    assert.deepEqual(segmentsOf(log), before);
+  });
+
+  test("a cut that an operator signed while they were one stands after their removal, under the name that the list of operators has", async () => {
+    const twin = home.copy();
+    const file = join(makeFolder(), "bob");
+    writeFileSync(file, "another horse, another battery, another staple\n", { mode: 0o600 });
+    await twin.must(["operator", "add", "bob", "--operator", "ada", "--new-passphrase-file", file]);
+    const archive = join(makeFolder(), "archive");
+    const env = { ...twin.environment(), XDG_STATE_HOME: `${twin.folder}-bob` };
+    const bobs = ["--operator", "bob", "--passphrase-file", file];
+    const done = await twin.run(["audit", "archive", archive, "--before", TOMORROW, ...bobs], { env });
+    assert.equal(done.code, 0, done.err);
+    await twin.must(["operator", "remove", "bob", "--operator", "ada"]);
+    const still = await check(twin);
+    assert.deepEqual([still.verdict, still.notices.find(({ code }) => code === "cut")?.detail], ["intact", "bob"]);
+  });
+});
