@@ -194,11 +194,15 @@ describe("what was once in force does not come back behind our back", { ...asUse
 
 /** Neither up and unlocked, nor up at all: what a key file alone starts must not work with old files. */
 async function staysLocked(twin: Home, gateway: ReturnType<Home["start"]>): Promise<void> {
-  const locked = await until("it has said what it makes of the files", async () => {
-    if (gateway.child.exitCode !== null) return gateway.child.exitCode === 0 ? "ended well" : "refused";
-    if (!gateway.out().includes("Approve with")) return undefined;
-    return (await twin.status())["locked"] === true ? "locked" : "unlocked";
-  });
+  const locked = await until(
+    "it has said what it makes of the files",
+    async () => {
+      if (gateway.child.exitCode !== null) return gateway.child.exitCode === 0 ? "ended well" : "refused";
+      if (!gateway.out().includes("Approve with")) return undefined;
+      return (await twin.status())["locked"] === true ? "locked" : "unlocked";
+    },
+    120_000,
+  );
   assert.ok(["locked", "refused"].includes(locked), `${locked}: ${gateway.out()}${gateway.err()}`);
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -21,21 +21,18 @@ const BOB = "another horse, another battery, another staple";
 
 describe("a home is backed up while it runs and restored on purpose", { ...asUser, concurrency: 2 }, () => {
   let provider: TestProvider;
+  let made: Home;
 
   before(async () => {
     provider = await startProvider();
+    made = await new Home(makeFolder()).init();
+    await made.addCredential("demo-token", provider.origin);
+    await made.trustPack("demo", demoPack(provider.origin));
   });
 
   after(async () => {
     await provider?.close();
   });
-
-  async function makeHome(): Promise<Home> {
-    const home = await new Home(makeFolder()).init();
-    await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin));
-    return home;
-  }
 
   async function admitBob(home: Home): Promise<string> {
     const file = join(dirname(home.folder), "bob");
@@ -50,8 +47,8 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     return home.run([...args, "--operator", "bob", "--passphrase-file", file], { env });
   }
 
-  test("a restored copy works, and the original goes on as if there were none", async () => {
-    const home = await makeHome();
+  test("a restored copy works, the original goes on as if there were none, and neither is taken for the other", async () => {
+    const home = made.copy();
     const gateway = await home.up();
     const agent = openPlane(home.agentSocket);
     const run = await openRun(home, agent, ["demo.thing.make"]);
@@ -88,10 +85,16 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     assert.equal((await home.verify()).code, 0);
     const [event] = await drill.events("home_restored");
     assert.equal(event?.["line"], told["line"]);
+
+    // In the place of the original it is not taken for it, although the operator knows both.
+    renameSync(home.folder, `${home.folder}.away`);
+    renameSync(drill.folder, home.folder);
+    const swapped = await home.operator(["policy", "set", "callbacks", "loopback"]);
+    assert.deepEqual([swapped.code, codeOf(swapped)], [1, "vault_forked"], swapped.err);
   });
 
   test("nothing is signed or handed over by an operator who has not accepted a restoration", async () => {
-    const home = await makeHome();
+    const home = made.copy();
     const bob = await admitBob(home);
     await (await home.up(["--operator", "ada"])).end("SIGTERM");
     assert.equal((await asBob(home, bob, ["audit", "checkpoint"])).code, 0);
@@ -113,7 +116,7 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
   });
 
   test("a removed operator does not come back with an old state, whoever restores it", async () => {
-    const home = await makeHome();
+    const home = made.copy();
     const bob = await admitBob(home);
     await (await home.up(["--operator", "ada"])).end("SIGTERM");
     const file = join(makeFolder(), "home.gwbackup");
@@ -137,7 +140,7 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
   });
 
   test("a policy that is lost for good is restored above what was seen, and the older one stays out", async () => {
-    const home = await makeHome();
+    const home = made.copy();
     const file = join(makeFolder(), "home.gwbackup");
     await (await home.up()).end("SIGTERM");
     await home.must(["backup", file]);
@@ -157,7 +160,7 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
   });
 
   test("a state that is lost for good is refused, until an operator signs to go on without it", async () => {
-    const home = await makeHome();
+    const home = made.copy();
     await (await home.up()).end("SIGTERM");
     for (const end of ["", "-wal", "-shm"]) rmSync(join(home.folder, `state.db${end}`), { force: true });
     const refused = await home.operator(["up"]);
@@ -168,7 +171,7 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
   });
 
   test("a backup that was changed or cut, or a home that runs, is left alone", async () => {
-    const home = await makeHome();
+    const home = made.copy();
     const gateway = await home.up();
     const file = join(makeFolder(), "home.gwbackup");
     await home.must(["backup", file]);
