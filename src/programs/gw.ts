@@ -40,7 +40,7 @@ const HOMELESS = new Set([
   "install",
   "uninstall",
 ]);
-const OWNERS = new Set(["init", "up"]);
+const OWNERS = new Set(["init", "up", "backup", "restore"]);
 
 const io = openTerminal();
 const command = commandOf(process.argv.slice(2));

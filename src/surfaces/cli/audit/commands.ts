@@ -38,8 +38,7 @@ export function runShowCommand(
   return reading(options, deps, async ({ home, operator }) => {
     const keys = { readingKey: operator.readingKey, signers: signersOf(home) };
     return runActivityShow(id, { ...options, log: logOf(options) }, keys, deps.io);
-  }
-  );
+  });
 }
 
 /** The operators that this vault knows now. */
