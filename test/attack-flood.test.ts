@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
@@ -117,6 +120,20 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       assert.match(text, /"code":"request_timed_out"/);
     };
     await Promise.all([trickle(home.agentSocket), trickle(home.operatorSocket)]);
+  });
+
+  test("a pipe, a link, a folder and a device among the packs are named, and hold nobody up", async () => {
+    const folder = join(home.folder, "packs");
+    spawnSync("mkfifo", [join(folder, "pipe.yaml")]);
+    symlinkSync("/dev/zero", join(folder, "link.yaml"));
+    mkdirSync(join(folder, "folder.yaml"));
+    const files = await until("the gateway has looked", async () => {
+      const troubles = (await home.status())["pack_troubles"] as readonly { readonly file: string }[];
+      return troubles.length >= 3 && troubles.map(({ file }) => file).sort();
+    });
+    assert.deepEqual(files, ["folder.yaml", "link.yaml", "pipe.yaml"]);
+    assert.equal((await agent.ask("GET", "/v1/actions")).status, 200);
+    for (const name of files) rmSync(join(folder, name), { recursive: true });
   });
 
   test("only an operator may order a reload; the gateway looks at its files by itself", async () => {

@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { readPack } from "../../conventions/action/read.ts";
 import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { readPlainFile } from "../../vault/files/private-file.ts";
 import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
 
 /** Why a file in the packs folder is not in force. */
@@ -23,11 +25,12 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
   const troubles: PackTrouble[] = [];
   for (const file of listPackFiles(folder)) {
     const path = join(folder, file);
-    if (statSync(path).size > defaults.packBytes) {
-      troubles.push({ file, why: `it is larger than ${defaults.packBytes} bytes` });
+    const bytes = readBytes(path);
+    if (bytes instanceof Denied) {
+      troubles.push({ file, why: bytes.message });
       continue;
     }
-    const { pack, findings } = readPack(readFileSync(path), file);
+    const { pack, findings } = readPack(bytes, file);
     const broken = findings.find(({ severity }) => severity === "error");
     if (pack === null || broken !== undefined) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
     else if (policy === null || !isPackTrusted(policy, pack.name, pack.digest)) {
@@ -35,6 +38,16 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
     } else packs.set(pack.name, pack);
   }
   return { book: bookOf([...packs.values()]), troubles };
+}
+
+/** A planted link, folder, pipe or device is named and holds nobody up. */
+function readBytes(path: string): Buffer | Denied {
+  try {
+    return readPlainFile(path, defaults.packBytes) ?? new Denied("file_not_regular", "it went away");
+  } catch (error) {
+    if (error instanceof Denied) return error;
+    throw error;
+  }
 }
 
 function bookOf(packs: readonly Pack[]): PackBook {

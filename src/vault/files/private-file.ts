@@ -33,6 +33,20 @@ export function readPrivateFile(path: string, maxBytes: number, ownership = ownF
   }
 }
 
+/** A regular file of bounded size, whoever owns it; no link is followed and no pipe or device is waited for. */
+export function readPlainFile(path: string, maxBytes: number): Buffer | undefined {
+  const descriptor = openPrivate(path);
+  if (descriptor === undefined) return undefined;
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) notRegular(path);
+    if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
+    return readAll(descriptor, path, maxBytes);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /** The home is a folder of ours that nobody else can enter. Undefined when there is none. */
 export function checkPrivateFolder(path: string): true | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });

@@ -43,7 +43,11 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       cdhash: answer.digests.sha256,
       validity: validityOf(authority),
       authority,
-      interpreter: readInterpreter(path, command),
+      interpreter: readInterpreter(path, command, {
+        mapped: [...mapped.intact, ...mapped.changed],
+        package: answer.package?.package ?? null,
+        inode: inodeOf(`/proc/self/fd/${hold.image}`),
+      }),
       unownedMappings: [...mapped.changed, ...answer.unowned].slice(0, MAPPINGS_LISTED),
       ancestors,
       namespaces: hold.namespaces,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseCommand, readInterpreter } from "./interpreter.ts";
+import { inodeOf } from "./proc.ts";
 
 test("interpreters are named as such, with their script as context", () => {
   const cases: readonly [string, readonly string[], string, string | null][] = [
@@ -28,4 +29,26 @@ test("a program that is no interpreter is not called one", () => {
 test("a command line is split at its zero bytes, and an emptied one is empty", () => {
   assert.deepEqual(parseCommand(Buffer.from("node\0a b\0\0c\0")), ["node", "a b", "", "c"]);
   assert.deepEqual(parseCommand(Buffer.alloc(0)), []);
+});
+
+test("an interpreter under another name is known by what it maps and by its package", () => {
+  const path = "/usr/bin/perl5.36-x86_64-linux-gnu";
+  assert.equal(readInterpreter("/opt/tool", ["/opt/tool", "x"]), null);
+  const mapped = ["/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libperl.so.5.36"];
+  const known = { mapped, package: null, inode: null };
+  assert.deepEqual(readInterpreter(path, [path, "script.pl"], known), {
+    name: "perl5.36-x86_64-linux-gnu",
+    script: "script.pl",
+  });
+  assert.notEqual(readInterpreter("/opt/tool", [], { mapped: [], package: "libperl5.36", inode: null }), null);
+  assert.equal(
+    readInterpreter("/usr/bin/curl", [], { mapped: ["/usr/lib/libcurl.so.4"], package: "curl", inode: null }),
+    null,
+  );
+});
+
+test("a second name of the shell's own file is the shell", () => {
+  const inode = inodeOf("/usr/bin/bash");
+  if (inode === null) return;
+  assert.notEqual(readInterpreter("/opt/innocent", [], { mapped: [], package: null, inode }), null);
 });

@@ -1,6 +1,7 @@
 import type { Interpreter } from "../../../conventions/caller/authority.ts";
+import { inodeOf } from "./proc.ts";
 
-/** Programs that run programs. The list names what is common; an image that is not on it is simply not called one. */
+/** Programs that run programs, by name. A file can be given any name, so what it is counts as well: see `readInterpreter`. */
 const INTERPRETERS: readonly RegExp[] = [
   /^(?:node|nodejs|deno|bun|electron)$/,
   /^(?:python|pypy)[0-9.]*[a-z]?$/,
@@ -14,11 +15,39 @@ const INTERPRETERS: readonly RegExp[] = [
 /** Options after which the program is text on the command line or a module name, so that there is no script file. */
 const INLINE = new Set(["-c", "-e", "-E", "-p", "-m", "-r", "--eval", "--print", "--test"]);
 
+/** Libraries that are an interpreter: whoever maps one can run a script, under whatever name. */
+const LIBRARIES =
+  /^lib(?:perl|python|pypy|ruby|lua|luajit|php|jvm|v8|node|mozjs|guile|tcl|julia|R|mono|coreclr|hermes|quickjs)[-0-9a-z._]*\.so/;
+
+/** Packages whose programs are interpreters, whatever their files are called. */
+const PACKAGES =
+  /^(?:perl|perl-base|libperl|(?:lib)?python|(?:lib)?ruby|php|(?:lib)?lua|nodejs|node|bash|dash|zsh|ksh|mksh|busybox|openjdk)[-0-9.a-z]*$/;
+
+/** Where the usual ones stand: a second name of the same file is the same program. */
+const USUAL = ["sh", "bash", "dash", "zsh", "perl", "python3", "ruby", "node", "php", "lua", "busybox", "awk", "java"];
+
+export interface ImageKnown {
+  /** Files that the process can run code from. */
+  readonly mapped: readonly string[];
+  /** The package that owns the image, and whether its record matches. */
+  readonly package: string | null;
+  /** The image's own device and inode. */
+  readonly inode: string | null;
+}
+
 /** `path` is the kernel's name of the image; `command` the command line, which is only what the process claims. */
-export function readInterpreter(path: string, command: readonly string[]): Interpreter | null {
+export function readInterpreter(
+  path: string,
+  command: readonly string[],
+  known: ImageKnown = { mapped: [], package: null, inode: null },
+): Interpreter | null {
   const name = (path.split("/").at(-1) ?? "").replace(/ \(deleted\)$/, "");
-  if (!INTERPRETERS.some((pattern) => pattern.test(name))) return null;
-  return { name, script: scriptOf(command) };
+  const is =
+    INTERPRETERS.some((pattern) => pattern.test(name)) ||
+    known.mapped.some((file) => LIBRARIES.test(file.split("/").at(-1) ?? "")) ||
+    (known.package !== null && PACKAGES.test(known.package)) ||
+    (known.inode !== null && USUAL.some((usual) => inodeOf(`/usr/bin/${usual}`) === known.inode));
+  return is ? { name, script: scriptOf(command) } : null;
 }
 
 /** The first word that is no option. Options that take a word of their own may mislead; it is context, not evidence. */

@@ -36,7 +36,9 @@ const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_PASSCRED = 16;
 const BACKLOG = 511;
-const BATCH = 64;
+/** So many at once, then a pause: whoever connects without end does not take the time of everybody else. The rest wait in the queue. */
+const BATCH = 32;
+const BATCH_PAUSE_MS = 50;
 const EXHAUSTED_PAUSE_MS = 100;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
@@ -76,13 +78,14 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
       if (fd < 0) {
         const errno = lastErrno();
         // Out of descriptors: what waits stays in the queue until some of ours are closed.
-        if (errno === errnos["EMFILE"] || errno === errnos["ENFILE"]) pause();
+        if (errno === errnos["EMFILE"] || errno === errnos["ENFILE"]) pause(EXHAUSTED_PAUSE_MS);
         return;
       }
       // Newer kernels have it from the listening socket; on older ones this closes the window as early as can be.
       libc.setsockopt(fd, SOL_SOCKET, SO_PASSCRED, one, one.length);
       admit(fd);
     }
+    if (!closed) pause(BATCH_PAUSE_MS);
   }
 
   function admit(fd: number): void {
@@ -120,9 +123,10 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
     options.accept(connection, caller, uid);
   }
 
-  function pause(): void {
+  function pause(ms: number): void {
+    clearTimeout(paused);
     watch.change({ events: 0, holds: true });
-    paused = setTimeout(() => watch.change({ events: EPOLLIN, holds: true }), EXHAUSTED_PAUSE_MS);
+    paused = setTimeout(() => watch.change({ events: EPOLLIN, holds: true }), ms);
   }
 
   function openListener({ path, mode, group = null }: VerifiedListenerOptions): number {

@@ -15,15 +15,29 @@ export type ImageSubject = Pick<ImageQuestion, "fd" | "path" | "mappings">;
 export type ImageSettings = Pick<ImageQuestion, "sigstore" | "imaKeys">;
 
 const REMEMBERED = 256;
+const AT_ONCE = 4;
 
 /**
- * One worker at a time, started for a question and ended with its answer: a new image is a rare event. The digest is
+ * A few workers at a time, each started for a question and ended with its answer: a new image is a rare event. The digest is
  * made once per file identity; a file whose times or size changed is another file.
  */
 export function createImageInspector(settings: () => ImageSettings): ImageInspector {
   const answers = new Map<string, Promise<ImageAnswer>>();
   const digests = new Map<string, ImageDigests>();
-  let last: Promise<unknown> = Promise.resolve();
+  let running = 0;
+  const line: (() => void)[] = [];
+  /** A few at a time: somebody's large image does not keep everybody else waiting, and many do not take all memory. */
+  async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (running >= AT_ONCE) await new Promise<void>((resolve) => line.push(resolve));
+    else running++;
+    try {
+      return await work();
+    } finally {
+      const next = line.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  }
   return {
     inspect(image) {
       const stats = fstatSync(image.fd, { bigint: true });
@@ -36,7 +50,7 @@ export function createImageInspector(settings: () => ImageSettings): ImageInspec
       const question = JSON.stringify([identity, image.path, image.mappings, current, bundlesAsOf(current)]);
       const known = answers.get(question);
       if (known !== undefined) return known;
-      const answer = last.then(async () => {
+      const answer = inTurn(async () => {
         const found = await ask({ ...image, ...current, digests: digests.get(identity) ?? null });
         if (identityOf(fstatSync(image.fd, { bigint: true })) !== identity) {
           throw new Denied("caller_replaced", "the caller's image file changed while it was read");
@@ -44,7 +58,6 @@ export function createImageInspector(settings: () => ImageSettings): ImageInspec
         remember(digests, identity, found.digests);
         return found;
       });
-      last = answer.catch(() => undefined);
       remember(answers, question, answer);
       answer.catch(() => answers.delete(question));
       return answer;
