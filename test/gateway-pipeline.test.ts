@@ -402,18 +402,23 @@ test("a redirect that leaves the approved host set is refused and carries no cre
   await elsewhere.close();
 });
 
-test("a redirect within the origin is followed and counts as an attempt", async () => {
+test("a read follows a redirect within its own path template, counts it as an attempt, and goes nowhere else", async () => {
+  let astray = false;
   const run = await openApproved();
   provider.answer((request, response) => {
-    if (request.url === "/v1/things/7") response.writeHead(302, { location: "/v1/moved" }).end();
+    if (request.url === "/v1/things/7") response.writeHead(302, { location: "/v1/things/8" }).end();
+    else if (request.url === "/v1/things/8" && astray) response.writeHead(302, { location: "/v1/admin" }).end();
     else response.writeHead(200).end();
   });
   assert.equal((await get(run)).outcome, "success");
   assert.equal(run.budget.attemptsUsed, 2);
   assert.deepEqual(
     provider.received.map(({ url }) => url),
-    ["/v1/things/7", "/v1/moved"],
+    ["/v1/things/7", "/v1/things/8"],
   );
+  astray = true;
+  assert.equal((await get(run)).transport_observation.reason, "redirect_refused");
+  assert.ok(provider.received.every(({ url }) => url !== "/v1/admin"));
 });
 
 test("the vault itself refuses a credential at an origin it is not bound to", async () => {

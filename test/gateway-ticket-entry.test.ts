@@ -239,7 +239,7 @@ test("an entered ticket does not lead a redirect to another target, and ends wit
   const pending = apply(run);
   const approval = await bench.waiting();
   await decideWith(approval, contextFor(approval));
-  await assert.rejects(pending, denies("ticket_scope_mismatch"));
+  assert.equal((await pending).outcome, "unknown");
   assert.deepEqual(
     provider.received.map(({ url }) => url),
     ["/v1/projects/p1/roles"],

@@ -211,8 +211,6 @@ describe("a full URL is taken only by its own kind of action", () => {
     assert.equal(bound.url, "https://files.acme.example/reports/1.csv");
     assert.equal(bound.credential, null);
     assert.deepEqual(bound.headers, { accept: "*/*" });
-    assert.deepEqual(bound.redirects.origins, []);
-    assert.equal(bound.redirects.max, 0);
     assert.equal(bound.limits.responseBytes, 1_048_576);
   });
 

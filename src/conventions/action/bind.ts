@@ -10,7 +10,6 @@ import type { ValueSpelling } from "../request/schema.ts";
 import { admitUrl } from "../url/admit.ts";
 import { buildUrl } from "../url/build.ts";
 import { isPrivateHost, type Origin } from "../url/origin.ts";
-import type { RedirectRules } from "../url/redirect.ts";
 import { writeBody } from "./body.ts";
 import { argumentOf, type GatewayFill, gather, requirePlan } from "./gather.ts";
 import { maskOpaque, nameOnWire, showArguments } from "./keep.ts";
@@ -59,7 +58,6 @@ export interface BoundHttp extends BoundBase {
   readonly network: "public" | "private";
   readonly ca: string | null;
   readonly echo: "withhold" | "redact";
-  readonly redirects: RedirectRules;
 }
 
 export interface BoundSsh extends BoundBase {
@@ -119,7 +117,6 @@ function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, 
     network: provider?.network ?? (isPrivateHost(new URL(url).hostname) ? "private" : "public"),
     ca: provider?.ca ?? null,
     echo: action.echo,
-    redirects: redirectRules(pack, action),
   };
 }
 
@@ -160,17 +157,6 @@ function writeHeaders(
   if (mediaType !== null) headers["content-type"] = mediaType;
   for (const [name, value] of own) headers[name] = value;
   return headers;
-}
-
-/** A full URL is followed nowhere: its allow-list is for what the agent named, not for what a server answers. */
-function redirectRules(pack: Pack, action: HttpAction | UrlAction): RedirectRules {
-  if (action.kind === "url" || pack.provider === null) {
-    return { origins: [], credentialOrigins: [], others: "refuse", credential: "refuse", max: 0 };
-  }
-  const { origin, redirects, credential } = pack.provider;
-  const origins = [origin, ...redirects.origins];
-  // Without a credential there is none to keep back.
-  return { ...redirects, origins, credentialOrigins: credential === null ? origins : [origin] };
 }
 
 function bindSsh(pack: Pack, action: SshAction, args: JsonObject, fill: GatewayFill): BoundSsh {

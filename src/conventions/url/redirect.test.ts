@@ -7,6 +7,9 @@ import { decideRedirect, type RedirectAnswer, type RedirectDecision, type Redire
 const api = readOrigin("https://api.acme.example");
 const files = readOrigin("https://files.acme.example");
 const rules: RedirectRules = {
+  own: api,
+  isOwnPath: () => true,
+  sideEffect: false,
   origins: [api, files],
   credentialOrigins: [api],
   others: "refuse",
@@ -31,6 +34,31 @@ describe("redirects leaving the approved host set are refused unless a person ap
       kind: "follow",
       target: { url: `${api}/v2/x`, origin: api, method: "GET", body: "keep", credential: "keep" },
     });
+  });
+
+  test("a read follows within the path template of its own action only", () => {
+    const isOwnPath = (path: string): boolean => path.startsWith("/v1/");
+    assert.equal(reasonOf(decide({ location: "/v1/y?q=2" }, { isOwnPath })), "follow");
+    assert.equal(reasonOf(decide({ location: "/v2/x" }, { isOwnPath })), "path_not_approved");
+    const asked = decide({ location: "/v2/x" }, { isOwnPath, others: "ask" });
+    assert.equal(asked.kind === "ask" && asked.target.credential, "keep", "its own origin may see the credential");
+    assert.equal(
+      reasonOf(decide({ location: `${files}/r/1` }, { isOwnPath })),
+      "follow",
+      "a listed origin, without it",
+    );
+  });
+
+  test("a side effect is never repeated elsewhere without its own card, not even at its own path", () => {
+    for (const [status, method] of [
+      [307, "POST"],
+      [308, "PUT"],
+      [303, "POST"],
+    ] as const) {
+      assert.equal(reasonOf(decide({ status, method }, { sideEffect: true })), "side_effect", String(status));
+      assert.equal(decide({ status, method }, { sideEffect: true, others: "ask" }).kind, "ask", String(status));
+      assert.equal(decide({ status, method, location: `${files}/x` }, { sideEffect: true }).kind, "refuse");
+    }
   });
 
   test("an approved origin that the credential is not bound to is followed without it", () => {

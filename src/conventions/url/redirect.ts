@@ -1,6 +1,11 @@
 import { isLoopbackHost, type Origin, originOf } from "./origin.ts";
 
 export interface RedirectRules {
+  /** The provider's own origin, and whether a path there is one of the action's own template. */
+  readonly own: Origin;
+  readonly isOwnPath: (path: string) => boolean;
+  /** What has a side effect is never sent on without a card of its own. */
+  readonly sideEffect: boolean;
   /** Where a redirect may lead: the provider's own origin and those that the pack or a person approved. */
   readonly origins: readonly Origin[];
   /** Where the credential may travel; it is bound to these in the vault too. */
@@ -35,6 +40,8 @@ export type RedirectRefusal =
   | "scheme_refused"
   | "downgrade"
   | "origin_not_approved"
+  | "path_not_approved"
+  | "side_effect"
   | "method_ambiguous"
   | "credential_not_allowed"
   | "too_many";
@@ -65,14 +72,24 @@ export function decideRedirect(answer: RedirectAnswer, rules: RedirectRules): Re
   const changed = changeMethod(answer.status, answer.method);
   if (changed === null) return refuse("method_ambiguous");
   const origin = originOf(target);
-  if (!rules.origins.includes(origin)) {
-    if (rules.others === "refuse") return refuse("origin_not_approved");
-    // A person may approve the destination, but a credential never goes where it is not bound.
-    return { kind: "ask", target: { url: target.href, origin, ...changed, credential: "strip" } };
+  const listed = rules.origins.includes(origin);
+  // A person may approve another destination, but a credential never goes where it is not bound.
+  const travels = listed && rules.credentialOrigins.includes(origin);
+  const credential = travels ? "keep" : "strip";
+  const beyond = reasonBeyond(origin, target.pathname, listed, rules);
+  if (beyond !== null) {
+    if (rules.others === "refuse") return refuse(beyond);
+    return { kind: "ask", target: { url: target.href, origin, ...changed, credential } };
   }
-  const travels = rules.credentialOrigins.includes(origin);
   if (!travels && rules.credential === "refuse") return refuse("credential_not_allowed");
-  return { kind: "follow", target: { url: target.href, origin, ...changed, credential: travels ? "keep" : "strip" } };
+  return { kind: "follow", target: { url: target.href, origin, ...changed, credential } };
+}
+
+/** Why nobody agreed to this yet: what the definition describes is what was approved, and no other write or read. */
+function reasonBeyond(origin: Origin, path: string, listed: boolean, rules: RedirectRules): RedirectRefusal | null {
+  if (!listed) return "origin_not_approved";
+  if (rules.sideEffect) return "side_effect";
+  return origin === rules.own && !rules.isOwnPath(path) ? "path_not_approved" : null;
 }
 
 /**

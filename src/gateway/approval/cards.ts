@@ -120,8 +120,6 @@ function listNotes(call: CallAsked | null): readonly string[] {
 function notesOf(mode: Question["mode"], caller: LiveCaller): readonly string[] {
   const notes: string[] = [];
   if (mode === "join") notes.push("this process asks to join a run that another process opened");
-  if (mode === "redirect")
-    notes.push("the provider answered with a redirect to another host; the credential stays behind");
   if (caller.evidence.namespaces !== "own") {
     notes.push("the caller lives in another namespace (a container), so all of it counts as one caller");
   }

@@ -5,15 +5,14 @@ import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
 import { observationRecord, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
 import { decideRetry } from "../../conventions/outcome/retry.ts";
-import { decideRedirect } from "../../conventions/url/redirect.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { writeQuestion } from "../approval/cards.ts";
 import { type Core, now } from "../core.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
+import { allowRepeat, redirect } from "./redirect.ts";
 import type { Attempted, Sending } from "./sending.ts";
 
 /** The last attempt of a call, and what it comes to. */
@@ -58,6 +57,9 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
     const waitMs = retryWaitMs(core, sending, attempted, tries, firstSentMs);
     if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
+    const repeat = await allowRepeat(core, sending, sayObserved(attempted));
+    if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
+    sending = repeat;
   }
 }
 
@@ -102,61 +104,13 @@ function retryWaitMs(
   return decision.kind === "retry" ? decision.waitMs : null;
 }
 
+function sayObserved({ observation }: Attempted): string {
+  return observation.kind === "answered" ? `status ${observation.status}` : observation.reason;
+}
+
 /** How long the provider knows the request by its token. Past that a repeat would be a second request. */
 function tokenHoldsMs({ request }: Sending, pack: Pack): number {
   return tokenOf(request, pack) === null ? 0 : (pack.provider?.idempotency?.windowMs ?? 0);
-}
-
-/** The next request, or null where the rule or a person refuses it. */
-async function redirect(
-  core: Core,
-  sending: Sending,
-  answer: Answered,
-  location: string,
-  followed: number,
-): Promise<Sending | null> {
-  const { provider } = sending.outbound.definition.pack;
-  if (provider === null) return null;
-  const { redirects, origin } = provider;
-  const decision = decideRedirect(
-    { status: answer.status, location, method: sending.request.method, url: sending.request.url, followed },
-    {
-      origins: [origin, ...redirects.origins],
-      credentialOrigins: sending.credential === null ? [] : [origin],
-      others: redirects.others,
-      credential: redirects.credential,
-      max: redirects.max,
-    },
-  );
-  if (decision.kind === "refuse" || decision.kind === "not_a_redirect") return null;
-  if (decision.kind === "ask" && !(await approveDestination(core, sending, decision.target.url))) return null;
-  const { target } = decision;
-  const { "content-type": _type, ...bare } = sending.request.headers;
-  return {
-    ...sending,
-    credential: target.credential === "keep" ? sending.credential : null,
-    request: {
-      ...sending.request,
-      url: target.url,
-      method: target.method,
-      body: target.body === "keep" ? sending.request.body : null,
-      headers: target.body === "keep" ? sending.request.headers : bare,
-    },
-  };
-}
-
-async function approveDestination(core: Core, sending: Sending, target: string): Promise<boolean> {
-  const { run, session, callId, outbound, ticket } = sending;
-  const because = ["the provider redirects it to a host that the pack does not list"];
-  const call = { callId, outbound, target, because, ...(ticket === undefined ? {} : { ticket: ticket.evidence }) };
-  const ask = core.desk.ask(writeQuestion(core, { mode: "redirect", run, caller: session.caller, scope: null, call }));
-  try {
-    await ask.answer;
-    return true;
-  } catch (error) {
-    if (error instanceof Denied) return false;
-    throw error;
-  }
 }
 
 function resultOf(sending: Sending, { observation, verdict, cost }: Attempted, refused: string | null): CallResult {

@@ -250,7 +250,6 @@ function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credentia
       network: wire.network,
       ca: null,
       echo: "withhold",
-      redirects: { origins: [], credentialOrigins: [], others: "refuse", credential: "refuse", max: 0 },
     },
     input: {},
     action: name,

@@ -1,0 +1,117 @@
+import type { ActionDefinition } from "../../conventions/action/pack.ts";
+import type { Answered } from "../../conventions/outcome/observation.ts";
+import { matchPath } from "../../conventions/request/target.ts";
+import { decideRedirect, type RedirectTarget } from "../../conventions/url/redirect.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { type Authorization, authorizedByCard } from "../approval/authorize.ts";
+import { writeQuestion } from "../approval/cards.ts";
+import type { Core } from "../core.ts";
+import type { Sending } from "./sending.ts";
+
+/** The next request, or null where the rule or a person refuses it. What a person signed for it is what it rests on. */
+export async function redirect(
+  core: Core,
+  sending: Sending,
+  answer: Answered,
+  location: string,
+  followed: number,
+): Promise<Sending | null> {
+  const { definition, sideEffect } = sending.outbound;
+  const { provider } = definition.pack;
+  // A full URL is followed nowhere: its allow-list is for what the agent named, not for what a server answers.
+  if (provider === null || definition.action.kind !== "http") return null;
+  const { redirects, origin } = provider;
+  const decision = decideRedirect(
+    { status: answer.status, location, method: sending.request.method, url: sending.request.url, followed },
+    {
+      own: origin,
+      isOwnPath: (path) => isOwnPath(definition.action, path),
+      sideEffect,
+      origins: [origin, ...redirects.origins],
+      credentialOrigins: sending.credential === null ? [] : [origin],
+      others: redirects.others,
+      credential: redirects.credential,
+      max: redirects.max,
+    },
+  );
+  if (decision.kind === "refuse" || decision.kind === "not_a_redirect") return null;
+  const { target } = decision;
+  const credential = target.credential === "keep" ? sending.credential : null;
+  const because = becauseOf(core, decision.kind, credential, answer.status);
+  const authorization = because === null ? sending.authorization : await ask(core, sending, target, because);
+  if (authorization === null) return null;
+  const { "content-type": _type, ...bare } = sending.request.headers;
+  return {
+    ...sending,
+    authorization,
+    credential,
+    request: {
+      ...sending.request,
+      url: target.url,
+      method: target.method,
+      body: target.body === "keep" ? sending.request.body : null,
+      headers: target.body === "keep" ? sending.request.headers : bare,
+    },
+  };
+}
+
+/** The same call once more. A credential that asks on every use asks for this one too; null where nobody agrees. */
+export async function allowRepeat(core: Core, sending: Sending, after: string): Promise<Sending | null> {
+  if (!isEachUse(core, sending.credential)) return sending;
+  const { url, method } = sending.request;
+  const because = `its credential is marked for approval on every use, and it is sent again after ${after}`;
+  const authorization = await ask(core, sending, { url, method }, because, "each_use");
+  return authorization === null ? null : { ...sending, authorization };
+}
+
+function becauseOf(core: Core, kind: "follow" | "ask", credential: string | null, status: number): string | null {
+  if (kind === "ask") return `the provider redirects it (${status}) to where its definition does not reach`;
+  if (!isEachUse(core, credential)) return null;
+  return `its credential is marked for approval on every use, and the provider redirects it (${status})`;
+}
+
+function isEachUse(core: Core, credential: string | null): boolean {
+  return credential !== null && core.credentials()?.find(credential)?.eachUse === true;
+}
+
+function isOwnPath(action: ActionDefinition, path: string): boolean {
+  if (action.kind !== "http") return false;
+  try {
+    return matchPath(action.template, path) !== undefined;
+  } catch (error) {
+    if (error instanceof Denied) return false;
+    throw error;
+  }
+}
+
+async function ask(
+  core: Core,
+  { run, session, callId, outbound, ticket, request }: Sending,
+  target: Pick<RedirectTarget, "url" | "method"> & Partial<RedirectTarget>,
+  because: string,
+  mode: "redirect" | "each_use" = "redirect",
+): Promise<Authorization | null> {
+  const call = {
+    callId,
+    outbound: { ...outbound, method: target.method },
+    target: target.url,
+    because: [because],
+    notes: mode === "redirect" ? notesOf(target, request.url) : [],
+    ...(ticket === undefined ? {} : { ticket: ticket.evidence }),
+  };
+  const asked = core.desk.ask(writeQuestion(core, { mode, run, caller: session.caller, scope: null, call }));
+  try {
+    return authorizedByCard(await asked.answer);
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
+}
+
+function notesOf({ body, credential }: Partial<RedirectTarget>, from: string): readonly string[] {
+  return [
+    `it was sent to ${from}, which answered with a redirect; this card is for the new address`,
+    credential === "keep" ? "the credential goes there too" : "the credential stays behind",
+    ...(body === "drop" ? ["only the answer is fetched there; the request's body is not sent again"] : []),
+  ];
+}
