@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { STANDARD_CEILINGS } from "../src/conventions/budget/ceilings.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { StateStore } from "../src/gateway/ports.ts";
+import { createDaySpend } from "../src/gateway/run/day-spend.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
@@ -152,4 +155,61 @@ test("a send that costs money asks where no person approved the session, however
   assert.equal(provider.received.length, 0);
   await bench.approve();
   assert.equal((await work.done).outcome, "success");
+});
+
+test("no run passes the ceilings of policy, also an approved one, and narrower wins at once", async () => {
+  bench.posture.ceilings = { ...STANDARD_CEILINGS, spendCents: 40, attempts: 3, durationMs: 60_000 };
+  const run = await bench.openRun(caller, ["post.text.send"], {
+    spendCents: 100_000_000,
+    attempts: 10,
+    sideEffects: 5,
+  });
+  const { limits } = run.budget;
+  assert.deepEqual([limits.spendCents, limits.attempts, limits.durationMs, limits.sideEffects], [40, 3, 60_000, 5]);
+  const { card } = await bench.waiting();
+  assert.equal(card?.run.budget.spend_cents, 40, "the card shows what holds");
+  await bench.approve();
+  await run.admission?.session;
+  await call(run, "text.send", { to: "ada" });
+  bench.posture.ceilings = { ...bench.posture.ceilings, attempts: 1 };
+  await assert.rejects(call(run, "text.send", { to: "bob" }), { code: "attempts_exhausted" });
+  assert.equal(provider.received.length, 1);
+});
+
+test("all runs of a day together stay within the day's ceiling, also after a restart, until the next day", async () => {
+  bench.posture.ceilings = { ...STANDARD_CEILINGS, daySpendCents: 25 };
+  const first = await openApproved(100);
+  await call(first, "text.send", { to: "ada" });
+  const second = await openApproved(100);
+  await call(second, "text.send", { to: "bob" });
+  await assert.rejects(call(second, "text.send", { to: "eve" }), { code: "day_spend_exhausted" });
+  assert.deepEqual(
+    bench.rows("notes", "day_spend").map(({ cents }) => cents),
+    [20],
+    "and the store knows it",
+  );
+  assert.equal(provider.received.length, 2);
+});
+
+test("what was spent today is found again at a start, and an edited row lets nothing be spent today", () => {
+  let wallMs = Date.UTC(2026, 10, 15, 23);
+  const store = (row: object) => ({ load: () => [row] }) as unknown as StateStore;
+  const kept = {
+    table: "notes",
+    id: "day_spend",
+    runId: "",
+    state: "day_spend",
+    body: { day: "2026-11-15", cents: 7 },
+  };
+  const found = createDaySpend({ wallMs: () => wallMs });
+  found.load(store(kept));
+  assert.equal(found.spentCents(), 7);
+  const edited = createDaySpend({ wallMs: () => wallMs });
+  edited.load(store({ tampered: "day_spend" }));
+  assert.equal(edited.spentCents(), Number.MAX_SAFE_INTEGER);
+  wallMs += 86_400_000;
+  assert.deepEqual([found.spentCents(), edited.spentCents()], [0, 0]);
+  wallMs -= 86_400_000;
+  found.add(5);
+  assert.equal(found.spentCents(), 5, "a clock that goes back starts no new day");
 });

@@ -1,5 +1,6 @@
 import type { Allowances } from "../conventions/budget/allowance.ts";
 import type { Now } from "../conventions/budget/budget.ts";
+import { type Ceilings, STANDARD_CEILINGS } from "../conventions/budget/ceilings.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Desk } from "./approval/desk.ts";
@@ -13,6 +14,7 @@ import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
 import type { DeploymentBook } from "./rollback/deployments.ts";
 import type { Book } from "./run/book.ts";
+import type { DaySpend } from "./run/day-spend.ts";
 import type { Run } from "./run/run.ts";
 import type { Tickets } from "./ticket/tickets.ts";
 
@@ -23,6 +25,8 @@ export interface Posture {
   mayDecide?(caller: Pick<LiveCaller, "uid" | "pid">): boolean;
   /** Off only in signed policy; every call then says so in the log. */
   readonly sessionApproval: boolean;
+  /** What no run passes; the standard ones where policy names none. */
+  readonly ceilings?: Ceilings;
 }
 
 /** What every step of a call works with. */
@@ -44,6 +48,7 @@ export interface Core {
   /** Whether a callback about its job came before the job had a name; it is told once. */
   cameEarly(operation: Operation): boolean;
   readonly tickets: Tickets;
+  readonly daySpend: DaySpend;
   /** Takes the work context that a person may assign while letting the run begin. */
   acceptTicket(run: Run): Accept;
   packs(): PackBook;
@@ -55,6 +60,10 @@ export interface Core {
   posture(): Posture;
   /** Null while locked. */
   credentials(): Credentials | null;
+}
+
+export function ceilingsOf(core: Core): Ceilings {
+  return core.posture().ceilings ?? STANDARD_CEILINGS;
 }
 
 export function now({ ports: { clock } }: Core): Now {

@@ -35,6 +35,7 @@ import { recover } from "./recover.ts";
 import { createDeploymentBook } from "./rollback/deployments.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
 import { createBook } from "./run/book.ts";
+import { createDaySpend } from "./run/day-spend.ts";
 import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
 import { joinRun, openRun, type RunRequest } from "./run/open.ts";
 import type { Call, Run, Session } from "./run/run.ts";
@@ -152,6 +153,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     deployments: createDeploymentBook((id) => ledger.find("deployments", id)),
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
+    daySpend: createDaySpend(ports.clock),
     tickets: createTickets(
       () => ticketIssuersOf(around),
       () => around.ticketServices?.() ?? [],
@@ -219,6 +221,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ledger.openStore(next.store);
     const { operations } = await recover(core, next.store);
     const tampered = memory.load(next.store, envelope);
+    core.daySpend.load(next.store);
     if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
     unlocked = next;
     for (const operation of operations) {

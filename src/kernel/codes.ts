@@ -290,6 +290,11 @@ export const codes = {
     means: "The run has used all its side-effect attempts. Reads may go on.",
     mend: "Report what was done, or ask for a new run with a larger allowance.",
   },
+  day_spend_exhausted: {
+    status: 403,
+    means: "The most this call can cost does not fit what all runs of this day may still spend.",
+    mend: "Wait for the next day (UTC), or ask an operator: gw policy set day_spend_cents.",
+  },
   spend_exhausted: {
     status: 403,
     means: "The maximum charge of this call does not fit what the run may still spend.",

@@ -11,6 +11,9 @@ export const defaults = {
   runMaximumDurationMs: 86_400_000,
   runMaximumSpendCents: 100_000_000,
   runMaximumSideEffects: 1_000,
+  /** Ceilings of spend that hold where policy names none. */
+  ceilingRunSpendCents: 100_000,
+  ceilingDaySpendCents: 100_000,
   runRequestBytes: 262_144,
   runsRemembered: 1_000,
   runsPerCaller: 16,

@@ -48,6 +48,7 @@ import { createSteward, type DaemonSteward, type StewardState } from "./daemon/s
 import {
   auditRecipientsOf,
   callerPolicyOf,
+  ceilingsIn,
   judgeTrust,
   operatorKeysOf,
   raisedBy,
@@ -140,6 +141,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
         mode: modes.mode(),
         mayDecide: modes.mayDecide,
         sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
+        ceilings: ceilingsIn(state.trust),
       }),
       grants: () => state.trust.policy?.grants ?? [],
       isAgentUser: modes.isAgentUser,

@@ -14,6 +14,7 @@ import {
   type RevocationStatement,
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
+import type { Ceilings } from "../../src/conventions/budget/ceilings.ts";
 import type { Grant } from "../../src/conventions/grant/grant.ts";
 import type { TicketService } from "../../src/conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
@@ -52,7 +53,7 @@ export interface Bench {
   readonly grants: Grant[];
   /** Users that only agents run as. */
   readonly agentUsers: number[];
-  posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean };
+  posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean; ceilings?: Ceilings };
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;

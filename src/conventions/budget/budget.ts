@@ -17,6 +17,7 @@ export type BudgetStop =
   | "attempts_exhausted"
   | "side_effects_exhausted"
   | "spend_exhausted"
+  | "day_spend_exhausted"
   | "spend_overage";
 
 export interface RunBudget {

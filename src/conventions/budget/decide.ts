@@ -14,6 +14,8 @@ export interface ReservationAsk {
   readonly maximumCents: number;
   /** The operation's own time cap. */
   readonly capMs: number;
+  /** What all runs of this day may still spend. */
+  readonly dayLeftCents?: number;
   /** Less time than this is not worth starting: the request would outlast the run. */
   readonly minimumMs: number;
 }
@@ -59,5 +61,7 @@ function findStop(budget: RunBudget, ask: ReservationAsk, now: Now): BudgetStop 
   if (ask.sideEffect && budget.sideEffectAttempts >= budget.limits.sideEffects) return "side_effects_exhausted";
   if (ask.maximumCents > 0 && budget.overage) return "spend_overage";
   if (ask.maximumCents > spendRemainingCents(budget)) return "spend_exhausted";
+  if (ask.maximumCents > 0 && ask.maximumCents > (ask.dayLeftCents ?? Number.POSITIVE_INFINITY))
+    return "day_spend_exhausted";
   return null;
 }

@@ -1,4 +1,6 @@
 import type { NewEvent } from "../../audit/event.ts";
+import type { RunBudget } from "../../conventions/budget/budget.ts";
+import { spentCents } from "../../conventions/budget/ceilings.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
 import { readPrice } from "../../conventions/budget/price.ts";
 import { costRecord, reservationRecord } from "../../conventions/budget/record.ts";
@@ -9,7 +11,7 @@ import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
-import { askOf, budgetDenied, requireStanding, reservedFor } from "../outbound/admit.ts";
+import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
@@ -39,7 +41,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const { observation, ...minted } = withholdMinted(core, sending, attemptId, answer);
   const verdict = judge(outbound, observation);
   const settlement = settlementOf(outbound, verdict);
-  if (settlement !== null) run.budget = settleReservation(run.budget, reservation, settlement);
+  if (settlement !== null) spend(core, run, settleReservation(run.budget, reservation, settlement));
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, observation, verdict, cost };
@@ -56,7 +58,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   await core.ledger.record(
     `${sending.errand}.settled`,
     [...(isPreview(outbound) ? [] : [started]), ...completion, ...minted.events, ...after.events],
-    [...payerRows(sending), attemptRow(sending, attemptId, state, reservation), ...minted.rows, ...after.rows],
+    [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation), ...minted.rows, ...after.rows],
   );
   return attempted;
 }
@@ -71,7 +73,7 @@ async function intend(
 ): Promise<IntentReceipt> {
   const { run, outbound } = sending;
   try {
-    const payer = payerRows(sending);
+    const payer = payerRows(core, sending);
     if (payer.length === 0) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
@@ -89,7 +91,7 @@ async function intend(
     tellGranted(sending);
     return receipt;
   } catch (error) {
-    run.budget = settleReservation(run.budget, reservation, { kind: "released" });
+    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
     throw error;
   }
 }
@@ -97,9 +99,16 @@ async function intend(
 const NOTHING: Beside = { events: [], rows: [] };
 
 /** None where what would pay is no longer ours to write. */
-function payerRows(sending: Sending | CustodySending): readonly StateRow[] {
+function payerRows(core: Core, sending: Sending | CustodySending): readonly StateRow[] {
   const row = sending.custody === undefined ? runRow(sending.run) : sending.custody();
-  return row === null ? [] : [row];
+  if (row === null) return [];
+  return (sending.outbound.definition.action.maxCostCents ?? 0) > 0 ? [row, ...core.daySpend.rows()] : [row];
+}
+
+/** What a run spends counts for the day too. */
+function spend(core: Core, run: { budget: RunBudget }, budget: RunBudget): void {
+  core.daySpend.add(spentCents(budget) - spentCents(run.budget));
+  run.budget = budget;
 }
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
@@ -109,10 +118,16 @@ async function reserve(
 ): Promise<{ reservation: Reservation; timeoutMs: number }> {
   const { run, outbound } = sending;
   const { carries } = sending;
+  if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
   const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
-  const decided = decideReservation(free, askOf(outbound), now(core));
+  const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free));
+  const decided = decideReservation(free, ask, now(core));
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
-  run.budget = decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason };
+  spend(
+    core,
+    run,
+    decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
+  );
   if (decided.decision === "allow") return decided;
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
@@ -126,7 +141,7 @@ async function reserve(
         budget_stop_reason: run.budget.stopReason ?? decided.decision,
       },
     ],
-    payerRows(sending),
+    payerRows(core, sending),
   );
   throw budgetDenied(decided.decision, run.budget);
 }

@@ -64,6 +64,7 @@ function budgetStopOf({ code }: Denied, { run }: Sending): BudgetStop | null {
     case "attempts_exhausted":
     case "side_effects_exhausted":
     case "spend_exhausted":
+    case "day_spend_exhausted":
     case "spend_overage":
       return code;
     case "session_ended":

@@ -1,13 +1,13 @@
 import { bindAction } from "../../conventions/action/bind.ts";
 import type { GatewayFill } from "../../conventions/action/gather.ts";
-import type { BudgetStop, RunBudget } from "../../conventions/budget/budget.ts";
+import { type BudgetStop, narrowBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import { decideReservation, type ReservationAsk } from "../../conventions/budget/decide.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import { decideScope, type Scope } from "../../conventions/scope/scope.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { type Core, now, requireUnlocked } from "../core.ts";
+import { type Core, ceilingsOf, now, requireUnlocked } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import { requireGrant } from "./grants.ts";
@@ -66,6 +66,17 @@ export function askOf(outbound: Outbound): ReservationAsk {
   };
 }
 
+/** Policy may have become narrower since the run began. */
+export function holdToCeilings(core: Core, budget: RunBudget): RunBudget {
+  return narrowBudget(budget, ceilingsOf(core));
+}
+
+/** With what the day leaves; `freed` is what an earlier send of the same call gives back for it. */
+export function askToday(core: Core, outbound: Outbound, freed: number): ReservationAsk {
+  const dayLeftCents = ceilingsOf(core).daySpendCents - core.daySpend.spentCents() + freed;
+  return { ...askOf(outbound), dayLeftCents };
+}
+
 /** What a reservation record says it is for. */
 export function reservedFor({ action, definition }: Outbound, provider_reference: string | null = null) {
   return { action, maximum_cents: definition.action.maxCostCents ?? 0, provider_reference };
@@ -73,7 +84,7 @@ export function reservedFor({ action, definition }: Outbound, provider_reference
 
 /** Step 5: nobody is asked about a call that cannot run. */
 export function requireFit(core: Core, run: Run, outbound: Outbound): void {
-  const decided = decideReservation(run.budget, askOf(outbound), now(core));
+  const decided = decideReservation(holdToCeilings(core, run.budget), askToday(core, outbound, 0), now(core));
   if (decided.decision === "allow") return;
   run.budget = decided.budget;
   throw budgetDenied(decided.decision, run.budget);
@@ -126,6 +137,8 @@ function messageOf(stop: BudgetStop): string {
       return "The run has no attempts left.";
     case "side_effects_exhausted":
       return "The run has no side-effect attempts left.";
+    case "day_spend_exhausted":
+      return "The most this call can cost does not fit what all runs of this day may still spend.";
     case "spend_exhausted":
       return "The most this call can cost does not fit what the run may still spend.";
     case "spend_overage":

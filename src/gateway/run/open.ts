@@ -1,9 +1,10 @@
 import { openBudget, type RunLimits, timeLeftMs } from "../../conventions/budget/budget.ts";
+import { withinCeilings } from "../../conventions/budget/ceilings.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
-import { type Core, now, requireSpace, requireUnlocked } from "../core.ts";
+import { type Core, ceilingsOf, now, requireSpace, requireUnlocked } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
 import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
@@ -32,6 +33,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   if (core.book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
     throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
   }
+  const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
   requireOpening(core, caller, request);
   const moment = now(core);
@@ -49,10 +51,10 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     over: new AbortController(),
     state: "pending",
     endReason: null,
-    budget: openBudget(id, request.limits, moment),
+    budget: openBudget(id, limits, moment),
     admission: null,
   };
-  const { attempts, durationMs, spendCents, sideEffects } = request.limits;
+  const { attempts, durationMs, spendCents, sideEffects } = limits;
   await core.ledger.record(
     "run.started",
     [

@@ -1,6 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import type { CallerPolicy } from "../../adapters/platform/linux/evidence.ts";
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
+import { type Ceilings, STANDARD_CEILINGS } from "../../conventions/budget/ceilings.ts";
 import type { TicketService } from "../../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -9,6 +10,7 @@ import type { VaultHome } from "../../vault/files/home.ts";
 import { checkHighWater, type HighWater, higher } from "../../vault/high-water.ts";
 import { keyIdOf, publicKeyOf } from "../../vault/keys.ts";
 import type { Policy } from "../../vault/policy/policy.ts";
+import { NO_CEILINGS } from "../../vault/policy/policy.ts";
 import { bundlesFolder, trustedRootPath } from "../../vault/policy/sigstore-files.ts";
 import type { Vault } from "../../vault/vault.ts";
 
@@ -104,4 +106,16 @@ export function auditRecipientsOf({ vault, policy }: Trust) {
 
 export function vaultHashOf({ vault }: Trust): Buffer {
   return Buffer.from(vault.manifestHash.slice("sha256:".length), "hex");
+}
+
+/** What no run passes: the standard ceilings, and what an operator signed instead. */
+export function ceilingsIn({ policy }: Trust): Ceilings {
+  const signed = policy?.ceilings ?? NO_CEILINGS;
+  return {
+    attempts: signed.runAttempts ?? STANDARD_CEILINGS.attempts,
+    sideEffects: signed.runSideEffects ?? STANDARD_CEILINGS.sideEffects,
+    durationMs: signed.runSeconds === null ? STANDARD_CEILINGS.durationMs : signed.runSeconds * 1000,
+    spendCents: signed.runSpendCents ?? STANDARD_CEILINGS.spendCents,
+    daySpendCents: signed.daySpendCents ?? STANDARD_CEILINGS.daySpendCents,
+  };
 }

@@ -3,7 +3,7 @@ import type { HomeChange, VaultHome } from "../files/home.ts";
 import { keyIdOf } from "../keys.ts";
 import type { OperatorKeys } from "../lineage.ts";
 import type { OpenOperator } from "../operator.ts";
-import { type AuditRecipient, type Policy, SAFE_SETTINGS } from "./policy.ts";
+import { type AuditRecipient, NO_CEILINGS, type Policy, SAFE_SETTINGS } from "./policy.ts";
 import { type PolicyDraft, signPolicy } from "./verify.ts";
 
 /** The policy a new vault starts with: nothing trusted, everything asked, the founder reads the log. */
@@ -20,6 +20,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     imaKeys: [],
     grants: [],
     settings: SAFE_SETTINGS,
+    ceilings: NO_CEILINGS,
   };
 }
 

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { KEY_ID, type KeyId } from "../keys.ts";
 import { VAULT_ID } from "../lineage.ts";
 import { filePage, parsePage } from "../shape.ts";
+import { ceilingsPage, readCeilings } from "./ceiling-entries.ts";
 import {
   readCaller,
   readImaKey,
@@ -41,13 +42,14 @@ const MEMBERS = [
   "ticket_issuers",
   "settings",
 ] as const;
-const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs", "grants"] as const;
+const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs", "grants", "ceilings"] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
   return filePage({ ...policyPage(content), signature: signature.toString("base64url") });
 }
 
 export function policyPage(content: PolicyContent): JsonObject {
+  const ceilings = ceilingsPage(content.ceilings);
   return {
     format: FORMAT,
     vault_id: content.vaultId,
@@ -85,6 +87,7 @@ export function policyPage(content: PolicyContent): JsonObject {
       ? {}
       : { former_packs: content.formerPacks.map(({ pack, digest }) => ({ pack, digest })) }),
     ...(content.grants.length === 0 ? {} : { grants: content.grants.map(grantRecord) }),
+    ...(ceilings === undefined ? {} : { ceilings }),
   };
 }
 
@@ -107,6 +110,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       ticketServices: laterList(policy.ticket_services, "/ticket_services", readService, ({ system }) => system),
       formerPacks: laterList(policy.former_packs, "/former_packs", readPack, ({ pack }) => pack),
       grants: laterList(policy.grants, "/grants", readGrant, ({ name }) => name),
+      ceilings: readCeilings(policy.ceilings, "/ceilings"),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),

@@ -28,7 +28,26 @@ export interface PolicyContent {
   /** Decisions made ahead. */
   readonly grants: readonly Grant[];
   readonly settings: PolicySettings;
+  /** What no run passes, where it is narrower or wider than the standard. */
+  readonly ceilings: PolicyCeilings;
 }
+
+/** Null: the standard ceiling. */
+export interface PolicyCeilings {
+  readonly runAttempts: number | null;
+  readonly runSideEffects: number | null;
+  readonly runSeconds: number | null;
+  readonly runSpendCents: number | null;
+  readonly daySpendCents: number | null;
+}
+
+export const NO_CEILINGS: PolicyCeilings = {
+  runAttempts: null,
+  runSideEffects: null,
+  runSeconds: null,
+  runSpendCents: null,
+  daySpendCents: null,
+};
 
 export interface PackTrust {
   readonly pack: string;

@@ -1,6 +1,7 @@
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { CEILINGS, type CeilingName } from "../../../vault/policy/ceiling-entries.ts";
 import { type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -22,9 +23,16 @@ export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliP
     const home = openHome(options.home, ports.random);
     const current = home.readPolicy(home.readVault()).settings;
     const rows = (Object.keys(settings) as SettingName[]).map((setting) => rowOf(setting, current));
-    if (options.json) io.out(JSON.stringify(rows));
-    else
+    const signed = home.readPolicy(home.readVault()).ceilings;
+    const ceilings = (Object.keys(CEILINGS) as CeilingName[]).map((ceiling) => ({
+      ceiling,
+      value: signed[CEILINGS[ceiling].name] ?? STANDARD,
+    }));
+    if (options.json) io.out(JSON.stringify([...rows, ...ceilings]));
+    else {
       for (const { setting, value, safe } of rows) io.out(`${setting}  ${value}${value === safe ? "" : "  LOWERED"}`);
+      for (const { ceiling, value } of ceilings) io.out(`${ceiling}  ${value}`);
+    }
     return exits.done;
   });
 }
@@ -38,6 +46,7 @@ export function runPolicySet(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
+    if (Object.hasOwn(CEILINGS, setting)) return setCeiling(setting as CeilingName, word, options, io, ports);
     const { name, value } = readChoice(setting, word);
     return withOperator(options, io, ports, async (session) => {
       await applyPolicyChange(session, ports, { what: "policy_set", subject: `${setting} ${word}` }, (policy) => ({
@@ -52,12 +61,41 @@ export function runPolicySet(
   });
 }
 
+/** What a ceiling is called where policy names no number. */
+const STANDARD = "standard";
+
+/** A ceiling that no run passes, whoever approves it. Several at once go by the narrower. */
+function setCeiling(
+  ceiling: CeilingName,
+  word: string,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  const { name, minimum, maximum } = CEILINGS[ceiling];
+  const value = word === STANDARD ? null : /^\d{1,12}$/.test(word) ? Number(word) : Number.NaN;
+  if (value !== null && !(value >= minimum && value <= maximum)) {
+    throw new Denied(
+      "value_not_allowed",
+      `${ceiling} is a whole number from ${minimum} to ${maximum}, or ${STANDARD} for the gateway's own.`,
+    );
+  }
+  return withOperator(options, io, ports, async (session) => {
+    await applyPolicyChange(session, ports, { what: "policy_set", subject: `${ceiling} ${word}` }, (policy) => ({
+      ...policy,
+      ceilings: { ...policy.ceilings, [name]: value },
+    }));
+    say(io, options.json, { ceiling, value: value ?? STANDARD }, `${ceiling} is ${word}. No run passes it.`);
+    return exits.done;
+  });
+}
+
 function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
   const known = Object.hasOwn(settings, setting) ? settings[setting as SettingName] : undefined;
   if (known === undefined) {
     throw new Denied(
       "value_not_allowed",
-      `There is no setting ${setting}; there are ${Object.keys(settings).join(", ")}.`,
+      `There is no setting ${setting}; there are ${[...Object.keys(settings), ...Object.keys(CEILINGS)].join(", ")}.`,
     );
   }
   const words: Readonly<Record<string, boolean | string>> = known.words;

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  demoPack,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  type Plane,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+describe("an agent cannot give itself a budget", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    await home.must(["policy", "set", "session_approval", "off"]);
+    await home.must(["policy", "set", "run_spend_cents", "500"]);
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+  });
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  test("with session approval off, a run that asks for a million dollars gets what an operator signed", async () => {
+    const opened = await agent.ask("POST", "/v1/runs", {
+      purpose: "rich",
+      actions: ["demo.thing.get"],
+      budget: { spend_cents: 100_000_000, attempts: 10_000 },
+    });
+    const run = String(opened.body["run_id"]);
+    const shown = await agent.ask("GET", `/v1/runs/${run}`);
+    assert.equal((shown.body["budget"] as Members)["spend_remaining_cents"], 500, shown.text);
+    const first = await call(agent, run, "demo.thing.get", { id: "1" });
+    assert.equal(first.body["outcome"], "success", first.text);
+    await home.must(["policy", "set", "run_attempts", "1"]);
+    const code = await until("the narrower ceiling holds in the run that stands", async () => {
+      const { body } = await call(agent, run, "demo.thing.get", { id: "2" });
+      return body["code"] !== undefined && String(body["code"]);
+    });
+    assert.equal(code, "attempts_exhausted");
+  });
+
+  test("a ceiling is a whole number within bounds, and policy show tells it", async () => {
+    for (const word of ["-1", "1.5", "lots", "999999999999"]) {
+      const refused = await home.operator(["policy", "set", "day_spend_cents", word]);
+      assert.match(refused.err, /value_not_allowed/, word);
+    }
+    const rows = JSON.parse((await home.must(["policy", "show", "--json"])).out) as Members[];
+    assert.equal(rows.find(({ ceiling }) => ceiling === "run_spend_cents")?.["value"], 500);
+    assert.equal(rows.find(({ ceiling }) => ceiling === "day_spend_cents")?.["value"], "standard");
+  });
+});
