@@ -1,9 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import type { Secret } from "../../kernel/secret.ts";
 
 /** A shorter secret would be found in clean text by chance, so it is not looked for; the vault should not seal one. */
 export const SCANNABLE_SECRET_BYTES = 6;
 
-export type EchoForm = "plain" | "hex" | "base64" | "base64url";
+export type EchoForm = "plain" | "utf16" | "hex" | "base64" | "base64url";
 
 /** A text whose presence means that the secret is there in this form; each character is one byte. */
 export interface Pattern {
@@ -43,6 +44,7 @@ function addForms(secret: Buffer, patterns: Pattern[]): void {
   const hex = secret.toString("hex");
   const upper = hex.toUpperCase();
   patterns.push({ form: "plain", needle: secret.toString("latin1"), escapable: true });
+  if (isUtf8(secret)) addWide(secret, patterns);
   patterns.push({ form: "hex", needle: hex, escapable: false });
   if (upper !== hex) patterns.push({ form: "hex", needle: upper, escapable: false });
   const padded = Buffer.concat([TWO_BYTES, secret]);
@@ -55,6 +57,15 @@ function addForms(secret: Buffer, patterns: Pattern[]): void {
     patterns.push({ form: "base64url", needle: forUrl, escapable: false });
   }
   padded.fill(0);
+}
+
+function addWide(secret: Buffer, patterns: Pattern[]): void {
+  // Without the outer zero bytes, so that it is found in either byte order.
+  const wide = Buffer.from(secret.toString("utf8"), "utf16le");
+  patterns.push({ form: "utf16", needle: wide.toString("latin1").replace(/\0$/, ""), escapable: false });
+  if (/[^\0-\x7f]/.test(secret.toString("latin1")))
+    patterns.push({ form: "utf16", needle: Buffer.from(wide).swap16().toString("latin1"), escapable: false });
+  wide.fill(0);
 }
 
 const TWO_BYTES = Buffer.alloc(2);

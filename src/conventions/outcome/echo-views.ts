@@ -1,5 +1,5 @@
 /** Which decoding showed the bytes. `form` is percent decoding in which a plus sign is a space. */
-export type EchoCoding = "raw" | "percent" | "form" | "json";
+export type EchoCoding = "raw" | "percent" | "form" | "json" | "gzip";
 
 /** The text as a reader would see it after decoding. `start` and `end` lead back to the raw bytes, when traced. */
 export interface View {
@@ -33,7 +33,12 @@ export function* viewsOf(raw: Buffer, plusIsSpace: boolean, traced: boolean): Ge
 
 function* percentViews(view: View, plusIsSpace: boolean, traced: boolean): Generator<View> {
   const percent = decode(view, PERCENT, "percent", readPercentEscape, traced);
-  if (percent !== null) yield percent;
+  if (percent !== null) {
+    yield percent;
+    // A value that was encoded twice, as when one URL stands in the query of another.
+    const twice = decode(percent, PERCENT, "percent", readPercentEscape, traced);
+    if (twice !== null) yield twice;
+  }
   if (!plusIsSpace || !view.bytes.includes(PLUS)) return;
   // Plus signs first: one that was percent-encoded is meant literally.
   const spaced = Buffer.from(view.bytes);

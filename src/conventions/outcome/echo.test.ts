@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { Secret } from "../../kernel/secret.ts";
 import { prepareScreen, REDACTED, type Screened } from "./echo.ts";
@@ -285,4 +286,27 @@ test("the work grows with the length of the body, whatever the body and the secr
       unit,
     );
   }
+});
+
+test("an echo in UTF-16 of either byte order, percent-encoded twice, or packed with gzip is found", () => {
+  const text = "s3cr3t/Token+0123456789";
+  const screen = prepareScreen([Secret.fromText(text)]);
+  const big = Buffer.from(`{"auth":"${text}"}`, "utf16le").swap16();
+  const bodies: readonly (readonly [string, Buffer])[] = [
+    ["UTF-16LE", Buffer.from(`{"auth":"${text}"}`, "utf16le")],
+    ["UTF-16BE", big],
+    ["twice", Buffer.from(`next=${encodeURIComponent(encodeURIComponent(`/a?k=${text}`))}`)],
+    ["gzip", gzipSync(`{"auth":"${text}"}`)],
+    ["gzip that unpacks to too much", gzipSync(Buffer.alloc(9_000_000))],
+  ];
+  for (const [what, body] of bodies) {
+    for (const mode of ["withhold", "redact"] as const) {
+      const screened = screen({ headers: {}, body }, mode);
+      assert.notEqual(screened.kind, "clean", `${what}, ${mode}`);
+      if (screened.kind === "clean") continue;
+      assert.equal(screen(screened.content, "withhold").kind, "clean", `${what}, ${mode}: nothing is left`);
+    }
+  }
+  assert.equal(screen({ headers: {}, body: gzipSync("nothing to see") }, "withhold").kind, "clean");
+  assert.equal(screen({ headers: {}, body: Buffer.from([0x1f, 0x8b, 1, 2, 3]) }, "withhold").kind, "clean");
 });

@@ -1,8 +1,11 @@
 /**
  * Looks for a lent credential in what the provider sent back, in the forms in which software echoes by accident: plain,
- * hex, percent-encoded (in whole or in part), base64 and base64url at any alignment, each also inside JSON strings.
+ * UTF-16, hex, percent-encoded (in whole or in part, once or twice), base64 and base64url at any alignment, each also inside
+ * JSON strings and in a body that came packed with gzip.
  * Against a provider that hides the credential on purpose it promises nothing.
  */
+import { gunzipSync } from "node:zlib";
+import { defaults } from "../../kernel/defaults.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import { type EchoForm, holdsSpace, type Pattern, patternsOf } from "./echo-patterns.ts";
 import { type EchoCoding, type View, viewsOf } from "./echo-views.ts";
@@ -64,8 +67,20 @@ function findIn(search: Search, content: ResponseContent): Echo | null {
       if (found !== null) return { where: `header ${name}`, ...found };
     }
   }
-  const found = findText(search, content.body);
+  const found = findText(search, content.body) ?? findPacked(search, content.body);
   return found === null ? null : { where: "body", ...found };
+}
+
+/** A body that is gzip although nobody asked for it: looked at as it would be unpacked; one that is too large counts as a find. */
+function findPacked(search: Search, body: Buffer): Omit<Echo, "where"> | null {
+  if (body[0] !== 0x1f || body[1] !== 0x8b) return null;
+  try {
+    const found = findText(search, gunzipSync(body, { maxOutputLength: defaults.responseBytes }));
+    return found === null ? null : { ...found, through: ["gzip", ...found.through] };
+  } catch (error) {
+    const tooLarge = error instanceof RangeError;
+    return tooLarge ? { form: "plain", through: ["gzip"] } : null;
+  }
 }
 
 /** Most answers are small and hold no escape: one string search a pattern settles those. Says nothing about the others. */
