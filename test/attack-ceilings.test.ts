@@ -60,7 +60,7 @@ describe("an agent cannot give itself a budget", asUser, () => {
       const refused = await home.operator(["policy", "set", "day_spend_cents", word]);
       assert.match(refused.err, /value_not_allowed/, word);
     }
-    const rows = JSON.parse((await home.must(["policy", "show", "--json"])).out) as Members[];
+    const rows = JSON.parse((await home.run(["policy", "show", "--json"])).out) as Members[];
     assert.equal(rows.find(({ ceiling }) => ceiling === "run_spend_cents")?.["value"], 500);
     assert.equal(rows.find(({ ceiling }) => ceiling === "day_spend_cents")?.["value"], "standard");
   });
