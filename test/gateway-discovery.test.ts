@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { isJsonObject, type JsonValue } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -250,4 +251,46 @@ test("a card about a list says how much of it may be read", async () => {
   assert.ok(card?.notes.some((note) => note.includes("4 pages or 7 records")));
   await bench.approve();
   assert.equal((await call.done).discovery?.completion, "complete");
+});
+
+test("a partial list goes on under a handle of ours, within the definition's page size and ceilings", async () => {
+  serve(counting(11));
+  const run = await bench.openRun(caller, ["acme.thing.list", "acme.event.list"]);
+  await bench.approve();
+  await run.admission?.session;
+  const read = (more: object, who = caller, action = "acme.thing.list", input = {}) =>
+    bench.gateway.startCall(who, run.id, { action, input, list: more }).done;
+  const first = await read({ max_pages: 2 });
+  assert.deepEqual(dataOf(first), [0, 1, 2, 3]);
+  const handle = first.discovery?.continue ?? "";
+  assert.match(handle, /^lst_[\w-]{32}$/);
+  // The ceiling of the definition stands, whatever is asked for: seven records, and the page that was cut goes on where it was cut.
+  const second = await read({ continue: handle, max_records: 99, max_pages: 99, page_size: 99 });
+  assert.deepEqual(dataOf(second), [4, 5, 6, 7, 8, 9, 10]);
+  assert.deepEqual([second.discovery?.completion, second.discovery?.continue], ["complete", null]);
+  const third = await read({ max_records: 3 });
+  assert.deepEqual(dataOf(third), [0, 1, 2]);
+  const fourth = await read({ continue: third.discovery?.continue, max_pages: 1 });
+  assert.deepEqual(dataOf(fourth), [3], "no record is lost or told twice");
+  assert.ok(provider.received.every(({ url }) => url.includes("limit=2")));
+  await assert.rejects(
+    read({ continue: handle }, caller, "acme.thing.list", { state: "x" }),
+    denies("list_handle_unknown"),
+  );
+  await assert.rejects(read({ continue: handle }, caller, "acme.event.list"), denies("list_handle_unknown"));
+  await bench.time.advance(defaults.listHandleMs);
+  const later = await bench.openRun(caller, ["acme.thing.list"]);
+  const late = bench.gateway.startCall(caller, later.id, {
+    action: "acme.thing.list",
+    input: {},
+    list: { continue: handle },
+  });
+  await assert.rejects(late.done, denies("list_handle_unknown"));
+});
+
+test("a list that its budget stopped has a handle too", async () => {
+  serve(counting(9));
+  const result = await list("acme.thing.list", {}, { attempts: 2 });
+  assert.equal(result.discovery?.stop_reason, "attempts_exhausted");
+  assert.match(result.discovery?.continue ?? "", /^lst_/);
 });

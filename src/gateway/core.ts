@@ -5,6 +5,7 @@ import type { Grant } from "../conventions/grant/grant.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Desk } from "./approval/desk.ts";
 import type { Accept } from "./approval/question.ts";
+import type { Handles } from "./discovery/handles.ts";
 import type { Operation, OperationBook } from "./operation/operations.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
@@ -49,6 +50,7 @@ export interface Core {
   cameEarly(operation: Operation): boolean;
   readonly tickets: Tickets;
   readonly daySpend: DaySpend;
+  readonly handles: Handles;
   /** Takes the work context that a person may assign while letting the run begin. */
   acceptTicket(run: Run): Accept;
   packs(): PackBook;

@@ -17,6 +17,7 @@ import { createDesk, type Desk } from "./approval/desk.ts";
 import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import { type Core, type Posture, requireUnlocked } from "./core.ts";
+import { createHandles } from "./discovery/handles.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
 import { createObserver } from "./operation/observe.ts";
 import { recallOperation } from "./operation/operation-row.ts";
@@ -154,6 +155,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     daySpend: createDaySpend(ports.clock),
+    handles: createHandles(),
     tickets: createTickets(
       () => ticketIssuersOf(around),
       () => around.ticketServices?.() ?? [],

@@ -3,6 +3,7 @@ import { follow, followThrough } from "./attempt/follow.ts";
 import type { Sending } from "./attempt/sending.ts";
 import type { Core } from "./core.ts";
 import { discover } from "./discovery/discover.ts";
+import type { ListStart } from "./discovery/start.ts";
 import { cancelThrough } from "./operation/cancel.ts";
 import { concludeEffect } from "./operation/conclude.ts";
 import { resumeThrough } from "./operation/resume.ts";
@@ -16,7 +17,7 @@ import { isUndoable, promoteThrough, rollBackThrough } from "./rollback/rollback
 export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
   switch (way.kind) {
     case "plain":
-      if (!sending.outbound.sideEffect) return read(core, sending);
+      if (!sending.outbound.sideEffect) return read(core, sending, way.list);
       if (sending.outbound.definition.action.job !== null) return createJob(core, sending);
       if (isUndoable(sending.outbound.definition)) return promoteThrough(core, sending);
       return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
@@ -36,7 +37,6 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
   }
 }
 
-function read(core: Core, sending: Sending): Promise<CallResult> {
-  const { pages } = sending.outbound.definition.action;
-  return pages === null ? followThrough(core, sending) : discover(core, sending, pages);
+function read(core: Core, sending: Sending, list: ListStart | undefined): Promise<CallResult> {
+  return list === undefined ? followThrough(core, sending) : discover(core, sending, list);
 }

@@ -4,6 +4,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CallAsked } from "./approval/cards.ts";
 import type { Core } from "./core.ts";
+import { type ListAsk, type ListStart, prepareList } from "./discovery/start.ts";
 import { bindCancel } from "./operation/cancel.ts";
 import type { Operation } from "./operation/operations.ts";
 import { bindResume } from "./operation/resume.ts";
@@ -23,6 +24,8 @@ export interface CallRequest {
   readonly action: string;
   readonly input: JsonObject;
   readonly as?: Purpose;
+  /** For a list alone: where it goes on, and less than its definition would read. */
+  readonly list?: ListAsk;
 }
 
 export type Purpose =
@@ -32,7 +35,7 @@ export type Purpose =
 
 /** How the bound call is carried out once a person has agreed. */
 export type Way =
-  | { readonly kind: "plain" }
+  | { readonly kind: "plain"; readonly list?: ListStart }
   | { readonly kind: "preview"; readonly executes: Definition }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
   | { readonly kind: "cancel" | "resume"; readonly operation: Operation; readonly reason: string }
@@ -97,6 +100,10 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
     );
     const card = { notes, sameAs, ...(approvalId === null ? {} : { approvalId }) };
     return { outbound, way: { kind: "rollback", deployment }, card, because };
+  }
+  if (definition.action.pages !== null || request.list !== undefined) {
+    const { outbound, list } = prepareList(core, caller, run, definition, request);
+    return { outbound, way: { kind: "plain", list }, ...NOTHING };
   }
   const outbound = bindDefinition(definition, request.input);
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };

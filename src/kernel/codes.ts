@@ -290,6 +290,11 @@ export const codes = {
     means: "The run has used all its side-effect attempts. Reads may go on.",
     mend: "Report what was done, or ask for a new run with a larger allowance.",
   },
+  list_handle_unknown: {
+    status: 404,
+    means: "No list of this run, caller, action and input goes on under this handle, or its time is over.",
+    mend: "Begin the list again, without continue.",
+  },
   day_spend_exhausted: {
     status: 403,
     means: "The most this call can cost does not fit what all runs of this day may still spend.",

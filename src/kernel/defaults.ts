@@ -67,6 +67,8 @@ export const defaults = {
   /** Of all pages of one walk together. */
   discoveryBytes: 8_388_608,
   discoveryCursorCharacters: 4_096,
+  listHandleMs: 900_000,
+  listHandles: 1_000,
   discoveryLinkCharacters: 8_192,
   // Tickets
   ticketMs: 3_600_000,

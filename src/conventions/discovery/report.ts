@@ -22,6 +22,8 @@ export type DiscoveryReport = {
   readonly observed_finding: string;
   readonly uninspected_scope: string;
   readonly action_taken: string;
+  /** A handle of ours under which the list goes on for a while; null where it ended or cannot go on. */
+  readonly continue: string | null;
 };
 
 export function reportWalk(walk: Walk, stop: StopReason, scope: string, pageSize: number | null): DiscoveryReport {
@@ -39,6 +41,7 @@ export function reportWalk(walk: Walk, stop: StopReason, scope: string, pageSize
     action_taken: complete
       ? "Read the list to its end. Nothing was changed."
       : "Stopped, and kept what was read. Nothing was changed.",
+    continue: null,
   };
 }
 

@@ -147,6 +147,7 @@ test("the discovery report has all specified fields, and the cursor never stands
     "observed_finding",
     "uninspected_scope",
     "action_taken",
+    "continue",
   ]);
   assert.deepEqual([report.pages_fetched, report.records_received, report.completion], [3, 4, "partial"]);
   assert.equal(report.last_continuation_cursor, redactCursor("secret-cursor-3"));

@@ -35,8 +35,8 @@ export type WalkStep =
   | { readonly kind: "next"; readonly walk: Walk; readonly cursor: string }
   | { readonly kind: "stop"; readonly walk: Walk; readonly reason: WalkStop };
 
-export function startWalk(limits: WalkLimits): Walk {
-  return { limits, pages: 0, received: 0, bytes: 0, records: [], cursor: null, seen: new Set() };
+export function startWalk(limits: WalkLimits, seen: ReadonlySet<Digest> = new Set()): Walk {
+  return { limits, pages: 0, received: 0, bytes: 0, records: [], cursor: null, seen };
 }
 
 /** Decides after every page, on the first rule that applies. */

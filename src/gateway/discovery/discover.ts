@@ -1,6 +1,6 @@
 import type { Pages } from "../../conventions/action/pack.ts";
 import type { BudgetStop } from "../../conventions/budget/budget.ts";
-import { readPage } from "../../conventions/discovery/read-page.ts";
+import { type PageReading, readPage } from "../../conventions/discovery/read-page.ts";
 import { reportWalk, type StopReason } from "../../conventions/discovery/report.ts";
 import { startWalk, takePage, type Walk } from "../../conventions/discovery/walk.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
@@ -13,13 +13,20 @@ import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { bindDefinition, requireScope } from "../outbound/admit.ts";
 import { httpRequestOf } from "../outbound/request.ts";
+import type { Continuation } from "./handles.ts";
+import { handleFor, type ListStart } from "./start.ts";
 
 /**
  * Reads a list page by page. Every page is bound anew from the trusted definition and is an attempt of its own; whatever
  * stops the walk, the pages before it are in the result, with a report of what was and was not looked at.
  */
-export async function discover(core: Core, first: Sending, pages: Pages): Promise<CallResult> {
-  let walk = startWalk({ pages: pages.maxPages, records: pages.maxRecords, bytes: defaults.discoveryBytes });
+export async function discover(core: Core, first: Sending, { pages, from }: ListStart): Promise<CallResult> {
+  const limits = { pages: pages.maxPages, records: pages.maxRecords, bytes: defaults.discoveryBytes };
+  let walk = startWalk(limits, from?.seen);
+  /** The page that is read now: its cursor, and how many of its records were handed on before. */
+  let here = { cursor: from?.cursor ?? null, skip: from?.skip ?? 0 };
+  const conclude = (first: Sending, pages: Pages, walk: Walk, stop: StopReason, base: CallResult | null): CallResult =>
+    report(core, first, pages, walk, stop, base, goesOn(walk, stop, here, from));
   let sending: Sending = { ...first, errand: "page" };
   let good: CallResult | null = null;
   for (;;) {
@@ -33,12 +40,15 @@ export async function discover(core: Core, first: Sending, pages: Pages): Promis
     }
     const page = { url: sending.request.url, body: readJson(answer), link: answer.headers["link"] ?? null };
     const bytes = answer.body.byteLength;
-    const step = takePage(walk, readPage(page, pages), bytes);
+    const step = takePage(walk, skipRecords(readPage(page, pages), here.skip), bytes);
     if (step.walk.pages > walk.pages) good = result;
+    const cut = step.walk.received > limits.records;
+    if (cut) here = { cursor: here.cursor, skip: here.skip + limits.records - walk.records.length };
+    else if (step.walk.pages > walk.pages) here = { cursor: step.walk.cursor, skip: 0 };
     walk = step.walk;
     if (step.kind === "stop")
       return conclude(first, pages, walk, { kind: "walk", reason: step.reason }, good ?? result);
-    const next = turnPage(core, first, step.cursor);
+    const next = turnPage(core, first, step.cursor, pages.pageSize);
     if (next === null) {
       return conclude(first, pages, walk, { kind: "walk", reason: "continuation_malformed" }, good ?? result);
     }
@@ -76,10 +86,10 @@ function budgetStopOf({ code }: Denied, { run }: Sending): BudgetStop | null {
 }
 
 /** Null where the cursor does not fit a request that the session may make. */
-function turnPage(core: Core, first: Sending, cursor: string): Sending | null {
+function turnPage(core: Core, first: Sending, cursor: string, pageSize: number): Sending | null {
   const { definition, input } = first.outbound;
   try {
-    const outbound = bindDefinition(definition, input, { cursor });
+    const outbound = bindDefinition(definition, input, { cursor, pageSize });
     requireScope(first.session.scope, outbound);
     return { ...first, errand: "page", outbound, request: httpRequestOf(core, outbound, first.callId) };
   } catch (error) {
@@ -94,11 +104,54 @@ function unanswered({ verdict }: Followed): StopReason {
   return { kind: "unanswered", reason };
 }
 
-function conclude(first: Sending, pages: Pages, walk: Walk, stop: StopReason, base: CallResult | null): CallResult {
+type Here = Pick<Continuation, "cursor" | "skip">;
+
+function skipRecords(reading: PageReading, skip: number): PageReading {
+  return skip === 0 || reading.records === null ? reading : { ...reading, records: reading.records.slice(skip) };
+}
+
+/** Where the list goes on; null where it ended, or where the provider's way on is not to be trusted. */
+function goesOn(walk: Walk, stop: StopReason, here: Here, from: Here | null): Here | null {
+  // Nothing was read: whoever asked has the handle that they came with, or begins again.
+  if (walk.pages === 0) return from;
+  if (stop.kind !== "walk") return here;
+  switch (stop.reason) {
+    case "page_ceiling":
+    case "record_ceiling":
+    case "size_ceiling":
+      return here;
+    case "end_of_list":
+    case "cursor_repeated":
+    case "page_malformed":
+    case "continuation_malformed":
+    case "continuation_foreign":
+    case "continuation_undocumented":
+      return null;
+  }
+}
+
+function keepHandle(core: Core, { run, session, outbound }: Sending, pages: Pages, walk: Walk, here: Here): string {
+  const handle = `lst_${core.ports.random.bytes(defaults.tokenBytes).toString("base64url")}`;
+  const { pageSize } = pages;
+  const bound = { ...handleFor(outbound.definition, outbound.input), runId: run.id, callerKey: session.caller.key };
+  core.handles.keep(handle, { ...bound, ...here, pageSize, seen: walk.seen }, core.ports.clock.bootMs());
+  return handle;
+}
+
+function report(
+  core: Core,
+  first: Sending,
+  pages: Pages,
+  walk: Walk,
+  stop: StopReason,
+  base: CallResult | null,
+  here: Here | null,
+): CallResult {
   if (base === null) throw new Fault("a list ended before its first page was answered");
   const { request, outbound } = first;
   const scope = `${outbound.action}: ${request.method} ${request.url}`;
-  const discovery = reportWalk(walk, stop, scope, pages.sizeParam === null ? null : pages.pageSize);
+  const told = reportWalk(walk, stop, scope, pages.sizeParam === null ? null : pages.pageSize);
+  const discovery = { ...told, continue: here === null ? null : keepHandle(core, first, pages, walk, here) };
   // What is no list stays as it was answered: there is nothing collected that could stand in its place.
   if (walk.pages === 0 || base.response === null) return { ...base, outcome: "error", discovery };
   const body: JsonValue = { data: [...walk.records] };

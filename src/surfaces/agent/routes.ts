@@ -13,7 +13,7 @@ import type { AgentContext } from "./context.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 import { actionRecord, runRecord } from "./records.ts";
-import { answerCall, anyCaller, callSchema, runParams, waitFor } from "./wait.ts";
+import { answerCall, anyCaller, listCallSchema, runParams, waitFor } from "./wait.ts";
 
 /** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
 export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): readonly PlaneRoute<AgentContext>[] {
@@ -84,8 +84,8 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs/{run_id}/calls",
         params: runParams,
-        body: { kind: "json", schema: callSchema },
-        recorded: ["/params/run_id", "/body/action", "/body/input"],
+        body: { kind: "json", schema: listCallSchema },
+        recorded: ["/params/run_id", "/body/action", "/body/input", "/body/list"],
       },
       {
         summary: "Call an action within a run",

@@ -3,6 +3,7 @@ import type { Answer } from "../../conventions/request/serve.ts";
 import type { Call } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { listInput } from "../plane/list.ts";
 import type { AgentContext } from "./context.ts";
 import { pendingCallRecord } from "./records.ts";
 
@@ -13,6 +14,15 @@ export const callSchema = {
     input: { type: "object", additionalProperties: true },
   },
   required: ["action", "input"],
+} as const satisfies JsonSchema;
+
+/** A call that may be of a list: less than its definition would read, or on from where an earlier call stopped. */
+export const listCallSchema = {
+  ...callSchema,
+  properties: {
+    ...callSchema.properties,
+    list: listInput,
+  },
 } as const satisfies JsonSchema;
 
 export const runParams = {

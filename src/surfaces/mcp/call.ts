@@ -8,6 +8,7 @@ import type { Call } from "../../gateway/run/run.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { splitList } from "../plane/list.ts";
 import type { RunDoor } from "./door.ts";
 import type { PlanMemory } from "./plans.ts";
 import { doneResult, pendingResult } from "./results.ts";
@@ -50,10 +51,17 @@ async function start(calling: Calling, action: string, input: JsonObject, asked:
   const { gateway, caller, door } = calling;
   const found = door.definitions().find((one) => one.action.qualifiedName === action);
   if (found !== undefined && found.action.needs.plan !== null) return execute(calling, found, input);
-  if (door.session() === null) await requireSense(calling, found, action, input);
+  const { list, ...request } =
+    found === undefined
+      ? { action, input, list: undefined }
+      : {
+          action,
+          ...(await refusing(gateway, caller, action, () => ({ list: undefined, ...splitList(found.action, input) }))),
+        };
+  if (door.session() === null) await requireSense(calling, found, action, request.input);
   const run = await door.enter(asked.purpose);
   if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
-  return gateway.startCall(caller, run.id, { action, input });
+  return gateway.startCall(caller, run.id, list === undefined ? request : { ...request, list });
 }
 
 /** What needs a plan takes the plan and the revision that was read, and no second copy of the request. */

@@ -2,6 +2,7 @@ import type { Tool } from "@modelcontextprotocol/server";
 import type { Effect } from "../../conventions/action/pack.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { type Definition, reachOf } from "../../gateway/outbound/outbound.ts";
+import { toolSchema } from "../plane/list.ts";
 import { toolNameOf } from "./names.ts";
 import {
   accessInput,
@@ -86,7 +87,7 @@ export function toolOf(definition: Definition): Tool {
     name: toolNameOf(action.qualifiedName),
     title: action.qualifiedName,
     description: describeAction(definition),
-    inputSchema: inputOf(action.needs.plan === null ? action.schema : executionInput),
+    inputSchema: inputOf(action.needs.plan === null ? toolSchema(action) : executionInput),
     outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
     annotations: annotationsOf(action.effect),
   };
