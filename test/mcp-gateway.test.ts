@@ -128,7 +128,7 @@ test("the card of an access request says what more is asked for, and that the bu
   assert.ok(card !== null);
   const text = renderCard(card).join("\n");
   assert.match(text, /more for a session that stands/);
-  assert.match(text, /no trusted pack defines acme\.nothing/);
+  assert.match(text, /no trusted pack defines what it calls "acme\.nothing"/);
   assert.match(text, /credential acme-admin/);
   assert.match(text, /to\\u\{7\} finish/);
   assert.match(text, /in the whole run, granted before/);

@@ -1,3 +1,4 @@
+import { quote } from "../conventions/approval/render-line.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -65,17 +66,22 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
       return prepareExecution(core, caller, scope, request.as.plan, request.as.expectedRevision);
     case "cancel": {
       const { operation, reason } = request.as;
-      const card = { notes: [`it asks the provider to stop ${operation.id}; the reason given: ${reason}`] };
+      const card = { notes: [`it asks the provider to stop ${operation.id}; ${claimed(reason)}`] };
       return { outbound: bindCancel(core, operation), way: { kind: "cancel", operation, reason }, card, because: [] };
     }
     case "resume": {
       const { operation, reason } = request.as;
       const card = {
-        notes: [`it asks the provider to go on with ${operation.id}, which failed; the reason given: ${reason}`],
+        notes: [`it asks the provider to go on with ${operation.id}, which failed; ${claimed(reason)}`],
       };
       return { outbound: bindResume(core, operation), way: { kind: "resume", operation, reason }, card, because: [] };
     }
   }
+}
+
+/** The agent's words stand in quotes that they cannot end, and are called its words. */
+function claimed(reason: string): string {
+  return `the agent says why: ${quote(reason)} (its own words, unchecked)`;
 }
 
 /** A preview is one however it is called, and what needs a plan is not called without it. */

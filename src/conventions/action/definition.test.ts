@@ -266,3 +266,20 @@ test("headers of identity, framing, forwarding and hop-by-hop are no action's to
     assert.equal(isForbiddenHeader(name), false, name);
   }
 });
+
+test("a read that looks for our reference is warned about where no field carries it to the provider", () => {
+  const findings = (header: string) =>
+    readPack(
+      Buffer.from(`format: gw.pack/v1
+pack: p
+provider: { origin: "https://api.acme.example"${header} }
+actions:
+  find: { effect: read, request: { method: GET, path: /x }, input: { reference: { in: query, type: string } } }
+  make: { effect: write, preview: none, request: { method: POST, path: /x }, unknown: { reconcile: find } }
+`),
+      "pack.yaml",
+    ).findings.map(({ code, severity, path }) => `${severity} ${code} ${path}`);
+  const warned = "warning pack_reference_unfit /actions/make/unknown/reconcile";
+  assert.ok(findings("").includes(warned));
+  assert.ok(!findings(", correlation_header: X-Trace-ID").includes(warned));
+});

@@ -6,6 +6,8 @@ export interface LintContext {
   /** Every name in the file, also those whose action could not be read. */
   readonly names: ReadonlySet<string>;
   readonly findings: Findings;
+  /** The field by which the provider knows our reference; null where it never hears of it. */
+  readonly correlation?: string | null;
 }
 
 type Want = "preview" | "read" | "side effect";
@@ -15,7 +17,7 @@ export function lintReferences(action: ActionDefinition, path: string, context: 
   lookUp(action.needs.plan, `${path}/needs/plan`, "preview", action, context);
   lookUp(action.confirm, `${path}/confirm`, "read", action, context);
   const reconcile = lookUp(action.unknown.reconcile, `${path}/unknown/reconcile`, "read", action, context);
-  if (reconcile !== null) lintReconcile(action, reconcile, `${path}/unknown/reconcile`, context.findings);
+  if (reconcile !== null) lintReconcile(action, reconcile, `${path}/unknown/reconcile`, context);
   const origin = lookUp(action.rollback?.of ?? null, `${path}/rollback/of`, "side effect", action, context);
   if (origin !== null && origin.rollback !== null) {
     context.findings.error("pack_reference_unfit", `${path}/rollback/of`, `"${origin.name}" is itself a rollback`);
@@ -93,8 +95,21 @@ const KNOWN_OF_A_CALL = [
   "reference",
 ];
 
-function lintReconcile(from: ActionDefinition, to: ActionDefinition, path: string, findings: Findings): void {
-  const known = new Set([...KNOWN_OF_A_CALL, ...from.inputs.map(({ name }) => name)]);
+/** Names of our own reference, which a provider knows only where a field carried it. */
+const OUR_REFERENCE = ["correlation_id", "reference"];
+
+function lintReconcile(from: ActionDefinition, to: ActionDefinition, path: string, context: LintContext): void {
+  const { findings, correlation = null } = context;
+  const own = from.inputs.map(({ name }) => name);
+  const known = new Set([...KNOWN_OF_A_CALL, ...own]);
+  const unheard = requiredInputs(to).filter(({ name }) => OUR_REFERENCE.includes(name) && !own.includes(name));
+  if (correlation === null && unheard.length > 0) {
+    findings.warn(
+      "pack_reference_unfit",
+      path,
+      `"${to.name}" looks for ${unheard.map(({ name }) => name).join(", ")}, which the provider never hears of: name its correlation_header`,
+    );
+  }
   const open = requiredInputs(to).filter(({ name }) => !known.has(name));
   if (open.length > 0) {
     const names = open.map(({ name }) => name).join(", ");

@@ -83,7 +83,7 @@ function readActions(
   const resolved = new Map<string, ActionDefinition>();
   for (const [name, action] of actions) {
     const path = appendPointer("/actions", name);
-    const context = { actions, names, findings };
+    const context = { actions, names, findings, correlation: provider?.correlationHeader ?? null };
     lintAction(action, path, context);
     lintPreview(action, path, context);
     resolved.set(name, lintReferences(action, path, context));

@@ -1,3 +1,4 @@
+import { quote } from "../../conventions/approval/render-line.ts";
 import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -101,10 +102,14 @@ async function widen(
 function notesOf(foreign: readonly string[], credentials: readonly string[]): readonly string[] {
   const notes: string[] = [];
   if (foreign.length > 0) {
-    notes.push(`no trusted pack defines ${foreign.join(", ")}: to give it, trust a pack that does (gw pack trust)`);
+    notes.push(
+      `no trusted pack defines what it calls ${foreign.map(quote).join(", ")}: to give it, trust a pack that does (gw pack trust)`,
+    );
   }
   if (credentials.length > 0) {
-    notes.push(`it asks for the credential ${credentials.join(", ")}: to give it, add it (gw credential add)`);
+    notes.push(
+      `it asks for a credential that it calls ${credentials.map(quote).join(", ")}: to give it, add it (gw credential add)`,
+    );
   }
   if (notes.length > 0) notes.push("approving those alone changes nothing; your answer is told to the agent");
   return notes;

@@ -1,5 +1,6 @@
 import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
 import type { SessionEntry } from "../../../audit/journals/sessions.ts";
+import { quote } from "../../../conventions/approval/render-line.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 
 /** One line an entry. Everything that others wrote is escaped; none of it can start a line of its own. */
@@ -38,7 +39,12 @@ export function sessionLine(entry: SessionEntry): string {
   const end = entry.end_reason === null ? "" : `, ended ${entry.ended_at ?? ""}: ${showIdentifier(entry.end_reason)}`;
   const gap = entry.gap ? "  [the gateway stopped in between]" : "";
   const who = entry.authority ?? entry.caller;
-  return `${entry.started_at} ${word(entry.state)} ${name(entry.session_id ?? entry.run_id)} ${name(who)}: ${showText(entry.purpose ?? "")}; ${approved}${end}; ${calls}${gap}`;
+  return `${entry.started_at} ${word(entry.state)} ${name(entry.session_id ?? entry.run_id)} ${name(who)}${sayPurpose(entry.purpose)}; ${approved}${end}; ${calls}${gap}`;
+}
+
+/** What the agent said it is for: its words, and nobody checked them. */
+function sayPurpose(purpose: string | null): string {
+  return purpose === null || purpose === "" ? "" : ` says ${quote(purpose)}`;
 }
 
 function word(text: string): string {
