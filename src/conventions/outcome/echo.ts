@@ -73,7 +73,7 @@ function findIn(search: Search, content: ResponseContent): Echo | null {
 
 /** A body that is gzip although nobody asked for it: looked at as it would be unpacked; one that is too large counts as a find. */
 function findPacked(search: Search, body: Buffer): Omit<Echo, "where"> | null {
-  if (body[0] !== 0x1f || body[1] !== 0x8b) return null;
+  if (!isPacked(body)) return null;
   try {
     const found = findText(search, gunzipSync(body, { maxOutputLength: defaults.responseBytes }));
     return found === null ? null : { ...found, through: ["gzip", ...found.through] };
@@ -85,11 +85,15 @@ function findPacked(search: Search, body: Buffer): Omit<Echo, "where"> | null {
 
 /** Most answers are small and hold no escape: one string search a pattern settles those. Says nothing about the others. */
 function isPlainlyClean(search: Search, { headers, body }: ResponseContent): boolean {
-  if (body.byteLength > SMALL_BODY_BYTES) return false;
+  if (body.byteLength > SMALL_BODY_BYTES || isPacked(body)) return false;
   let text = body.toString("latin1");
   for (const name in headers) text += `\n${headers[name]}`;
   if (text.includes("%") || text.includes("\\") || (search.plusIsSpace && text.includes("+"))) return false;
   return !search.patterns.some(({ needle }) => text.includes(needle));
+}
+
+function isPacked(body: Buffer): boolean {
+  return body[0] === 0x1f && body[1] === 0x8b;
 }
 
 const SMALL_BODY_BYTES = 65_536;
