@@ -129,7 +129,7 @@ test("the card of an access request says what more is asked for, and that the bu
   const text = renderCard(card).join("\n");
   assert.match(text, /more for a session that stands/);
   assert.match(text, /no trusted pack defines what it calls "acme\.nothing"/);
-  assert.match(text, /credential acme-admin/);
+  assert.match(text, /credential that it calls "acme-admin"/);
   assert.match(text, /to\\u\{7\} finish/);
   assert.match(text, /in the whole run, granted before/);
 });
