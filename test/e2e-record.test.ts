@@ -188,3 +188,23 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     assert.ok(told.length < 300, `${told.length}`);
   });
 });
+
+test(
+  "what gw run refuses because there is nothing to ask for is refused by the gateway, and in its log",
+  asUser,
+  async () => {
+    const home = await new Home(makeFolder()).init();
+    const gateway = await home.up();
+    try {
+      const done = await home.run(["run", "--", "true"]);
+      assert.deepEqual([done.code, codeOf(done)], [1, "action_not_permitted"]);
+      const refused = (await home.events("request_refused")).filter(({ endpoint }) => endpoint === "POST /v1/runs");
+      assert.deepEqual(
+        refused.map(({ code }) => code),
+        ["action_not_permitted"],
+      );
+    } finally {
+      await gateway.end();
+    }
+  },
+);

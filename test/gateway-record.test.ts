@@ -11,7 +11,7 @@ import { digestText } from "../src/kernel/canonical-json.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { recordTrace } from "../src/surfaces/cli/audit/trace-record.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
-import { type Bench, operatorKeys, startBench, TOKEN, VAULT_ID } from "./support/gateway.ts";
+import { type Bench, denies, operatorKeys, startBench, TOKEN, VAULT_ID } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let provider: TestProvider;
@@ -135,6 +135,10 @@ test("each attempt holds its URL, the canonical request, version selector, provi
   const finished = of("action_finished").at(-1) ?? assert.fail();
   assert.deepEqual([finished.remote_status, finished.provider_request_id], [201, "prov-9"]);
   assert.equal(finished.request.version_selector, "2026-04-01");
+  const reserved = of("budget_reserved").at(-1) ?? assert.fail();
+  const settled = of("budget_settled").at(-1) ?? assert.fail();
+  assert.deepEqual([reserved.destination_class, reserved.decision], ["private_api", "allow"]);
+  assert.equal(settled.reservation?.provider_reference, "prov-9");
   assert.equal(provider.received.at(-1)?.headers["x-api-version"], "2026-04-01");
 });
 
@@ -258,4 +262,17 @@ test("a run that nobody let in is told with the authority that its card showed",
   await run.admission?.session.catch(() => undefined);
   const [entry = assert.fail()] = entries(bench.events());
   assert.deepEqual([entry.state, entry.authority === null], ["refused", false]);
+});
+
+test("a refused callback is in the log under the correlation id of its answer", async () => {
+  const callback = {
+    pack: "nobody",
+    peer: "127.0.0.1",
+    rawHeaders: [],
+    body: Buffer.from("{}"),
+    correlationId: "cor_7",
+  };
+  await assert.rejects(bench.gateway.callbacks.receive(callback), denies("callback_refused"));
+  const [refused = assert.fail()] = bench.events().filter(({ event_type }) => event_type === "callback_refused");
+  assert.equal("correlation_id" in refused && refused.correlation_id, "cor_7");
 });
