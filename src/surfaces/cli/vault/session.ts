@@ -135,7 +135,6 @@ export async function applyChange(
     return change(current);
   });
   const vault = made.vault ?? home.readVault();
-  await remember(ports.stateFolder, home.folder, vault, { policy: policyInForce(home, vault) });
   try {
     await ports.afterChange({
       ...news,
@@ -148,6 +147,8 @@ export async function applyChange(
       vaultChanged: made.vault !== undefined,
       operator,
     });
+    // Only what was taken: a change that a gateway elsewhere refused was never in force.
+    await remember(ports.stateFolder, home.folder, vault, { policy: made.policy ?? policyInForce(home, vault) });
     return vault;
   } finally {
     made.newServiceKey?.wipe();
