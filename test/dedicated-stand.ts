@@ -127,10 +127,13 @@ export class Machine {
   start(
     who: Person,
     command: readonly string[],
-    options: { input?: string; rights?: readonly string[] } = {},
+    options: { input?: string; rights?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
   ): Started {
-    const { input, rights } = options;
-    return start(as(who, command, rights), { env: this.environment(who), ...(input === undefined ? {} : { input }) });
+    const { input, rights, env } = options;
+    return start(as(who, command, rights), {
+      env: { ...this.environment(who), ...env },
+      ...(input === undefined ? {} : { input }),
+    });
   }
 
   gw(who: Person, args: readonly string[], input?: string): Promise<Exited> {
@@ -149,9 +152,9 @@ export class Machine {
     return done;
   }
 
-  async startGateway(extra: readonly string[] = []): Promise<Started> {
+  async startGateway(extra: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Started> {
     const command = [GW, "up", "--locked", ...extra, "--config", this.config];
-    const running = this.start(people.gw, command, { rights: NOTHING });
+    const running = this.start(people.gw, command, { rights: NOTHING, env });
     await ready(running, "Approve with");
     return running;
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -246,6 +246,30 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     await gateway.end("SIGTERM");
     gateway = await machine.startGateway(["--key-file", file]);
     assert.equal((await machine.status(ada))["locked"], false, "the file holds the new key");
+  });
+
+  test("a credential that systemd hands over, root's and readable for the unit's user, unlocks in the same way", async () => {
+    const folder = join(machine.folder, "credentials");
+    mkdirSync(folder, { mode: 0o755 });
+    const file = join(folder, "gw-service-key");
+    writeFileSync(file, readFileSync(join(machine.place(gw), "service.key")));
+    chownSync(file, 0, gw.gid);
+    chmodSync(file, 0o440);
+    await gateway.end("SIGTERM");
+    gateway = await machine.startGateway([], { CREDENTIALS_DIRECTORY: folder });
+    const status = await machine.status(ada);
+    assert.deepEqual(
+      [status["locked"], status["key_file"]],
+      [false, { kind: "systemd credential", signed: true, trouble: null }],
+    );
+    chmodSync(file, 0o444);
+    await gateway.end("SIGTERM");
+    gateway = await machine.startGateway([], { CREDENTIALS_DIRECTORY: folder });
+    const open = await machine.status(ada);
+    assert.deepEqual(
+      [open["locked"], ((open["key_file"] as Members)["trouble"] as Members)["code"]],
+      [true, "file_permissions_open"],
+    );
   });
 
   async function pidOfIdent(): Promise<number> {

@@ -10,8 +10,6 @@ import { readMachine } from "../surfaces/place/machine.ts";
  * CAP_SYS_PTRACE, is handed a pidfd, answers with what it opened, and serves nobody but the gateway's user.
  * Usage: gw-ident [--config FILE]
  */
-const FIRST_INHERITED = 3;
-
 try {
   const [option, file] = process.argv.slice(2);
   if (option !== undefined && (option !== "--config" || file === undefined)) {
@@ -23,19 +21,13 @@ try {
   if (machine === null || machine.identSocket === null) {
     throw new Denied("config_invalid", "/etc/gw/gw.yaml has to name ident_socket and the gateway's user.");
   }
-  const listening = inherited() ?? listenAt(machine.identSocket);
+  const listening = listenAt(machine.identSocket);
   confine();
   process.stdout.write(`ready ${process.pid}\n`);
   serveGateway(listening, machine.user);
 } catch (error) {
   console.error(error instanceof Denied ? `gw-ident: ${error.code}: ${error.message}` : error);
   process.exit(1);
-}
-
-/** The socket that systemd opened for us (sd_listen_fds), if it did. */
-function inherited(): number | undefined {
-  const { LISTEN_PID: pid, LISTEN_FDS: count } = process.env;
-  return pid === String(process.pid) && count === "1" ? FIRST_INHERITED : undefined;
 }
 
 /** The folder is ours or the gateway's: what lies there is a socket that an earlier gw-ident left. */

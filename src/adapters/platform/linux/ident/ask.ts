@@ -26,7 +26,6 @@ const SOCK_SEQPACKET = 5;
 const SOCK_CLOEXEC = 0o2000000;
 /** A queue that is full must not hold us up. */
 const SOCK_NONBLOCK = 0o4000;
-const ROOT = 0;
 
 /**
  * Asks gw-ident, which may look at processes of other users. Each question has a connection of its own, so a gw-ident that
@@ -55,8 +54,7 @@ function ask(path: string, uid: number, pidfd: number): Message | "silent" {
   try {
     if (libc.connect(socket, address, address.length) < 0) throw unavailable(`${path}: ${describeErrno("connect")}`);
     const server = readCredentials(socket);
-    // Root where systemd listens for it.
-    if (server.uid !== uid && server.uid !== ROOT) {
+    if (server.uid !== uid) {
       throw unavailable(`a process of user ${server.uid} listens at ${path}, and gw-ident is user ${uid}`);
     }
     if (!sendMessage(socket, { bytes: Buffer.from(QUESTION, "latin1"), descriptors: [pidfd] })) {
