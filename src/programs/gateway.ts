@@ -64,7 +64,6 @@ import { version } from "./version.ts";
  * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
  * service key over the operator socket. Usage: gateway HOME [--config FILE] [--key-file FILE]
  */
-const RUNNING = "A gateway of this home is at work already. See it with: gw status; stop it before you start another.";
 const asked = readArguments(process.argv.slice(2));
 if (asked === undefined) {
   console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
@@ -77,11 +76,10 @@ try {
   await harden({ inspectable: false, startsPrivileged: false });
   await start(asked);
 } catch (error) {
-  if (error instanceof Denied) {
-    const running = error.code === "log_in_use";
-    const [code, message] = running ? ["gateway_running", RUNNING] : [error.code, error.message];
-    health.facts.tell("error", "start_refused", { code, message: `${code}: ${message}` });
-  } else console.error(error);
+  const told = error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error;
+  if (told instanceof Denied) {
+    health.facts.tell("error", "start_refused", { code: told.code, message: `${told.code}: ${told.message}` });
+  } else console.error(told);
   process.exit(1);
 }
 
@@ -276,6 +274,13 @@ async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaul
     const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
     health.facts.tell("error", "stays_locked", { code, message });
   }
+}
+
+function alreadyRunning(): Denied {
+  return new Denied(
+    "gateway_running",
+    "A gateway of this home is at work already. See it with: gw status; stop it before you start another.",
+  );
 }
 
 interface Asked {
