@@ -185,7 +185,7 @@ describe("every command keeps the contract of the command line", asUser, () => {
   test("a second gateway for the same home is refused and harms nothing", async () => {
     const second = await home.operator(["up"]);
     assert.notEqual(second.code, 0);
-    assert.match(second.err, /log_in_use/);
+    assert.match(second.err, /gateway_running/);
     assert.equal((await home.run(["status"])).code, 0);
     assert.equal((await agent.ask("GET", "/v1/actions")).status, 200, "the first still answers");
   });
