@@ -249,7 +249,7 @@ real("a recording is sealed beside the log, its digest is in the log, and only a
     .map((text) => JSON.parse(text || "0"));
   assert.equal(head.version, 2);
   assert.deepEqual(line.slice(1), ["o", "broken\r\n"]);
-  assert.equal(JSON.parse((await home.must([...show, "--json"])).out)[0].attempt_id, attempt);
+  assert.equal(JSON.parse((await home.must([...show, "--json"])).out).attempts[0].attempt_id, attempt);
   assert.equal((await home.verify(["--allow-unattested"])).code, 0, "the log still verifies");
   // Another recording in its place, an attempt that has none, and one that nobody made.
   const [plain] = (await home.events("action_finished")).filter((event) => event["attempt_id"] !== attempt);

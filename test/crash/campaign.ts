@@ -23,6 +23,8 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "ticket.refused",
   "call.denied",
   "denials.counted",
+  "request.told",
+  "requests.counted",
   "write.confirmed",
   "plan.executed",
   "day.counted",
