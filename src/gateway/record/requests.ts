@@ -59,10 +59,13 @@ export function createRequestRecorder(core: Core): RequestRecorder {
     async record(request) {
       const { plane, who, outcome } = request;
       const code = outcome.kind === "denied" ? outcome.denied.code : null;
+      const recordedAs = outcome.kind === "denied" ? outcome.denied.circumstance.recordedAs : undefined;
       // The gateway has counted it among many already; once is enough.
-      if (outcome.kind === "denied" && outcome.denied.circumstance.recordedAs === "counted") return;
+      if (recordedAs === "counted") return;
       const gate = outcome.kind === "denied" ? refusals : answers;
-      if (!gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, { plane, principal: who, code })) return;
+      const counted = { plane, principal: who, code };
+      // What the gateway wrote on its own has passed one gate; held up at a second it would count twice.
+      if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted)) return;
       await core.ledger.record("request.told", eventsOf(core, request)).catch(() => undefined);
     },
   };
