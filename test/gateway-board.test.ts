@@ -13,6 +13,10 @@ import { type Bench, startBench } from "./support/gateway.ts";
 import { type JobScript, scriptJobs } from "./support/jobs.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
+let accounts = 0;
+/** Every report is one of its own: the same one is not started twice while it is open. */
+const nextAccount = (): string => `a${++accounts}`;
+
 let provider: TestProvider;
 let script: JobScript;
 let bench: Bench;
@@ -47,7 +51,7 @@ async function create(count = 1): Promise<readonly OperationId[]> {
   await run.admission?.session;
   const ids: OperationId[] = [];
   for (let index = 0; index < count; index++) {
-    const { done } = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a" } });
+    const { done } = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
     ids.push((await done).operation_id as OperationId);
   }
   return ids;

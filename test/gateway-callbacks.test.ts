@@ -17,6 +17,10 @@ import { answerJson, consequentialPack } from "./support/consequential.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
 
+let accounts = 0;
+/** Every report is one of its own: the same one is not started twice while it is open. */
+const nextAccount = (): string => `a${++accounts}`;
+
 const KEY = Buffer.alloc(32, 7);
 const OTHER_KEY = Buffer.alloc(32, 8);
 const RULE = "  callbacks: { verify: standard_webhooks, credential: acme-hook, job_id: /data/job_id }\n";
@@ -100,7 +104,7 @@ async function openApproved(limits = {}): Promise<Run> {
 }
 
 async function create(): Promise<Operation> {
-  const call = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
   const result = await call.done;
   return bench.gateway.operations.get(result.operation_id as OperationId);
 }

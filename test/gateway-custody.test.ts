@@ -13,6 +13,10 @@ import { answerJson, consequentialPack } from "./support/consequential.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
+let accounts = 0;
+/** Every report is one of its own: the same one is not started twice while it is open. */
+const nextAccount = (): string => `a${++accounts}`;
+
 let provider: TestProvider;
 let bench: Bench;
 let caller: ScriptedCaller;
@@ -60,7 +64,7 @@ async function leftBehind(): Promise<Operation> {
   const run = await bench.openRun(caller, ["acme.report.create"]);
   await approveOf(run);
   await run.admission?.session;
-  const input = { account: "a1" };
+  const input = { account: nextAccount() };
   const call = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input });
   await approveOf(run);
   let done = false;

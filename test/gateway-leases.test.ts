@@ -14,6 +14,10 @@ import { answerJson, consequentialPack } from "./support/consequential.ts";
 import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
+let accounts = 0;
+/** Every report is one of its own: the same one is not started twice while it is open. */
+const nextAccount = (): string => `a${++accounts}`;
+
 /** Gateways that share one store file, each with a log and a connection of its own. */
 let provider: TestProvider;
 let folder: string;
@@ -87,7 +91,7 @@ async function openRun(bench: Bench): Promise<Run> {
 }
 
 async function create(bench: Bench, run: Run): Promise<Operation> {
-  const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
+  const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
   const { operation_id } = await asked.done;
   return bench.gateway.operations.get(operation_id as OperationId);
 }
@@ -213,7 +217,7 @@ test("a creation on its way is nobody else's until its lease runs out, and is th
     }),
   });
   const run = await openRun(first);
-  const asked = first.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
+  const asked = first.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
   await untilDone(time, 1, () => slow.reached);
   const second = await start("second");
   const [theirs] = second.gateway.operations.list();

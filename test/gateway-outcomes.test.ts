@@ -48,7 +48,7 @@ async function call(action: string, input: JsonObject): Promise<CallResult> {
   return work;
 }
 
-const change = (): Promise<CallResult> => call("thing.change", { id: "7", name: "new" });
+const change = (id = "7"): Promise<CallResult> => call("thing.change", { id, name: "new" });
 const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
 const posts = (): number => provider.received.filter(({ method }) => method === "POST").length;
 
@@ -85,7 +85,7 @@ test("unknown: it may have happened, so that retries pause and the evidence is k
   ]) {
     write = answer;
     const before = posts();
-    const { outcome, confirmed, operation_id, reconcile, guidance } = await change();
+    const { outcome, confirmed, operation_id, reconcile, guidance } = await change(`t${before}`);
     assert.deepEqual([outcome, confirmed], ["unknown", false]);
     assert.ok(operation_id !== null && reconcile !== null && guidance !== null);
     assert.equal(posts(), before + 1);
@@ -110,7 +110,7 @@ test("whatever a provider answers, no single action is reported as partial, and 
       response.writeHead(status, { "content-type": "application/json" });
       response.end(status === 204 || status === 304 ? undefined : JSON.stringify({ outcome: "partial", name: "new" }));
     };
-    const { outcome, confirmed } = await change();
+    const { outcome, confirmed } = await change(`t${status}`);
     assert.ok(["success", "error", "unknown"].includes(outcome), `${status}: ${outcome}`);
     assert.equal(confirmed, false, String(status));
   }

@@ -99,6 +99,9 @@ async function settled<Result>(work: Promise<Result>): Promise<Result> {
   return work;
 }
 
+let calls = 0;
+/** A call of its own: the same one is not sent twice while it is open. */
+const another = (): JsonObject => ({ name: `x${++calls}` });
 const call = (action: string, input: JsonObject = { name: "x" }): Promise<CallResult> =>
   settled(bench.gateway.startCall(caller, run.id, { action: `acme.${action}`, input }).done);
 
@@ -205,7 +208,7 @@ test("over any sequence of calls and discoveries the ceiling holds and nothing i
         if (what === "lost" || what === "done" || what === "refused") {
           post = what === "lost" ? drop : (response) => answerJson(response, what === "done" ? 201 : 422, {});
           const fits = expected.held + expected.spent + 40 <= 100;
-          const result = await call("order.place").catch((error: unknown) => error);
+          const result = await call("order.place", another()).catch((error: unknown) => error);
           if (!fits) {
             assert.ok(result instanceof Denied && result.code === "spend_exhausted", String(result));
             continue;
@@ -219,7 +222,7 @@ test("over any sequence of calls and discoveries the ceiling holds and nothing i
           const [operation] = open;
           if (operation === undefined || operation.problem !== null) continue;
           const status = { found: 200, absent: 404, unclear: 500 }[what];
-          read = (response) => answerJson(response, status, { name: "x" });
+          read = (response) => answerJson(response, status, { name: operation.input["name"] });
           await bench.gateway.operations.reconcile(operation.id, "ada").catch(() => undefined);
           // The worker reads by itself while a later call waits: what it finds then tells it nothing.
           read = (response) => answerJson(response, 500, {});
@@ -324,10 +327,11 @@ test("a restart is the end of the session: nothing is repeated after it", async 
 test("another request than the stored one, or another pack, is never sent under the token", async () => {
   const operation = operationOf((await call("payment.make")).operation_id);
   Object.assign(operation.input, { name: "another" });
-  await bench.gateway.reconcile(caller, operation.id);
+  // The worker may be at it already; what it began before the change it may end.
+  await untilDone(bench.time, 500, () => operation.problem !== null);
   assert.equal(operation.problem?.code, "operation_needs_person");
   assert.match(operation.problem?.detail ?? "", /not the one that was sent/);
-  const other = operationOf((await call("payment.make")).operation_id);
+  const other = operationOf((await call("payment.make", another())).operation_id);
   Object.assign(other, { packDigest: "sha256:another" });
   // The worker may be at it already; what it began before the change it may end.
   await bench.gateway.reconcile(caller, other.id).catch(() => undefined);

@@ -24,6 +24,10 @@ import { type JobScript, scriptJobs } from "./support/jobs.ts";
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
+let accounts = 0;
+/** Every report is one of its own: the same one is not started twice while it is open. */
+const nextAccount = (): string => `a${++accounts}`;
+
 const PIN = "471147";
 const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply"];
 /** How long a screen that just changed takes no key. */
@@ -88,7 +92,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
   }
 
   async function startJob(): Promise<string> {
-    const made = await call(agent, run, "acme.report.create", { account: "a1" });
+    const made = await call(agent, run, "acme.report.create", { account: nextAccount() });
     assert.equal(made.body["outcome"], "unknown", made.text);
     return String(made.body["operation_id"]);
   }
@@ -403,7 +407,7 @@ describe("the reference provider's jobs and faults in gw watch", {
     const run = await openRun(home, agent, ["reference.report.create"], { side_effects: 5 });
     await arm("drop_after_commit", "POST /v1/reports");
     const range = { start: "2026-01-01", end: "2026-01-31" };
-    const made = await call(agent, run, "reference.report.create", { account: "a1", range, format: "csv" });
+    const made = await call(agent, run, "reference.report.create", { account: nextAccount(), range, format: "csv" });
     assert.equal(made.body["outcome"], "unknown", made.text);
     await pane.shows(/NOT KNOWN whether it was started|running at the provider/);
     await pane.shows(/reference\.report\.create \S+ {2}succeeded/, 60_000);

@@ -7,12 +7,15 @@ import type { CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySession } from "./approval/authorize.ts";
 import { type CallAsked, writeQuestion } from "./approval/cards.ts";
+import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
+import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
 import { reasonBeyondGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { httpRequestOf } from "./outbound/request.ts";
+import { endUnseen } from "./operation/track.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
@@ -90,8 +93,10 @@ async function dispatch(
   const found = findTicket(core, run, outbound, plannedOf(prepared));
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
-  const asking = authorize(core, caller, run, prepared, credential.eachUse, found, call);
-  const { session, authorization, ticket } = await unlessTakenBack(call, asking);
+  const key = outbound.sideEffect ? keyOf(outbound, prepared.intent) : null;
+  const repeat = (): RepeatAsked | null => (key === null ? null : decideRepeatOf(core, key, request.repeatOf));
+  const asking = authorize(core, caller, run, prepared, credential.eachUse, found, call, repeat);
+  const { session, authorization, ticket, despite } = await unlessTakenBack(call, asking);
   // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
   if (!call.wanted) throw callCancelled();
@@ -99,6 +104,7 @@ async function dispatch(
   const wire = httpRequestOf(core, outbound, call.id);
   const { credential: label } = outbound;
   const errand = "call" as const;
+  const claim = key === null ? undefined : openClaim(key, despite);
   const sending = {
     errand,
     run,
@@ -109,8 +115,16 @@ async function dispatch(
     request: wire,
     credential: label,
     ticket: ticketUsed(ticket),
+    claim,
   };
-  return perform(core, await confirmTicket(core, sending), prepared.way);
+  const confirmed = await confirmTicket(core, sending);
+  try {
+    return await perform(core, confirmed, prepared.way);
+  } catch (error) {
+    // Nothing of it left, or the answer that came back is what refuses it.
+    if (claim?.doubt !== true) throw error;
+    return endUnseen(core, confirmed, claim, error);
+  }
 }
 
 /**
@@ -141,6 +155,7 @@ interface Authorized {
   readonly session: Session;
   readonly authorization: Authorization;
   readonly ticket: CallTicket;
+  readonly despite?: ReadonlySet<string>;
 }
 
 /** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */
@@ -152,9 +167,13 @@ async function authorize(
   eachUse: boolean,
   found: CallTicket,
   call: Call,
+  repeat: () => RepeatAsked | null,
 ): Promise<Authorized> {
+  // Whoever is approved already learns at once what is open; anybody else first has to be let in.
+  const standing = run.sessions.has(caller.key);
+  const asks = standing ? repeat() : null;
   // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
-  if (found.kind !== "missing") {
+  if (found.kind !== "missing" && asks === null && !isOpen(repeat)) {
     const reasons = reasonsOf(prepared, eachUse, true, found);
     const asked = questionOf(core, prepared, reasons, found, call);
     const merged = reasons.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
@@ -165,17 +184,38 @@ async function authorize(
     }
   }
   const session = await joinSession(core, caller, run);
+  const again = standing ? asks : repeat();
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
-  const reasons = reasonsOf(prepared, eachUse, session.approvalId !== null, ticket);
-  const grant = requireGrant(core, session);
+  const held = again === null ? prepared : withRepeat(prepared, again);
+  const reasons = reasonsOf(held, eachUse, session.approvalId !== null, ticket);
+  // A second one although the first is open is a person's decision, whatever was granted before.
+  const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0) return { session, authorization: authorizedBySession(session), ticket };
   const beyond = grant === null ? null : await reasonBeyondGrant(core, grant, coveredFacts(prepared, reasons));
   if (grant !== null && beyond === null) return { session, authorization: authorizedByGrant(grant), ticket };
-  const asked = questionOf(core, prepared, beyond === null ? reasons : [beyond, ...reasons], ticket, call);
+  const asked = questionOf(core, held, beyond === null ? reasons : [beyond, ...reasons], ticket, call);
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
-  return { session, authorization: authorizedByCard(await ask.answer), ticket };
+  const authorization = authorizedByCard(await ask.answer);
+  return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
+}
+
+/** Whether something stands in the way of it, or somebody says so. */
+function isOpen(repeat: () => RepeatAsked | null): boolean {
+  try {
+    return repeat() !== null;
+  } catch (error) {
+    if (error instanceof Denied) return true;
+    throw error;
+  }
+}
+
+/** The card says what is open before anything else. */
+function withRepeat(prepared: Prepared, { because, notes, sameAs }: RepeatAsked): Prepared {
+  const { card } = prepared;
+  const asked = { ...card, notes: [...notes, ...(card.notes ?? [])], sameAs: `${card.sameAs ?? prepared.outbound.requestDigest} ${sameAs}` };
+  return { ...prepared, because: [...because, ...prepared.because], card: asked };
 }
 
 /** Why a person is asked about this very call, whatever was approved before. */

@@ -81,6 +81,8 @@ export interface StateRow {
    * commit is written, and it is Denied `operation_taken_over`.
    */
   readonly onlyIf?: (stored: StateRow | null) => boolean;
+  /** It is no picture of memory: `onlyIf`, or that one call alone may write it, says whether it is written. */
+  readonly unordered?: true;
   /** Set once nobody needs it any more: the store forgets it. What happened stands in the log. */
   readonly over?: true;
 }

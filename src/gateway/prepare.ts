@@ -27,6 +27,8 @@ export interface CallRequest {
   readonly as?: Purpose;
   /** For a list alone: where it goes on, and less than its definition would read. */
   readonly list?: ListAsk;
+  /** The open operation that the agent asks a person to go past. */
+  readonly repeatOf?: string;
 }
 
 export type Purpose =
@@ -47,11 +49,13 @@ export interface Prepared {
   readonly way: Way;
   /** What its card says beyond the call itself. */
   readonly card: Pick<CallAsked, "plan" | "notes" | "approvalId" | "sameAs">;
+  /** What would happen, where the request itself names things of ours that differ each time. */
+  readonly intent: JsonObject | null;
   /** Reasons to ask a person that are not in the definition. */
   readonly because: readonly string[];
 }
 
-const NOTHING = { card: {}, because: [] } as const;
+const NOTHING = { card: {}, because: [], intent: null } as const;
 const PLAIN: Way = { kind: "plain" };
 
 /** Steps 2 to 4 for whatever is asked: bound to the trusted definition, within scope, with the evidence it needs. */
@@ -67,14 +71,14 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
     case "cancel": {
       const { operation, reason } = request.as;
       const card = { notes: [`it asks the provider to stop ${operation.id}; ${claimed(reason)}`] };
-      return { outbound: bindCancel(core, operation), way: { kind: "cancel", operation, reason }, card, because: [] };
+      return { ...NOTHING, outbound: bindCancel(core, operation), way: { kind: "cancel", operation, reason }, card };
     }
     case "resume": {
       const { operation, reason } = request.as;
       const card = {
         notes: [`it asks the provider to go on with ${operation.id}, which failed; ${claimed(reason)}`],
       };
-      return { outbound: bindResume(core, operation), way: { kind: "resume", operation, reason }, card, because: [] };
+      return { ...NOTHING, outbound: bindResume(core, operation), way: { kind: "resume", operation, reason }, card };
     }
   }
 }
@@ -105,7 +109,7 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
       request.input,
     );
     const card = { notes, sameAs, ...(approvalId === null ? {} : { approvalId }) };
-    return { outbound, way: { kind: "rollback", deployment }, card, because };
+    return { outbound, way: { kind: "rollback", deployment }, card, because, intent: { undoes: deployment.id } };
   }
   if (definition.action.pages !== null || request.list !== undefined) {
     const { outbound, list } = prepareList(core, caller, run, definition, request);
@@ -113,7 +117,7 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
   }
   const outbound = bindDefinition(definition, request.input);
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
-  return { outbound, way: PLAIN, card: { notes: readsAfter(definition) }, because: [] };
+  return { ...NOTHING, outbound, way: PLAIN, card: { notes: readsAfter(definition) } };
 }
 
 /** One approval covers the reads that the definition makes afterwards: the card says which. */
@@ -164,6 +168,7 @@ function prepareExecution(
     // Asked about by what it was made from: another preview of the same is the same question.
     card: { plan: cardPlan(plan), sameAs: plan.requestDigest, notes: readsAfter(definition) },
     because: [],
+    intent: { previewed: plan.requestDigest },
   };
 }
 

@@ -4,6 +4,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { firstIdAt } from "../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
+import { recoverClaims } from "./operation/recover-claims.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import type { Operation } from "./operation/operations.ts";
 import { adoptAttempt, adoptResumed, recoverOperations } from "./operation/recover-operations.ts";
@@ -27,6 +28,8 @@ export async function recover(
     "tampered" in row || (row.body["worker"] ?? core.worker) === core.worker;
   const attempts = [...store.load("attempts", "sent"), ...store.load("attempts", "unknown")].filter(own);
   const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")].filter(own);
+  /** One operation for one call, however many tries of it were left without an answer. */
+  const adoptedCalls = new Map<string, string>();
   for (const row of attempts) {
     if ("tampered" in row) {
       events.push({ ...core.envelope("state_tampered"), table: "attempts", row: row.tampered });
@@ -34,14 +37,21 @@ export async function recover(
     }
     if (row.state === "sent")
       events.push(...(row.body["preview"] === true ? [unseen(core, row)] : unobserved(core, row)));
-    const adopted = adoptAttempt(core, row) ?? adoptResumed(core, store, row);
+    const adopted = adoptedCalls.has(text(row.body["call_id"]))
+      ? null
+      : (adoptAttempt(core, row) ?? adoptResumed(core, store, row));
     if (adopted !== null) {
       events.push(...adopted.events);
       rows.push(operationRow(core, adopted.operation));
       operations.push(adopted.operation);
+      adoptedCalls.set(adopted.operation.callId, adopted.operation.id);
     }
     rows.push({ ...row, state: "tracked", body: {}, over: true });
   }
+  const claims = recoverClaims(core, store, own, adoptedCalls);
+  events.push(...claims.events);
+  rows.push(...claims.rows);
+  operations.push(...claims.operations);
   // Only what can still be undone is taken into memory; whatever ended is looked up by its id.
   for (const row of store.load("deployments", "current")) {
     if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });

@@ -1204,10 +1204,21 @@ export const codes = {
     means: "The operation has ended; there is nothing left to find out.",
     mend: "Read the operation for its end.",
   },
+  outcome_unsettled: {
+    status: 409,
+    means:
+      "The same call is open: it may have happened, or is being sent right now. It is named in this answer, and nothing was sent.",
+    mend: "Wait for the open one, or reconcile it. A person settles it with gw operation settle; repeat_of asks them for a second one.",
+  },
+  operation_evidence_pending: {
+    status: 409,
+    means: "The gateway still looks by itself how this operation ended, so that nobody has to decide it.",
+    mend: "Wait, or read it now with gw operation reconcile. To decide all the same, say why with --although.",
+  },
   operation_not_reconcilable: {
     status: 409,
     means: "The definition names no read that could tell what happened.",
-    mend: "Ask a person to look at the provider.",
+    mend: "Look at the provider, then say what happened: gw operation settle ID --happened yes|no --reason TEXT.",
   },
   poll_allowance_exhausted: {
     status: 403,

@@ -37,8 +37,8 @@ export interface Answered {
   /** The provider's own request identifier, when it gave one. */
   readonly remoteRequestId: string | null;
   readonly elapsedMs: number;
-  /** Set when the body was withheld: it carried the credential, or holds a new secret that cannot be told from the rest. */
-  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | null;
+  /** Set when the body was withheld: it carried the credential, holds a new secret that cannot be told from the rest, or could not be read. */
+  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | "unreadable" | null;
   readonly recordingDigest?: RecordingDigest;
 }
 
@@ -51,6 +51,7 @@ export interface Silent {
     | "response_too_large"
     | "response_malformed"
     | "aborted"
+    | "internal_fault"
     | "helper_lost";
   readonly detail: string;
   readonly elapsedMs: number;

@@ -53,15 +53,3 @@ export function observationRecord(observation: TransportObservation): Observatio
       return { kind: observation.kind, reason: observation.reason, detail: observation.detail, elapsed_ms };
   }
 }
-
-export const JOB_GUIDANCE =
-  "The provider accepted the work; that is not its completion. Do not start it again: read the operation until it is settled.";
-
-export const CANCEL_GUIDANCE =
-  "Cancelling was asked for; the provider decides how the work ends. Read the operation until it is settled.";
-
-export const RESUME_GUIDANCE =
-  "Resuming was asked for; whether the work goes on is what the provider reports. Do not ask again: read the operation until it is settled.";
-
-export const UNKNOWN_GUIDANCE =
-  "The action may have happened. Do not repeat it and do not report it as failed: read the state with the reconcile call, or ask a person.";

@@ -9,7 +9,7 @@ import { classifyObservation, type Verdict } from "../../conventions/outcome/cla
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -17,6 +17,7 @@ import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
+import { type Claim, settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
 import { completionEvents, intentEvents, links, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import { readJson } from "./read-json.ts";
@@ -33,19 +34,23 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
   else requireUnlocked(core);
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
+  const claim = claimFor(sending);
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
-  const receipt = await intend(core, sending, attemptId, reservation, ticket);
+  const receipt = await intend(core, sending, attemptId, reservation, ticket, claim);
+  const doubted = claim?.doubt ?? false;
+  // From the first byte on it may have happened, whatever goes wrong in here.
+  if (claim !== null) claim.doubt = true;
   const startedAt = core.envelope("transport_started");
-  const answer = await send(core, sending, receipt, timeoutMs, attemptId);
-  const { observation, ...minted } = withholdMinted(core, sending, attemptId, answer);
-  const verdict = judge(outbound, observation);
-  const settlement = settlementOf(outbound, verdict);
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId).catch(lostAnswer);
+  const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
+  const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
+  const settlement = settlementOf(outbound, verdict, doubted);
   if (settlement !== null) spend(core, run, settleReservation(run.budget, reservation, settlement));
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, observation, verdict, cost };
-  const after = sending.after?.(attempted) ?? NOTHING;
+  const { after, fault } = comeAfter(sending, attempted);
   const started: NewEvent = {
     ...startedAt,
     run_id: run.id,
@@ -57,11 +62,60 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const completion = completionEvents(core, sending, attempted);
   await core.ledger.record(
     `${sending.errand}.settled`,
-    [...(isPreview(outbound) ? [] : [started]), ...completion, ...minted.events, ...after.events],
-    [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation), ...minted.rows, ...after.rows],
+    [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events],
+    [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows],
   );
-  return attempted;
+  if (fault === null) return attempted;
+  if (claim !== null) claim.doubt = true;
+  throw fault.cause;
 }
+
+/** What whoever asked makes of the answer. That they fail at it takes nothing away from what the answer proves. */
+function comeAfter(
+  sending: Sending | CustodySending,
+  attempted: Attempted,
+): { readonly after: Beside; readonly fault: { readonly cause: unknown } | null } {
+  try {
+    return { after: sending.after?.(attempted) ?? NOTHING, fault: null };
+  } catch (cause) {
+    return { after: NOTHING, fault: { cause } };
+  }
+}
+
+/** No side effect leaves without one. A probe is a person's own experiment, and repeats on purpose. */
+function claimFor({ outbound, errand, claim }: Sending | CustodySending): Claim | null {
+  if (!outbound.sideEffect || errand === "probe" || claim === "held_by_operation") return null;
+  if (claim === undefined) throw new Fault(`${errand} would have an effect and holds no claim to it`);
+  return claim;
+}
+
+/** A fault of ours on the way proves nothing about the other side. */
+function lostAnswer(cause: unknown): TransportObservation {
+  return { kind: "silent", reason: "internal_fault", detail: nameFault(cause), elapsedMs: 0 };
+}
+
+/** What the answer says. One that we cannot even read may still be the receipt of what was asked: it is withheld, unknown. */
+function readAnswer(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  answer: TransportObservation,
+): Beside & { readonly observation: TransportObservation; readonly verdict: Verdict } {
+  try {
+    const read = withholdMinted(core, sending, attemptId, answer);
+    return { ...read, verdict: judge(sending.outbound, read.observation) };
+  } catch (cause) {
+    const observation = answer.kind === "answered" ? ({ ...answer, body: EMPTY, withheld: "unreadable" } as const) : answer;
+    const kind = sending.outbound.sideEffect ? "unknown" : "error";
+    return { ...NOTHING, observation, verdict: { kind, reason: `internal_fault: ${nameFault(cause)}`, observation } };
+  }
+}
+
+function nameFault(cause: unknown): string {
+  return cause instanceof Error ? cause.name : "unforeseen";
+}
+
+const EMPTY = Buffer.alloc(0);
 
 /** Step 9. What could not be written down is not sent, so that nothing of it can be charged. */
 async function intend(
@@ -70,13 +124,16 @@ async function intend(
   attemptId: string,
   reservation: Reservation,
   ticket: TicketEvidence | null,
+  claim: Claim | null,
 ): Promise<IntentReceipt> {
   const { run, outbound } = sending;
+  const held = claim?.holder ?? null;
   try {
     const payer = payerRows(core, sending);
     if (payer.length === 0) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
+    const claimed = claim === null ? [] : [takeClaim(core, claim, sending, attemptId, reservation)];
     const beside = sending.beside?.(attemptId) ?? NOTHING;
     const receipt = await core.ledger.intent(
       `${sending.errand}.intent`,
@@ -85,13 +142,14 @@ async function intend(
         ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
         ...beside.events,
       ],
-      [...payer, attemptRow(sending, attemptId, "sent", reservation), ...beside.rows],
+      [...payer, attemptRow(sending, attemptId, "sent", reservation), ...claimed, ...beside.rows],
       outbound.sideEffect,
     );
     tellGranted(sending);
     return receipt;
   } catch (error) {
     spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
+    if (claim !== null) await withdrawClaim(core, claim, held, sending, error);
     throw error;
   }
 }
@@ -156,7 +214,7 @@ function judge({ sideEffect, channel, definition }: Outbound, observation: Trans
 }
 
 /** Null while nobody knows what happened: the reserve stays held. A price counts whatever else the answer says. */
-function settlementOf({ definition }: Outbound, verdict: Verdict): Settlement | null {
+function settlementOf({ definition }: Outbound, verdict: Verdict, doubted: boolean): Settlement | null {
   const { observation } = verdict;
   const { actualCost } = definition.action;
   switch (verdict.kind) {
@@ -167,7 +225,9 @@ function settlementOf({ definition }: Outbound, verdict: Verdict): Settlement | 
     case "error":
     case "success":
     case "accepted": {
-      const otherwise: Settlement = { kind: verdict.kind === "error" ? "released" : "assumed" };
+      // Refused now, and not known about before: what it may have cost stays reserved.
+      const refused: Settlement | null = doubted ? null : { kind: "released" };
+      const otherwise: Settlement | null = verdict.kind === "error" ? refused : { kind: "assumed" };
       if (actualCost === null || observation.kind !== "answered") return otherwise;
       const price = readPrice(actualCost, readJson(observation), observation.headers);
       return price.kind === "stated" ? { kind: "charged", cents: price.cents } : otherwise;

@@ -1,10 +1,12 @@
 import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import type { Carried } from "../../conventions/budget/settle.ts";
+import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
-import { observationRecord, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
+import { observationRecord } from "../../conventions/outcome/result.ts";
 import { decideRetry } from "../../conventions/outcome/retry.ts";
+import { isNestedWithin } from "../../conventions/request/json/depth.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
@@ -113,16 +115,22 @@ function tokenHoldsMs({ request }: Sending, pack: Pack): number {
   return tokenOf(request, pack) === null ? 0 : (pack.provider?.idempotency?.windowMs ?? 0);
 }
 
-function resultOf(sending: Sending, { observation, verdict, cost }: Attempted, refused: string | null): CallResult {
-  const { outbound, run, callId } = sending;
+export function resultOf(
+  sending: Sending,
+  { observation, verdict, cost }: Pick<Attempted, "observation" | "verdict" | "cost">,
+  refused: string | null,
+): CallResult {
+  const { outbound, run, callId, claim } = sending;
   const { action } = outbound.definition;
-  const unknown =
-    verdict.kind === "unknown" || verdict.kind === "accepted" || (refused !== null && outbound.sideEffect);
+  // An earlier attempt of the call may have gone through, whatever became of the last one.
+  const doubt = outbound.sideEffect && (refused !== null || (typeof claim === "object" && claim.doubt));
+  const unknown = verdict.kind === "unknown" || verdict.kind === "accepted" || doubt;
+  const outcome = unknown ? "unknown" : verdict.kind === "success" ? "success" : "error";
   return {
     call_id: callId,
     run_id: run.id,
     action: outbound.action,
-    outcome: unknown ? "unknown" : verdict.kind === "success" ? "success" : "error",
+    outcome,
     confirmed: false,
     operation_id: null,
     correlation_id: callId,
@@ -130,9 +138,8 @@ function resultOf(sending: Sending, { observation, verdict, cost }: Attempted, r
       ...observationRecord(observation),
       ...(refused === null ? {} : { reason: refused }),
     },
-    retry_allowed: action.unknown.retryAllowed,
+    ...adviseAfter(outcome, action.unknown.retryAllowed),
     reconcile: null,
-    guidance: unknown ? UNKNOWN_GUIDANCE : null,
     response: observation.kind === "answered" ? responseOf(observation) : null,
     ...(cost.reserved_cents === 0 && cost.charged_cents === 0 ? {} : { cost }),
   };
@@ -151,14 +158,15 @@ function bodyOf({ body, headers, withheld }: Answered): Pick<ResponseRecord, "bo
   if (withheld !== null) return { body: null, body_kind: "withheld" };
   if (body.byteLength === 0) return { body: null, body_kind: "none" };
   const type = headers["content-type"] ?? "";
-  if (type.includes("json")) {
+  const text = body.toString("utf8");
+  // Nobody after us should have to survive what we would refuse in a request.
+  if (type.includes("json") && isNestedWithin(text, defaults.jsonDepth)) {
     try {
-      return { body: JSON.parse(body.toString("utf8")) as JsonValue, body_kind: "json" };
+      return { body: JSON.parse(text) as JsonValue, body_kind: "json" };
     } catch {
       // What calls itself JSON and is none is handed on as the text it is.
     }
   }
-  const text = body.toString("utf8");
   if (Buffer.from(text, "utf8").equals(body)) return { body: text, body_kind: "text" };
   return { body: body.toString("base64"), body_kind: "base64" };
 }

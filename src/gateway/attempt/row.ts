@@ -38,7 +38,7 @@ export function trackedRow(sending: Sending, { attemptId, reservation }: Attempt
 }
 
 /** What finding out later needs: the arguments, and the token under which the provider knows the request. */
-function evidenceOf({ outbound, request, session, authorization }: Sending | CustodySending) {
+function evidenceOf({ outbound, request, session, authorization, claim }: Sending | CustodySending) {
   const { pack } = outbound.definition;
   const { kind, approvalId, authorizedBy, decidedAt } = authorization;
   return {
@@ -46,6 +46,7 @@ function evidenceOf({ outbound, request, session, authorization }: Sending | Cus
     pack_digest: pack.digest,
     token: tokenOf(request, pack),
     caller: session.caller.key,
+    ...(typeof claim === "object" ? { claim: claim.key } : {}),
     authorization: { kind, approvalId, authorizedBy, decidedAt },
   };
 }

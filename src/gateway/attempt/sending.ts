@@ -13,6 +13,7 @@ import type { OutboundHttp, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
+import type { Claim } from "./claim.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
 export interface Shot {
@@ -30,11 +31,16 @@ export interface Shot {
   readonly operationId?: OperationId;
   /** The reserve of an earlier send of the same call: there is one charge at most, so one reserve. */
   readonly carries?: Carried | undefined;
+  /** Of every send that has an effect: nobody else sends the same while it is open. */
+  readonly claim?: Claim | HeldByOperation | undefined;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */
   readonly after?: (attempted: Attempted) => Beside;
 }
+
+/** A repeat under its own token has one effect at most, and its operation holds the claim already. */
+export type HeldByOperation = "held_by_operation";
 
 /** What the room that asked for an attempt wants written with it. */
 export interface Beside {

@@ -5,6 +5,7 @@ import type { CallId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
+import { keyOf, openClaim } from "../attempt/claim.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, CustodySending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
@@ -55,6 +56,7 @@ export async function sendAsOperator(
     request: httpRequestOf(core, outbound, callId),
     credential: outbound.credential,
     operationId: operation.id,
+    claim: openClaim(keyOf(outbound, null)),
     custody: () => (isOvertaken(core, operation) ? null : operationRow(core, operation)),
     ...hooks,
   });

@@ -1,4 +1,5 @@
-import { CANCEL_GUIDANCE, type CallResult } from "../../conventions/outcome/result.ts";
+import { adviseAfter } from "../../conventions/outcome/advice.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { follow } from "../attempt/follow.ts";
@@ -48,7 +49,7 @@ export async function cancelThrough(
     ...result,
     operation_id: operation.id,
     reconcile: { method: "GET", path: `/v1/operations/${operation.id}` },
-    guidance: CANCEL_GUIDANCE,
+    ...adviseAfter("cancel_asked", false),
   };
 }
 

@@ -51,6 +51,7 @@ export function readOperation(core: Core, row: StateRow): Operation {
     result: null as JsonValue,
     firstSent: rest.firstSent ?? { at: rest.createdAt, bootMs: Number.MAX_SAFE_INTEGER },
     repeats: rest.repeats ?? 0,
+    claim: rest.claim ?? null,
     held: rest.held ?? 0,
     // Rows from before there was such a thing have none.
     resumes: rest.resumes ?? [],

@@ -12,7 +12,7 @@ import type { CallId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
-import type { Outbound } from "../outbound/outbound.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
 import type { Moment, Operation } from "./operations.ts";
 
 export function momentIn(core: Core, ms: number): Moment {
@@ -25,6 +25,12 @@ export function readsOf(job: Job | null): number {
   return (job?.maxChecks ?? defaults.custodianReads) + defaults.pollFaults;
 }
 
+/** What an operation takes from its definition; of one that is no longer trusted only its name is left. */
+export interface Opened {
+  readonly action: Pick<Definition["action"], "qualifiedName" | "job">;
+  readonly pack: Pick<Definition["pack"], "digest" | "provider">;
+}
+
 export function openOperation(
   core: Core,
   kind: Operation["kind"],
@@ -32,7 +38,8 @@ export function openOperation(
     readonly run: { readonly id: RunId };
     readonly session: { readonly id: string; readonly caller: { readonly key: string } };
     readonly callId: CallId;
-    readonly outbound: Pick<Outbound, "definition" | "credential" | "requestDigest">;
+    readonly outbound: Pick<Outbound, "credential" | "requestDigest"> & { readonly definition: Opened };
+    readonly claim?: { readonly key: string } | string | undefined;
     readonly authorization: Authorization;
     readonly token: string | null;
     readonly input: JsonObject;
@@ -68,6 +75,7 @@ export function openOperation(
     credential: sent.outbound.credential,
     input: sent.input,
     fingerprint: sent.outbound.requestDigest,
+    claim: typeof sent.claim === "object" ? sent.claim.key : null,
     token: sent.token,
     firstSent: momentIn(core, (sent.firstSentMs ?? moment.bootMs) - moment.bootMs),
     repeats: 0,

@@ -32,6 +32,8 @@ export interface Operation {
   readonly credential: string | null;
   readonly input: JsonObject;
   readonly fingerprint: string;
+  /** The claim that it holds until it is settled; null for one that began before there were claims. */
+  readonly claim: string | null;
   readonly token: string | null;
   /** When the request, with its token, was first sent. */
   readonly firstSent: Moment;

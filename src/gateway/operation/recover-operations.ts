@@ -8,7 +8,7 @@ import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 import { CUSTODIAN, stopCaring, takeCustody } from "./care.ts";
 import { waitFor } from "./lease.ts";
-import { momentIn, openedEvent, openOperation, step } from "./operation.ts";
+import { momentIn, type Opened, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { isReconcilable, NO_READ } from "./reconcile.ts";
@@ -53,13 +53,18 @@ export function recoverOperations(
 /** A write that was on its way when we stopped: unknown, and from now on an operation that can be asked about. */
 export function adoptAttempt(
   core: Core,
-  row: StateRow,
+  row: Pick<StateRow, "id" | "runId" | "body">,
 ): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {
   const { body } = row;
   if (body["side_effect"] !== true || typeof body["operation_id"] === "string") return null;
-  const definition = core.packs().find(String(body["action"]));
-  if (definition === null || definition.pack.digest !== body["pack_digest"] || definition.action.job !== null)
-    return null;
+  const action = String(body["action"]);
+  const found = core.packs().find(action);
+  // What was sent by another pack is looked after by nobody but a person; that it was sent is kept all the same.
+  const trusted = found !== null && found.pack.digest === body["pack_digest"] && found.action.job === null ? found : null;
+  const definition: Opened = trusted ?? {
+    action: { qualifiedName: action, job: null },
+    pack: { digest: String(body["pack_digest"]) as Opened["pack"]["digest"], provider: null },
+  };
   const input = (body["input"] ?? {}) as JsonObject;
   const operation = openOperation(core, "write", {
     run: { id: row.runId as RunId },
@@ -67,7 +72,7 @@ export function adoptAttempt(
     callId: String(body["call_id"]) as CallId,
     outbound: {
       definition,
-      credential: reachOf(definition).credential,
+      credential: trusted === null ? null : reachOf(trusted).credential,
       requestDigest: String(body["request_digest"]),
     },
     authorization: body["authorization"] as unknown as Authorization,
@@ -75,6 +80,7 @@ export function adoptAttempt(
     input,
     party: String(body["party"] ?? body["caller"] ?? ""),
     held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
+    ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),
   });
   operation.attemptId = row.id;
   const observation = "gateway_stopped_before_the_result";
@@ -83,7 +89,8 @@ export function adoptAttempt(
     ...step(core, operation, { kind: "no_clear_answer", observation }, CUSTODIAN),
   ];
   takeCustody(operation);
-  if (isReconcilable(core, definition)) operation.nextPoll = momentIn(core, 0);
+  if (trusted === null) stopCaring(operation, "definition_changed", "the pack that sent it changed or is not trusted now");
+  else if (isReconcilable(core, trusted)) operation.nextPoll = momentIn(core, 0);
   else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   return { operation, events };
 }

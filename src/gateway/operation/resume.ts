@@ -2,7 +2,8 @@ import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
-import { type CallResult, RESUME_GUIDANCE } from "../../conventions/outcome/result.ts";
+import { adviseAfter } from "../../conventions/outcome/advice.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -52,7 +53,7 @@ export async function resumeThrough(
     ...result,
     operation_id: operation.id,
     reconcile: { method: "GET", path: `/v1/operations/${operation.id}` },
-    guidance: result.outcome === "error" ? result.guidance : RESUME_GUIDANCE,
+    ...(result.outcome === "error" ? {} : adviseAfter("resume_asked", false)),
   };
 }
 

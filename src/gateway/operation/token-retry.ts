@@ -65,6 +65,7 @@ export async function repeatUnderToken(core: Core, operation: Operation, outboun
       request: httpRequestOf(core, outbound, operation.callId, operation.token),
       credential: outbound.credential,
       operationId: operation.id,
+      claim: "held_by_operation",
       carries,
       beside: (): Beside => ({ events: [], rows: [operationRow(core, operation)] }),
       after: (attempted): Beside => {

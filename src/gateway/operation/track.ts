@@ -1,11 +1,12 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import type { OperationTrigger } from "../../conventions/operation/state.ts";
+import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
-import { JOB_GUIDANCE, UNKNOWN_GUIDANCE } from "../../conventions/outcome/result.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { type Followed, follow } from "../attempt/follow.ts";
+import { type Claim, closeUnseen, linkClaim } from "../attempt/claim.ts";
+import { type Followed, follow, resultOf } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import { trackedRow } from "../attempt/row.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
@@ -70,6 +71,7 @@ async function settleCreation(
   scheduleNext(core, operation, job, followed.observation);
   const rows = [operationRow(core, operation)];
   if (followed.verdict.kind === "unknown") rows.push(trackedRow(sending, followed));
+  if (typeof sending.claim === "object") rows.push(...closeUnseen(sending.claim, sending.run.id));
   await core.ledger.record("job.created", events, rows);
   core.schedule(operation);
   const { result } = followed;
@@ -79,14 +81,13 @@ async function settleCreation(
     ...result,
     outcome: "unknown",
     operation_id: operation.id,
-    retry_allowed: accepted ? false : result.retry_allowed,
+    ...adviseAfter(accepted ? "accepted" : "unknown", false),
     reconcile: accepted ? { method: "GET", path: `/v1/operations/${operation.id}` } : reconcilePath(operation),
-    guidance: accepted ? JOB_GUIDANCE : UNKNOWN_GUIDANCE,
   };
 }
 
 /** A job id is the only proof of acceptance, a refusal the only proof of none; everything else is not clear. */
-function creationTrigger({ outbound }: Sending, { verdict, observation }: Followed): OperationTrigger {
+function creationTrigger({ outbound, claim }: Sending, { verdict, observation }: Followed): OperationTrigger {
   switch (verdict.kind) {
     case "success":
     case "accepted": {
@@ -96,6 +97,8 @@ function creationTrigger({ outbound }: Sending, { verdict, observation }: Follow
       return { kind: "no_clear_answer", observation: `status_${verdict.observation.status}_without_job` };
     }
     case "error":
+      // Refused after a try that nobody saw the end of: that one may have gone through.
+      if (typeof claim === "object" && claim.doubt) return { kind: "no_clear_answer", observation: verdict.reason };
       return { kind: "creation_rejected", proof: verdict.reason };
     case "unknown":
       return { kind: "no_clear_answer", observation: verdict.reason };
@@ -113,7 +116,8 @@ export async function trackUnknown(
 ): Promise<CallResult> {
   const { outbound, request } = sending;
   const token = tokenOf(request, outbound.definition.pack);
-  const held = followed.verdict.kind === "unknown" ? followed.reservation.maximumCents : 0;
+  const { kind } = followed.verdict;
+  const held = kind === "unknown" || kind === "error" ? followed.reservation.maximumCents : 0;
   const opened = { ...sending, token, input: intent, party: partyFor(sending), held };
   const operation = openOperation(core, "write", { ...opened, firstSentMs: followed.firstSentMs });
   operation.attemptId = followed.attemptId;
@@ -123,9 +127,36 @@ export async function trackUnknown(
   if (isReconcilable(core, outbound.definition)) scheduleNext(core, operation, null, followed.observation);
   else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   core.operations.put(operation);
-  await core.ledger.record("write.untracked", events, [operationRow(core, operation), trackedRow(sending, followed)]);
+  const { claim } = sending;
+  const claimed =
+    typeof claim === "object" ? [...linkClaim(core, claim, operation.id), ...closeUnseen(claim, sending.run.id)] : [];
+  const rows = [operationRow(core, operation), trackedRow(sending, followed), ...claimed];
+  await core.ledger.record("write.untracked", events, rows);
   core.schedule(operation);
   return { ...followed.result, operation_id: operation.id, reconcile: reconcilePath(operation) };
+}
+
+/**
+ * Something of it left, and then we failed at our own work: whatever the fault was, it says nothing about the other side.
+ * Where not even that can be written, the claim in the store keeps the same call from being sent until a start finds out.
+ */
+export async function endUnseen(core: Core, sending: Sending, claim: Claim, error: unknown): Promise<CallResult> {
+  const reason = error instanceof Denied ? error.code : "internal_fault";
+  const detail = error instanceof Denied ? error.message : "the gateway failed while it dealt with the answer";
+  const observation = { kind: "silent", reason: "internal_fault", detail, elapsedMs: 0 } as const;
+  const verdict = { kind: "unknown", reason, observation } as const;
+  const result = resultOf(sending, { observation, verdict }, null);
+  const { holder } = claim;
+  if (holder === null) return result;
+  const { operation_id: operationId, attempt_id: attemptId } = holder;
+  if (operationId !== null) {
+    const path = `/v1/operations/${operationId}/reconcile`;
+    return { ...result, operation_id: operationId, reconcile: { method: "POST", path } };
+  }
+  const reservation = { maximumCents: askOf(sending.outbound).maximumCents, sideEffect: true, attempt: 0 };
+  const firstSentMs = core.ports.clock.bootMs();
+  const followed = { attemptId, reservation, observation, verdict, result, firstSentMs };
+  return trackUnknown(core, sending, followed, sending.outbound.input).catch(() => result);
 }
 
 function partyFor({ run, session }: Sending): string {

@@ -52,7 +52,7 @@ export async function executeThrough(
       await core.ledger.record("plan.rejected", [event], [planRow(plan)]);
       throw planStale(stale);
     }
-    if (followed.verdict.kind === "success") {
+    if (followed.result.outcome === "success") {
       await core.ledger.record("plan.executed", [
         {
           ...core.envelope("plan_executed"),

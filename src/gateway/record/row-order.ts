@@ -31,7 +31,8 @@ export function createRowOrder(): RowOrder {
       return last;
     },
     newest(moment, rows) {
-      return rows.filter(({ table, id }) => {
+      return rows.filter(({ table, id, unordered }) => {
+        if (unordered === true) return true;
         const key = `${table} ${id}`;
         if ((kept.get(key) ?? 0) > moment) return false;
         kept.set(key, moment);

@@ -108,7 +108,7 @@ function staleRollback(observed: StaleRollback): Denied {
 /** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
 export async function rollBackThrough(core: Core, sending: Sending, deployment: Deployment): Promise<CallResult> {
   const after = ({ verdict, observation }: Attempted): Beside => {
-    if (verdict.kind === "success") return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
+    if (isReceipt(sending, verdict)) return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
     const stale =
       observation.kind === "answered" && readStaleRollback(observation.status, readJson(observation)) !== null;
     return { events: [], rows: stale ? [endDeployment(deployment, "stale")] : [] };
@@ -118,6 +118,14 @@ export async function rollBackThrough(core: Core, sending: Sending, deployment: 
   const stale = observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
   if (stale !== null) throw staleRollback(stale);
   return concludeEffect(core, sending, followed, sending.outbound.input);
+}
+
+/** An answer to this very request, and not to a read that a redirect made of it. */
+function isReceipt(
+  { claim }: Sending,
+  verdict: Attempted["verdict"],
+): verdict is Extract<Attempted["verdict"], { readonly kind: "success" }> {
+  return verdict.kind === "success" && !(typeof claim === "object" && claim.doubt);
 }
 
 const undoable = new WeakMap<Pack, ReadonlySet<string>>();
@@ -132,7 +140,7 @@ export function isUndoable({ pack, action }: Definition): boolean {
 /** Keeps the provenance of a promotion together with its completion. What undoing it needs is never asked of an agent. */
 export async function promoteThrough(core: Core, sending: Sending): Promise<CallResult> {
   const after = ({ verdict }: Attempted): Beside => {
-    if (verdict.kind !== "success") return NOTHING;
+    if (!isReceipt(sending, verdict)) return NOTHING;
     const promotion = readPromotion(readJson(verdict.observation));
     if (promotion === null) return NOTHING;
     const { pack, action } = sending.outbound.definition;

@@ -125,7 +125,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     const refused = new Set<Waiting>();
     const rows = new Map<string, StateRow>();
     for (const one of batch) {
-      if (one.rows.every((row) => row.onlyIf === undefined || mayWrite(row, row.onlyIf))) {
+      if (one.rows.every((row) => row.onlyIf === undefined || mayWrite(row, row.onlyIf, rows))) {
         for (const row of one.rows) rows.set(`${row.table} ${row.id}`, row);
       } else refused.add(one);
     }
@@ -133,8 +133,14 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     return refused;
   }
 
-  function mayWrite({ table, id }: StateRow, allows: (stored: StateRow | null) => boolean): boolean {
-    const stored = read(table, id);
+  /** What an earlier commit of the same batch leaves behind counts as stored. */
+  function mayWrite(
+    { table, id }: StateRow,
+    allows: (stored: StateRow | null) => boolean,
+    batched: ReadonlyMap<string, StateRow>,
+  ): boolean {
+    const before = batched.get(`${table} ${id}`);
+    const stored = before === undefined ? read(table, id) : before.over === true ? null : before;
     return stored === null || !("tampered" in stored) ? allows(stored) : false;
   }
 
