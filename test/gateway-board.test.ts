@@ -51,7 +51,10 @@ async function create(count = 1): Promise<readonly OperationId[]> {
   await run.admission?.session;
   const ids: OperationId[] = [];
   for (let index = 0; index < count; index++) {
-    const { done } = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
+    const { done } = bench.gateway.startCall(caller, run.id, {
+      action: "acme.report.create",
+      input: { account: nextAccount() },
+    });
     ids.push((await done).operation_id as OperationId);
   }
   return ids;

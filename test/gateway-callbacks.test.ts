@@ -104,7 +104,10 @@ async function openApproved(limits = {}): Promise<Run> {
 }
 
 async function create(): Promise<Operation> {
-  const call = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
+  const call = bench.gateway.startCall(caller, run.id, {
+    action: "acme.report.create",
+    input: { account: nextAccount() },
+  });
   const result = await call.done;
   return bench.gateway.operations.get(result.operation_id as OperationId);
 }

@@ -91,7 +91,10 @@ async function openRun(bench: Bench): Promise<Run> {
 }
 
 async function create(bench: Bench, run: Run): Promise<Operation> {
-  const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
+  const asked = bench.gateway.startCall(caller, run.id, {
+    action: "acme.report.create",
+    input: { account: nextAccount() },
+  });
   const { operation_id } = await asked.done;
   return bench.gateway.operations.get(operation_id as OperationId);
 }
@@ -217,7 +220,10 @@ test("a creation on its way is nobody else's until its lease runs out, and is th
     }),
   });
   const run = await openRun(first);
-  const asked = first.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: nextAccount() } });
+  const asked = first.gateway.startCall(caller, run.id, {
+    action: "acme.report.create",
+    input: { account: nextAccount() },
+  });
   await untilDone(time, 1, () => slow.reached);
   const second = await start("second");
   const [theirs] = second.gateway.operations.list();

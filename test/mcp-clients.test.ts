@@ -53,7 +53,15 @@ function structured(answer: Members): Members {
 const names = (answer: Members): readonly string[] =>
   (answer["tools"] as readonly { name: string }[]).map(({ name }) => name);
 
-const OWN = ["gw_budget", "gw_wait", "gw_request_access", "gw_reconcile", "gw_cancel_operation", "gw_resume_operation"];
+const OWN = [
+  "gw_budget",
+  "gw_wait",
+  "gw_request_access",
+  "gw_reconcile",
+  "gw_repeat_call",
+  "gw_cancel_operation",
+  "gw_resume_operation",
+];
 const TOOLS = [...OWN, "demo__thing-burn", "demo__thing-get", "demo__thing-make"];
 
 describe("MCP with real processes and the official clients", asUser, () => {

@@ -63,7 +63,15 @@ interface ListedTool {
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
-const OWN = ["gw_budget", "gw_wait", "gw_request_access", "gw_reconcile", "gw_cancel_operation", "gw_resume_operation"];
+const OWN = [
+  "gw_budget",
+  "gw_wait",
+  "gw_request_access",
+  "gw_reconcile",
+  "gw_repeat_call",
+  "gw_cancel_operation",
+  "gw_resume_operation",
+];
 
 /** Those of the specification's unknown-outcome tool result. */
 const UNKNOWN_FIELDS = [
@@ -98,6 +106,7 @@ test("every action that may be called is a tool, with schemas, hints by its effe
       "gw_wait",
       "gw_request_access",
       "gw_reconcile",
+      "gw_repeat_call",
       "gw_cancel_operation",
       "gw_resume_operation",
       "acme__other-make",
@@ -106,7 +115,7 @@ test("every action that may be called is a tool, with schemas, hints by its effe
       "acme__thing-get",
     ],
   );
-  const [, wait, , , , , make, , change, read] = tools;
+  const [, wait, , , , , , make, , change, read] = tools;
   assert.ok(wait && make && change && read);
   assert.deepEqual(read.inputSchema, {
     type: "object",

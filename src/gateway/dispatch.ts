@@ -11,11 +11,11 @@ import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
+import { endUnseen } from "./operation/track.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
 import { reasonBeyondGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { httpRequestOf } from "./outbound/request.ts";
-import { endUnseen } from "./operation/track.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
@@ -214,7 +214,11 @@ function isOpen(repeat: () => RepeatAsked | null): boolean {
 /** The card says what is open before anything else. */
 function withRepeat(prepared: Prepared, { because, notes, sameAs }: RepeatAsked): Prepared {
   const { card } = prepared;
-  const asked = { ...card, notes: [...notes, ...(card.notes ?? [])], sameAs: `${card.sameAs ?? prepared.outbound.requestDigest} ${sameAs}` };
+  const asked = {
+    ...card,
+    notes: [...notes, ...(card.notes ?? [])],
+    sameAs: `${card.sameAs ?? prepared.outbound.requestDigest} ${sameAs}`,
+  };
   return { ...prepared, because: [...because, ...prepared.because], card: asked };
 }
 

@@ -1,6 +1,7 @@
 import {
   type OperatorKey,
   type RevocationStatement,
+  type SettlementStatement,
   type Signed,
   verifyStatement,
 } from "../conventions/approval/decision.ts";
@@ -95,7 +96,12 @@ export interface Gateway {
   /** Asks the provider what an action would do; the result carries the stored plan. */
   startPlan(caller: LiveCaller, runId: RunId | undefined, request: PlanRequest): Call;
   /** Carries out a stored plan, by its identifier and the revision that was read. */
-  startExecution(caller: LiveCaller, planId: PlanId | undefined, expectedRevision: string): Call;
+  startExecution(
+    caller: LiveCaller,
+    planId: PlanId | undefined,
+    expectedRevision: string,
+    repeatOf?: string | undefined,
+  ): Call;
   /** An operation of this caller; another's does not exist for it. */
   operation(caller: LiveCaller, id: OperationId | undefined): Operation;
   /** Asks the state-owning system now what became of it. */
@@ -105,7 +111,9 @@ export interface Gateway {
   /** Asks the provider to go on with failed work, where it documents that. Whether it does is read afterwards. */
   startResume(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
   /** For operators alone. */
-  readonly operations: OperatorOperations;
+  readonly operations: Omit<OperatorOperations, "settle">;
+  /** An operator's signed word on what became of an operation. */
+  settle(signed: Signed<SettlementStatement>): Promise<Operation>;
   readonly probes: Probes;
   /** What providers tell on the callbacks listener. */
   readonly callbacks: Callbacks;
@@ -172,6 +180,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const requests = createRequestRecorder(core);
   const probes = createProbes(core);
   const observer = createObserver(core);
+  const operations = operatorOperations(core, observer);
 
   /** Everything an agent asks that is not a call: refused with the same care. */
   async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {
@@ -271,11 +280,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       const run = findRun(core, caller, runId);
       return startCall(core, denials, caller, run, { action, input, as: { kind: "plan" } });
     },
-    startExecution: (caller, planId, expectedRevision) => {
+    startExecution: (caller, planId, expectedRevision, repeatOf) => {
       const plan = core.plans.find(planId, ({ runId, callerKey }) => callerKey === partyIn(core, caller, runId));
       const run = findRun(core, caller, plan.runId);
       const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
-      return startCall(core, denials, caller, run, request);
+      const repeat = repeatOf === undefined ? {} : { repeatOf };
+      return startCall(core, denials, caller, run, { ...request, ...repeat });
     },
     operation: (caller, id) => findOperation(core, caller, id),
     reconcile: (caller, id) =>
@@ -287,7 +297,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       }),
     startCancel: (caller, id, reason) => startOnOperation(caller, id, "cancel", reason),
     startResume: (caller, id, reason) => startOnOperation(caller, id, "resume", reason),
-    operations: operatorOperations(core, observer),
+    operations,
+    settle: async (signed) => {
+      const { vaultId, keys } = around.operators();
+      return operations.settle(verifyStatement(signed, vaultId, keys));
+    },
     callbacks: createCallbacks(core, memory, observer),
     probes,
     takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),

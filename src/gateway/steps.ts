@@ -54,6 +54,7 @@ export const records = [
   "observation.started",
   "operation.taken_over",
   "operation.stopped",
+  "operation.settled",
   "callback.taken",
   "probe.opened",
   "probe.closed",

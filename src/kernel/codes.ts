@@ -1218,7 +1218,7 @@ export const codes = {
   operation_not_reconcilable: {
     status: 409,
     means: "The definition names no read that could tell what happened.",
-    mend: "Look at the provider, then say what happened: gw operation settle ID --happened yes|no --reason TEXT.",
+    mend: "Look at the provider, then say what happened: gw operation settle ID --happened YES_OR_NO --reason TEXT.",
   },
   poll_allowance_exhausted: {
     status: 403,

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Grant } from "../../src/conventions/grant/grant.ts";
+import { isSettled } from "../../src/conventions/operation/state.ts";
 import type { CallResult } from "../../src/conventions/outcome/result.ts";
 import { signContext } from "../../src/conventions/ticket/sign.ts";
 import type { HttpTransport } from "../../src/gateway/ports.ts";
@@ -286,13 +287,14 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
   [
     "stopped",
     {
-      kills: ["operation.stopped"],
+      kills: ["operation.stopped", "operation.settled"],
       async play(stage) {
         const run = await openRun(stage, ["release.record"]);
         await arm(stage, "drop_after_commit", "POST /v1/releases");
         await call(stage, run, "release.record", releaseOf(stage));
         // The read finds the request and proves nothing of its effect, until its allowance is used up.
         await stage.settleAll(stage.bench);
+        await settleByHand(stage);
       },
     },
   ],
@@ -304,6 +306,9 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const run = await openRun(stage, ["deployment.promote", "deployment.rollback"]);
         const environment = "staging";
         const release = digestText(`reference release ${(stage.life.number % 2) + 1}`);
+        // What an earlier life left open is a person's to end: until then the same call is not sent.
+        await stage.settleAll(stage.bench);
+        await settleByHand(stage);
         const made = await call(stage, run, "deployment.promote", { environment, release });
         const body = made?.response?.body as { readonly deployment_id?: string } | null;
         const origin_deployment_id = String(body?.deployment_id);
@@ -404,6 +409,13 @@ async function openRun({ bench, caller }: Stage, actions: readonly string[], lim
   const run = await bench.openRun(caller, names, { attempts: RUN_ATTEMPTS, durationMs: 3_600_000, ...limits });
   await run.admission?.session;
   return run;
+}
+
+async function settleByHand({ bench }: Stage): Promise<void> {
+  for (const { id, state } of bench.gateway.operations.list()) {
+    if (isSettled(state)) continue;
+    await bench.gateway.settle(bench.settlement(id, true, { although: "nothing else will tell" }));
+  }
 }
 
 /** Whatever comes of it is what the agent was told. */

@@ -12,6 +12,7 @@ import { readPack } from "../../src/conventions/action/read.ts";
 import {
   type DecisionStatement,
   type RevocationStatement,
+  type SettlementStatement,
   signStatement,
 } from "../../src/conventions/approval/decision.ts";
 import type { Ceilings } from "../../src/conventions/budget/ceilings.ts";
@@ -34,7 +35,7 @@ import type { Run } from "../../src/gateway/run/run.ts";
 import type { StepPort } from "../../src/gateway/steps.ts";
 import { isoTime } from "../../src/kernel/clock.ts";
 import { Denied } from "../../src/kernel/failure.ts";
-import { createIds } from "../../src/kernel/ids.ts";
+import { createIds, type OperationId } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { type ManualTime, manualTime } from "./clock.ts";
@@ -64,6 +65,12 @@ export interface Bench {
     key?: KeyObject,
   ): ReturnType<typeof signStatement<DecisionStatement>>;
   revocation(sessionId: string): ReturnType<typeof signStatement<RevocationStatement>>;
+  /** An operator's word on what became of an operation. */
+  settlement(
+    operationId: string,
+    happened: boolean,
+    change?: Partial<SettlementStatement>,
+  ): ReturnType<typeof signStatement<SettlementStatement>>;
   waiting(): Promise<Approval>;
   openRun(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
   events(): readonly AuditEvent[];
@@ -228,6 +235,22 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
         },
         { sign: (bytes) => sign(null, bytes, operatorKeys.privateKey) },
       ),
+    settlement(operation_id, happened, change = {}) {
+      const statement: SettlementStatement = {
+        format: "gw.settlement/v1",
+        vault_id: VAULT_ID,
+        operation_id,
+        request_fingerprint: gateway.operations.get(operation_id as OperationId).fingerprint,
+        happened,
+        reason: "seen at the provider",
+        although: null,
+        operator: "ada",
+        operator_key_id: "k1",
+        decided_at: isoTime(time.clock.wallMs()),
+        ...change,
+      };
+      return signStatement(statement, { sign: (bytes) => sign(null, bytes, operatorKeys.privateKey) });
+    },
     async waiting() {
       for (let turn = 0; turn < 500; turn++) {
         const found = gateway.desk.list().at(-1);

@@ -197,6 +197,26 @@ export const callEvents = {
     evidence: optional(evidence),
     request: optional(request),
   },
+  /** The provider knows the job: it was accepted. How it ends is read from it afterwards. */
+  reconciled_accepted: {
+    run_id: open.text,
+    ...links,
+    remote_job_id: claim.text,
+    receipt: claim.text,
+    source: claim.text,
+    evidence: optional(evidence),
+  },
+  /** A person said what became of it, under their own signature over exactly this statement. */
+  operation_settled: {
+    run_id: open.text,
+    ...links,
+    happened: open.flag,
+    reason: person.text,
+    although: nullable(person.text),
+    operator: person.text,
+    statement: person.text,
+    signature: open.text,
+  },
   reconciliation_inconclusive: {
     run_id: open.text,
     ...links,

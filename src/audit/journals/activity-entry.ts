@@ -40,7 +40,8 @@ export interface ReconciliationEntry {
   readonly call_id: string | null;
   readonly attempt_id: string | null;
   readonly action: string | null;
-  readonly outcome: "succeeded" | "failed" | "unknown";
+  /** `accepted`: the provider has the work, and that says nothing of how it ends. */
+  readonly outcome: "succeeded" | "failed" | "accepted" | "unknown";
   readonly source: string;
   readonly receipt: string | null;
   readonly frame: number;

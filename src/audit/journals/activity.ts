@@ -64,6 +64,14 @@ export function startActivity(): ActivityFold {
         return reconcile(event, frame, "failed", event.proof);
       case "reconciliation_inconclusive":
         return reconcile(event, frame, "unknown", null);
+      case "reconciled_accepted":
+        return reconcile(event, frame, "accepted", event.receipt);
+      case "operation_settled": {
+        const { operator, reason, happened, although } = event;
+        const despite = although === null ? "" : ` (although evidence might still have come: ${although})`;
+        const source = `operator ${operator}, who signed: ${reason}${despite}`;
+        return reconcile({ ...event, source }, frame, happened ? "succeeded" : "failed", event.signature);
+      }
       case "call_denied":
         return [
           denial(event, frame, {
@@ -187,7 +195,7 @@ export function startActivity(): ActivityFold {
   }
 
   function reconcile(
-    event: EventOf<"reconciled_success"> | EventOf<"reconciled_failure"> | EventOf<"reconciliation_inconclusive">,
+    event: Linked & Pick<EventOf<"reconciled_success">, "run_id" | "occurred_at" | "source">,
     frame: number,
     outcome: ReconciliationEntry["outcome"],
     receipt: string | null,

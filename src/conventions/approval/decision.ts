@@ -44,6 +44,22 @@ export type RevocationStatement = {
   readonly decided_at: string;
 };
 
+/** An operator says what became of an operation, where nothing else can. */
+export type SettlementStatement = {
+  readonly format: "gw.settlement/v1";
+  readonly vault_id: string;
+  readonly operation_id: string;
+  /** Of the request as it was sent: what is settled is this and nothing else. */
+  readonly request_fingerprint: string;
+  readonly happened: boolean;
+  readonly reason: string;
+  /** Why not to wait for evidence that may still come by itself; null where none would. */
+  readonly although: string | null;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly decided_at: string;
+};
+
 /** Answers a challenge: proves that whoever speaks on the operator plane holds the approver key. */
 export type LoginStatement = {
   readonly format: "gw.login/v1";
@@ -63,7 +79,12 @@ export type LockStatement = {
   readonly operator_key_id: string;
 };
 
-export type OperatorStatement = DecisionStatement | RevocationStatement | LoginStatement | LockStatement;
+export type OperatorStatement =
+  | DecisionStatement
+  | RevocationStatement
+  | SettlementStatement
+  | LoginStatement
+  | LockStatement;
 
 export interface Signed<Statement extends OperatorStatement> {
   readonly statement: Statement;

@@ -46,6 +46,9 @@ export type OperationTrigger =
     }
   | { readonly kind: "cancel_sent"; readonly attemptId: string }
   | { readonly kind: "result_deadline_passed"; readonly deadlineMs: number; readonly nowMs: number }
+  /** A person says so, under their signature, where nothing else can tell. */
+  | { readonly kind: "person_says_happened"; readonly operator: string; readonly reason: string }
+  | { readonly kind: "person_says_not"; readonly operator: string; readonly reason: string }
   | { readonly kind: "resume_sent"; readonly documented: boolean; readonly attemptId: string };
 
 export type ReconcileMethod = "token_retry" | "list_by_reference" | "status_by_client_id";
@@ -83,10 +86,26 @@ export const operationTable: readonly OperationRow[] = [
   { from: "accepted", trigger: "remote_failed", to: "failed" },
   { from: "observing", trigger: "remote_failed", to: "failed" },
   { from: "observing", trigger: "result_deadline_passed", to: "result_timed_out" },
+  { from: "accepted", trigger: "result_deadline_passed", to: "result_timed_out" },
   { from: "result_timed_out", trigger: "remote_succeeded", to: "result_collecting" },
   { from: "result_timed_out", trigger: "remote_failed", to: "failed" },
   { from: "result_timed_out", trigger: "remote_cancelled", to: "cancelled" },
   { from: "failed", trigger: "resume_sent", to: "observing" },
+  // Not while it is being sent or asked about: then something is about to be known.
+  ...(
+    [
+      "create_unknown",
+      "accepted",
+      "observing",
+      "result_collecting",
+      "cancel_requested",
+      "cancelling",
+      "result_timed_out",
+    ] as const
+  ).flatMap((from): readonly OperationRow[] => [
+    { from, trigger: "person_says_happened", to: "succeeded" },
+    { from, trigger: "person_says_not", to: "failed" },
+  ]),
 ];
 
 export const operationStates = [

@@ -66,6 +66,9 @@ function hasEvidence(now: OperationNow, trigger: OperationTrigger): boolean {
       return trigger.remoteJobId !== "" && trigger.remoteJobId === now.remoteJobId && trigger.resultDigest !== "";
     case "cancel_decided":
       return trigger.actor !== "" && trigger.reason !== "" && trigger.expectedEffect !== "";
+    case "person_says_happened":
+    case "person_says_not":
+      return trigger.operator !== "" && trigger.reason !== "";
     case "cancel_sent":
     case "resume_sent":
       return trigger.attemptId !== "";

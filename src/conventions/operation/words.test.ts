@@ -57,7 +57,7 @@ test("what a person can do is a command, and never to repeat it", () => {
   const commands: Readonly<Record<string, RegExp>> = {
     poll_allowance_exhausted: /^gw operation reconcile op_1$/,
     operation_needs_person: /^gw operation reconcile op_1$/,
-    operation_not_reconcilable: /^gw operation show op_1$/,
+    operation_not_reconcilable: /^gw operation settle op_1 --happened YES_OR_NO --reason TEXT$/,
     definition_changed: /^gw pack list$/,
     state_tampered: /^gw audit verify$/,
     credential_disabled: /^gw operation reconcile op_1$/,
@@ -65,7 +65,14 @@ test("what a person can do is a command, and never to repeat it", () => {
   for (const [code, command] of Object.entries(commands)) assert.match(adviseOn(stopped(code))?.command ?? "", command);
   assert.equal(adviseOn(running), null);
   assert.equal(adviseOn({ ...running, next_poll_in_ms: null, approval_id: "apr_1" })?.command, "gw approve apr_1");
-  assert.match(adviseOn({ ...running, state: "create_unknown", next_poll_in_ms: null })?.does ?? "", /do not repeat/);
+  assert.match(adviseOn({ ...running, state: "create_unknown", next_poll_in_ms: null })?.does ?? "", /not sent again/);
+  for (const code of ["operation_needs_person", "definition_changed"]) {
+    assert.match(
+      adviseOn(stopped(code))?.does ?? "",
+      /gw operation settle op_1/,
+      "every way ends where a person can end it",
+    );
+  }
 });
 
 test("times are told as what is left of them", () => {

@@ -66,6 +66,10 @@ export function sayCause(cause: OperationTrigger["kind"]): string {
       return "the cancel request left";
     case "result_deadline_passed":
       return "the result deadline passed";
+    case "person_says_happened":
+      return "a person signed that it happened";
+    case "person_says_not":
+      return "a person signed that it did not happen";
     case "resume_sent":
       return "it was resumed";
   }
@@ -113,7 +117,6 @@ export function adviseOn(operation: OperationSummary): Advice | null {
   const { problem, approval_id } = operation;
   const id = showIdentifier(operation.operation_id);
   const why = problem === null ? "nothing tells how it ended" : showBounded(problem.detail, MAX_DETAIL);
-  const show = `gw operation show ${id}`;
   const read = { why, command: `gw operation reconcile ${id}`, does: "to read it once more" };
   if (problem === null && approval_id !== null) {
     const command = `gw approve ${showIdentifier(approval_id)}`;
@@ -124,15 +127,22 @@ export function adviseOn(operation: OperationSummary): Advice | null {
     case "operation_not_reconcilable":
       return {
         why,
-        command: show,
-        does: "to see what was sent; then look at the provider yourself, and do not repeat it",
+        command: `gw operation settle ${id} --happened YES_OR_NO --reason TEXT`,
+        does: "once you looked at the provider yourself; until then the same call is not sent again",
       };
     case "definition_changed":
-      return { why, command: "gw pack list", does: "to see which pack is trusted; once it is the old one, reconcile" };
+      return {
+        why,
+        command: "gw pack list",
+        does: `to see which pack is trusted; once it is the old one, reconcile, or say yourself what happened: gw operation settle ${id}`,
+      };
     case "state_tampered":
       return { why, command: "gw audit verify", does: "to see whether the log holds; find out who changed the store" };
     case "operation_needs_person":
-      return { ...read, does: "to read it once more, after a look at the provider itself" };
+      return {
+        ...read,
+        does: `to read it once more; where that cannot tell, look at the provider and say so: gw operation settle ${id}`,
+      };
     default:
       return read;
   }

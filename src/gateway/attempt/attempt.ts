@@ -105,7 +105,8 @@ function readAnswer(
     const read = withholdMinted(core, sending, attemptId, answer);
     return { ...read, verdict: judge(sending.outbound, read.observation) };
   } catch (cause) {
-    const observation = answer.kind === "answered" ? ({ ...answer, body: EMPTY, withheld: "unreadable" } as const) : answer;
+    const observation =
+      answer.kind === "answered" ? ({ ...answer, body: EMPTY, withheld: "unreadable" } as const) : answer;
     const kind = sending.outbound.sideEffect ? "unknown" : "error";
     return { ...NOTHING, observation, verdict: { kind, reason: `internal_fault: ${nameFault(cause)}`, observation } };
   }

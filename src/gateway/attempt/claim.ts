@@ -1,9 +1,9 @@
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import type { OperationState } from "../../conventions/operation/state.ts";
 import {
+  type ClaimKey,
   claimOf,
   claimOfIntent,
-  type ClaimKey,
   type Holder,
   isHolding,
   nameOf,
@@ -51,7 +51,10 @@ export function holdersOf(core: Core, key: ClaimKey): readonly Holder[] {
   const row = core.ledger.find("notes", rowId(key));
   if (row === null) return [];
   if ("tampered" in row) {
-    throw new Denied("state_tampered", "The record of what is open for this call was changed behind the gateway's back.");
+    throw new Denied(
+      "state_tampered",
+      "The record of what is open for this call was changed behind the gateway's back.",
+    );
   }
   return readHolders(row).filter((holder) => isHolding(holder, stateOf(core, holder)));
 }
@@ -73,7 +76,9 @@ export function unsettled(core: Core, holder: Holder): Denied {
   const message = `The same call is open: ${name}, started at ${holder.at}. Nothing was sent. ${next}`;
   const { operation_id, call_id, run_id, at } = holder;
   const open = { operation_id, call_id, run_id, state, started_at: at };
-  return new Denied("outcome_unsettled", message, { extra: { open, ...(operation_id === null ? {} : { operation_id }) } });
+  return new Denied("outcome_unsettled", message, {
+    extra: { open, ...(operation_id === null ? {} : { operation_id }) },
+  });
 }
 
 /** The row that takes it, kept in the same commit as the intent. Whoever was faster has it. */
@@ -132,8 +137,18 @@ export async function withdrawClaim(
   if (!readHolders(stored).some(({ attempt_id }) => attempt_id === taken.attempt_id)) return;
   claim.holder = taken;
   const { operationId, run } = sending;
-  const rows = operationId === undefined && before === null ? releaseClaim(core, claim) : linkClaim(core, claim, operationId ?? null);
-  const attempt: StateRow = { table: "attempts", id: taken.attempt_id, runId: run.id, state: "tracked", body: {}, over: true };
+  const rows =
+    operationId === undefined && before === null
+      ? releaseClaim(core, claim)
+      : linkClaim(core, claim, operationId ?? null);
+  const attempt: StateRow = {
+    table: "attempts",
+    id: taken.attempt_id,
+    runId: run.id,
+    state: "tracked",
+    body: {},
+    over: true,
+  };
   await core.ledger.record(`${sending.errand}.settled`, [], [attempt, ...rows]);
 }
 

@@ -1,3 +1,4 @@
+import type { SettlementStatement, Verified } from "../../conventions/approval/decision.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -10,6 +11,7 @@ import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
 import type { Operation } from "./operations.ts";
 import { resumeAsOperator } from "./resume.ts";
+import { settleByPerson } from "./settle.ts";
 
 /** What an operator can do with operations: all of them, and once more where automation has stopped. */
 export interface OperatorOperations {
@@ -18,6 +20,8 @@ export interface OperatorOperations {
   reconcile(id: OperationId | undefined, operator: string): Promise<Operation>;
   cancel(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
   resume(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
+  /** A person says what became of it, where nothing else can. */
+  settle(statement: Verified<SettlementStatement>): Promise<Operation>;
   /** Called whenever one came, went, or was written down anew. Says nothing of which: whoever cares looks. */
   watch(listener: () => void): () => void;
 }
@@ -45,6 +49,12 @@ export function operatorOperations(core: Core, observer: Observer): OperatorOper
       requireUnlocked(core);
       const operation = core.operations.get(id);
       await resumeAsOperator(core, operation, operator, reason);
+      return operation;
+    },
+    async settle(statement) {
+      requireUnlocked(core);
+      const operation = core.operations.get(statement.statement.operation_id as OperationId);
+      await settleByPerson(core, operation, statement);
       return operation;
     },
     watch(listener) {

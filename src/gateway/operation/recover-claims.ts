@@ -16,7 +16,11 @@ export function recoverClaims(
   store: StateStore,
   own: (row: StateRow) => boolean,
   adopted: ReadonlyMap<string, string>,
-): { readonly operations: readonly Operation[]; readonly events: readonly NewEvent[]; readonly rows: readonly StateRow[] } {
+): {
+  readonly operations: readonly Operation[];
+  readonly events: readonly NewEvent[];
+  readonly rows: readonly StateRow[];
+} {
   const operations: Operation[] = [];
   const events: NewEvent[] = [];
   const rows: StateRow[] = [];

@@ -60,7 +60,8 @@ export function adoptAttempt(
   const action = String(body["action"]);
   const found = core.packs().find(action);
   // What was sent by another pack is looked after by nobody but a person; that it was sent is kept all the same.
-  const trusted = found !== null && found.pack.digest === body["pack_digest"] && found.action.job === null ? found : null;
+  const trusted =
+    found !== null && found.pack.digest === body["pack_digest"] && found.action.job === null ? found : null;
   const definition: Opened = trusted ?? {
     action: { qualifiedName: action, job: null },
     pack: { digest: String(body["pack_digest"]) as Opened["pack"]["digest"], provider: null },
@@ -89,7 +90,8 @@ export function adoptAttempt(
     ...step(core, operation, { kind: "no_clear_answer", observation }, CUSTODIAN),
   ];
   takeCustody(operation);
-  if (trusted === null) stopCaring(operation, "definition_changed", "the pack that sent it changed or is not trusted now");
+  if (trusted === null)
+    stopCaring(operation, "definition_changed", "the pack that sent it changed or is not trusted now");
   else if (isReconcilable(core, trusted)) operation.nextPoll = momentIn(core, 0);
   else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   return { operation, events };

@@ -1,8 +1,8 @@
 import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
-import type { Verdict } from "../../conventions/outcome/classify.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
+import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { costRecord } from "../../conventions/budget/record.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import type { OperationTrigger } from "../../conventions/operation/state.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
@@ -145,7 +146,9 @@ export async function endUnseen(core: Core, sending: Sending, claim: Claim, erro
   const detail = error instanceof Denied ? error.message : "the gateway failed while it dealt with the answer";
   const observation = { kind: "silent", reason: "internal_fault", detail, elapsedMs: 0 } as const;
   const verdict = { kind: "unknown", reason, observation } as const;
-  const result = resultOf(sending, { observation, verdict }, null);
+  const reservation = { maximumCents: askOf(sending.outbound).maximumCents, sideEffect: true, attempt: 0 };
+  const cost = costRecord(reservation, null);
+  const result = resultOf(sending, { observation, verdict, cost }, null);
   const { holder } = claim;
   if (holder === null) return result;
   const { operation_id: operationId, attempt_id: attemptId } = holder;
@@ -153,9 +156,8 @@ export async function endUnseen(core: Core, sending: Sending, claim: Claim, erro
     const path = `/v1/operations/${operationId}/reconcile`;
     return { ...result, operation_id: operationId, reconcile: { method: "POST", path } };
   }
-  const reservation = { maximumCents: askOf(sending.outbound).maximumCents, sideEffect: true, attempt: 0 };
   const firstSentMs = core.ports.clock.bootMs();
-  const followed = { attemptId, reservation, observation, verdict, result, firstSentMs };
+  const followed = { attemptId, reservation, observation, verdict, cost, result, firstSentMs };
   return trackUnknown(core, sending, followed, sending.outbound.input).catch(() => result);
 }
 

@@ -4,7 +4,7 @@ import type { Sleep } from "../../kernel/clock.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { AgentContext } from "./context.ts";
-import { answerCall, anyCaller, callSchema, runParams, waitFor } from "./wait.ts";
+import { answerCall, anyCaller, callSchema, repeatOf, runParams, waitFor } from "./wait.ts";
 
 /** Preview, then execution by the plan alone: neither takes a second copy of the request. */
 export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
@@ -44,7 +44,12 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
         },
       },
       async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startExecution(caller, readId("plan", params.plan_id), body.expected_revision);
+        const call = gateway.startExecution(
+          caller,
+          readId("plan", params.plan_id),
+          body.expected_revision,
+          body.repeat_of,
+        );
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,
@@ -60,6 +65,6 @@ const planParams = {
 
 const executeSchema = {
   type: "object",
-  properties: { expected_revision: { type: "string", minLength: 1, maxLength: 256 } },
+  properties: { expected_revision: { type: "string", minLength: 1, maxLength: 256 }, repeat_of: repeatOf },
   required: ["expected_revision"],
 } as const satisfies JsonSchema;

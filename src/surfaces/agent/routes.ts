@@ -13,7 +13,7 @@ import type { AgentContext } from "./context.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 import { actionRecord, runRecord } from "./records.ts";
-import { answerCall, anyCaller, listCallSchema, runParams, waitFor } from "./wait.ts";
+import { answerCall, anyCaller, repeatableCallSchema, runParams, waitFor } from "./wait.ts";
 
 /** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
 export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): readonly PlaneRoute<AgentContext>[] {
@@ -84,18 +84,21 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs/{run_id}/calls",
         params: runParams,
-        body: { kind: "json", schema: listCallSchema },
-        recorded: ["/params/run_id", "/body/action", "/body/input", "/body/list"],
+        body: { kind: "json", schema: repeatableCallSchema },
+        recorded: ["/params/run_id", "/body/repeat_of", "/body/action", "/body/input", "/body/list"],
       },
       {
         summary: "Call an action within a run",
         answers: {
           200: { description: "The result; an unknown outcome is one too" },
           202: { description: "Still pending" },
+          409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
       async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startCall(caller, readId("run", params.run_id), body);
+        const { repeat_of, ...rest } = body;
+        const request = { ...rest, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
+        const call = gateway.startCall(caller, readId("run", params.run_id), request);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,

@@ -17,7 +17,7 @@ export const callSchema = {
 } as const satisfies JsonSchema;
 
 /** A call that may be of a list: less than its definition would read, or on from where an earlier call stopped. */
-export const listCallSchema = {
+const listCallSchema = {
   ...callSchema,
   properties: {
     ...callSchema.properties,
@@ -29,6 +29,14 @@ export const runParams = {
   type: "object",
   properties: { run_id: { type: "string", maxLength: 64 } },
   required: ["run_id"],
+} as const satisfies JsonSchema;
+
+/** A call may name the open one that a person is to be asked to go past. */
+export const repeatOf = { type: "string", minLength: 3, maxLength: 64 } as const;
+
+export const repeatableCallSchema = {
+  ...listCallSchema,
+  properties: { ...listCallSchema.properties, repeat_of: repeatOf },
 } as const satisfies JsonSchema;
 
 /** The connection was identified before the request was read: whoever it is may ask; the gateway decides. */

@@ -15,6 +15,8 @@ export interface CallOptions extends BaseOptions {
   readonly wait: number;
   readonly run?: string;
   readonly purpose?: string;
+  /** The open call that a person is asked to go past. */
+  readonly repeatOf?: string;
   /** What `gw run` tells the processes below it. It gives nothing by itself: the gateway looks at who is above them. */
   readonly wrapped?: { readonly run: string; readonly home: string };
 }
@@ -33,7 +35,8 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
     // Sent at once: where the call needs its own approval, one card then serves the session and the call.
     const reads = ["read", "preview"].includes(String(definition?.["effect"]));
-    return report(await client.call(run.run_id, action, input, options.wait), options, io, reads);
+    const answer = await client.call(run.run_id, action, input, options.wait, options.repeatOf);
+    return report(answer, options, io, reads);
   } finally {
     client.close();
   }

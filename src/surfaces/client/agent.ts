@@ -29,7 +29,8 @@ export interface AgentClient {
   openRun(request: RunOpening, waitSeconds: number): Promise<RunView>;
   joinRun(runId: string, waitSeconds: number): Promise<RunView>;
   run(runId: string, waitSeconds?: number): Promise<RunView>;
-  call(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
+  /** `repeatOf` names the open call that a person is asked to go past. */
+  call(runId: string, action: string, input: JsonObject, waitSeconds: number, repeatOf?: string): Promise<CallAnswer>;
   waitForCall(callId: string, waitSeconds: number): Promise<CallAnswer>;
   /** Previews an action; the result carries the plan. */
   plan(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
@@ -79,8 +80,10 @@ export function connectAgent(door: string | Door): AgentClient {
     },
     joinRun: (runId, wait) => runView(connection.ask("POST", path("runs", runId, "join"), prefer(wait))),
     run: (runId, wait = 0) => runView(connection.ask("GET", path("runs", runId), prefer(wait))),
-    call: (runId, action, input, wait) =>
-      callAnswer(connection.ask("POST", path("runs", runId, "calls"), { body: { action, input }, ...prefer(wait) })),
+    call: (runId, action, input, wait, repeatOf) => {
+      const body = { action, input, ...(repeatOf === undefined ? {} : { repeat_of: repeatOf }) };
+      return callAnswer(connection.ask("POST", path("runs", runId, "calls"), { body, ...prefer(wait) }));
+    },
     plan: (runId, action, input, wait) =>
       callAnswer(connection.ask("POST", path("runs", runId, "plans"), { body: { action, input }, ...prefer(wait) })),
     execute: (planId, expected_revision, wait) =>

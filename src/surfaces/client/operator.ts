@@ -4,6 +4,7 @@ import {
   type DecisionStatement,
   type Narrowing,
   type RevocationStatement,
+  type SettlementStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
 import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
@@ -89,6 +90,12 @@ export interface OperatorClient {
   cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
   resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
   reconcileOperation(operationId: string): Promise<OperationDetail>;
+  /** Signs what the person says became of it; `show` gets the statement before it is signed. */
+  settleOperation(
+    operation: Pick<OperationDetail, "operation_id" | "request_fingerprint">,
+    said: Pick<SettlementStatement, "happened" | "reason" | "although">,
+    show: (statement: SettlementStatement) => void,
+  ): Promise<OperationDetail>;
   ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
   /** Into the log, durable when this resolves. */
@@ -207,6 +214,22 @@ export async function connectOperator(
       };
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
       await post(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
+    },
+    async settleOperation({ operation_id, request_fingerprint }, { happened, reason, although }, show) {
+      const statement: SettlementStatement = {
+        format: "gw.settlement/v1",
+        vault_id: operator.vaultId,
+        operation_id,
+        request_fingerprint,
+        happened,
+        reason,
+        although,
+        ...who,
+        decided_at: isoTime(clock.wallMs()),
+      };
+      show(statement);
+      const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
+      return (await post(`${operationPath(operation_id)}/settle`, signed)) as unknown as OperationDetail;
     },
     async checkHost({ host, port, user, hostKey, credential }) {
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });

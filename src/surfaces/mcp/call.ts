@@ -38,8 +38,9 @@ export async function callAction(
   action: string,
   input: JsonObject,
   asked: Asked,
+  repeatOf?: string,
 ): Promise<CallToolResult> {
-  return follow(calling, await start(calling, action, input, asked), asked.waiting, true);
+  return follow(calling, await start(calling, action, input, asked, repeatOf), asked.waiting, true);
 }
 
 /** `gw_wait` for a call: only the caller's own are found. */
@@ -47,10 +48,16 @@ export async function waitForCall(calling: Calling, id: string, waiting: Waiting
   return follow(calling, calling.gateway.call(calling.caller, readId("call", id)), waiting, false);
 }
 
-async function start(calling: Calling, action: string, input: JsonObject, asked: Asked): Promise<Call> {
+async function start(
+  calling: Calling,
+  action: string,
+  input: JsonObject,
+  asked: Asked,
+  repeatOf: string | undefined,
+): Promise<Call> {
   const { gateway, caller, door } = calling;
   const found = door.definitions().find((one) => one.action.qualifiedName === action);
-  if (found !== undefined && found.action.needs.plan !== null) return execute(calling, found, input);
+  if (found !== undefined && found.action.needs.plan !== null) return execute(calling, found, input, repeatOf);
   const { list, ...request } =
     found === undefined
       ? { action, input, list: undefined }
@@ -61,11 +68,17 @@ async function start(calling: Calling, action: string, input: JsonObject, asked:
   if (door.session() === null) await requireSense(calling, found, action, request.input);
   const run = await door.enter(asked.purpose);
   if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
-  return gateway.startCall(caller, run.id, list === undefined ? request : { ...request, list });
+  const more = { ...(list === undefined ? {} : { list }), ...(repeatOf === undefined ? {} : { repeatOf }) };
+  return gateway.startCall(caller, run.id, { ...request, ...more });
 }
 
 /** What needs a plan takes the plan and the revision that was read, and no second copy of the request. */
-async function execute({ gateway, caller, plans }: Calling, found: Definition, input: JsonObject): Promise<Call> {
+async function execute(
+  { gateway, caller, plans }: Calling,
+  found: Definition,
+  input: JsonObject,
+  repeatOf: string | undefined,
+): Promise<Call> {
   const action = found.action.qualifiedName;
   return refusing(gateway, caller, action, () => {
     const errors = checkExecution(input);
@@ -75,7 +88,7 @@ async function execute({ gateway, caller, plans }: Calling, found: Definition, i
     }
     const planId = String(input["plan_id"]);
     if (plans.actionOf(planId) !== action) throw new Denied("not_found", "There is no such plan for this tool.");
-    return gateway.startExecution(caller, readId("plan", planId), String(input["expected_revision"]));
+    return gateway.startExecution(caller, readId("plan", planId), String(input["expected_revision"]), repeatOf);
   });
 }
 

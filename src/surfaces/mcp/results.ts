@@ -96,9 +96,8 @@ function isFailure({ outcome }: CallResult): boolean {
   return outcome === "error";
 }
 
-function leadOf({ outcome, guidance, retry_allowed, operation_id }: CallResult): string | null {
+function leadOf({ outcome, guidance, operation_id }: CallResult): string | null {
   if (outcome !== "unknown") return null;
   const how = operation_id === null ? "" : ` Find out with gw_reconcile {"operation_id":"${operation_id}"}.`;
-  const retry = retry_allowed ? " Its definition allows a retry after that." : " A retry is not allowed.";
-  return `OUTCOME UNKNOWN. ${guidance ?? ""}${how}${retry}`;
+  return `OUTCOME UNKNOWN. ${guidance ?? ""}${how}`;
 }

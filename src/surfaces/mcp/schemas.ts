@@ -125,6 +125,22 @@ export const reconcileInput = {
   required: ["operation_id"],
 } as const satisfies JsonSchema;
 
+/** A second call although the same one is open: a person sees both. */
+export const repeatInput = {
+  type: "object",
+  properties: {
+    repeat_of: {
+      type: "string",
+      minLength: 3,
+      maxLength: 64,
+      description: "The open operation, as the refusal names it.",
+    },
+    action: { type: "string", minLength: 3, maxLength: 130, description: "PACK.ACTION, as before." },
+    input: { type: "object", additionalProperties: true, description: "The arguments, as before." },
+  },
+  required: ["repeat_of", "action", "input"],
+} as const satisfies JsonSchema;
+
 /** Of the tools that ask a provider to stop work or to go on with it. */
 export const reasonedInput = {
   type: "object",

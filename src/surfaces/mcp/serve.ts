@@ -24,7 +24,7 @@ import { actOnOperation, reconcileOperation, waitForOperation } from "./operatio
 import { createPlanMemory } from "./plans.ts";
 import { recordToolCall } from "./record-call.ts";
 import { deniedResult, recordResult } from "./results.ts";
-import { noInput, reasonedInput, reconcileInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
+import { noInput, reasonedInput, reconcileInput, repeatInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
 import { createLineTransport } from "./transport.ts";
 import type { Waiting } from "./wait.ts";
@@ -99,6 +99,7 @@ const checkNothing = compileSchema(noInput);
 const checkWait = compileSchema(waitInput);
 const checkReconcile = compileSchema(reconcileInput);
 const checkReasoned = compileSchema(reasonedInput);
+const checkRepeat = compileSchema(repeatInput);
 
 function createServer(opening: McpOpening, calling: Calling, access: AccessDesk): Server {
   const { options, sleep, version } = opening;
@@ -147,6 +148,12 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
         requireFitting(checkReasoned(input), params.name);
         const verb = params.name === "gw_cancel_operation" ? "cancel" : "resume";
         return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), waiting);
+      }
+      case "gw_repeat_call": {
+        const misfit = fitting(checkRepeat(input), params.name);
+        if (misfit !== null) return misfit;
+        const repeated = input["input"] as JsonObject;
+        return callAction(calling, String(input["action"]), repeated, asked, String(input["repeat_of"]));
       }
       case "gw_request_access":
         return access.request(input, asked);

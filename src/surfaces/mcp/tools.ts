@@ -14,6 +14,7 @@ import {
   outcomeSchema,
   reasonedInput,
   reconcileInput,
+  repeatInput,
   waitedSchema,
   waitInput,
 } from "./schemas.ts";
@@ -55,6 +56,15 @@ export const ownTools: readonly Tool[] = [
     outputSchema: { ...waitedSchema, required: [...waitedSchema.required] },
     // Where the definition says so it repeats the request under its own token, which may be the first to arrive.
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  },
+  {
+    name: "gw_repeat_call",
+    title: "Ask the operator for a second call although the same one is open",
+    description:
+      "Only after a call was refused as outcome_unsettled and the open operation cannot tell what happened: asks the person for a second one. They see what is open; if they agree it is sent once.",
+    inputSchema: inputOf(repeatInput),
+    outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
   {
     name: "gw_cancel_operation",

@@ -1,10 +1,13 @@
+import type { SettlementStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { OperationRecords } from "./operation-records.ts";
 import { loggedIn } from "./permit.ts";
+import { short, signedSchema } from "./schemas.ts";
 
 /** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
 export function operationRoutes(gateway: Gateway, records: OperationRecords): readonly PlaneRoute<OperatorContext>[] {
@@ -60,6 +63,26 @@ export function operationRoutes(gateway: Gateway, records: OperationRecords): re
     planeRoute(
       {
         method: "POST",
+        path: "/v1/custody/operations/{operation_id}/settle",
+        params: operationParams,
+        body: { kind: "json", schema: signedSchema(settlementSchema) },
+      },
+      {
+        summary: "A signed word on what became of it, where nothing else can tell",
+        answers: { 200: { description: "The operation, settled" } },
+      },
+      async ({ params, body }) => {
+        const signed = body as never as { statement: SettlementStatement; signature: string };
+        if (signed.statement.operation_id !== params.operation_id) {
+          throw new Denied("card_mismatch", "The statement names another operation than the path.");
+        }
+        return { status: 200, body: records.detail(await gateway.settle(signed)) };
+      },
+      loggedIn,
+    ),
+    planeRoute(
+      {
+        method: "POST",
         path: "/v1/custody/operations/{operation_id}/reconcile",
         params: operationParams,
         body: { kind: "none" },
@@ -82,6 +105,34 @@ const operationParams = {
   type: "object",
   properties: { operation_id: { type: "string", maxLength: 64 } },
   required: ["operation_id"],
+} as const satisfies JsonSchema;
+
+const settlementSchema = {
+  type: "object",
+  properties: {
+    format: { const: "gw.settlement/v1" },
+    vault_id: short,
+    operation_id: short,
+    request_fingerprint: short,
+    happened: { type: "boolean" },
+    reason: { type: "string", minLength: 1, maxLength: 500 },
+    although: { type: ["string", "null"], minLength: 1, maxLength: 500 },
+    operator: short,
+    operator_key_id: short,
+    decided_at: short,
+  },
+  required: [
+    "format",
+    "vault_id",
+    "operation_id",
+    "request_fingerprint",
+    "happened",
+    "reason",
+    "although",
+    "operator",
+    "operator_key_id",
+    "decided_at",
+  ],
 } as const satisfies JsonSchema;
 
 const reasonSchema = {

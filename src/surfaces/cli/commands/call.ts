@@ -21,6 +21,7 @@ export function addCallCommand(program: Command, { io, finish }: CliDeps): void 
     .option("--input <JSON>", "the arguments as one JSON object")
     .option("--wait <SECONDS>", "how long to wait for a person", readSeconds, 300)
     .option("--run <RUN>", "join this run, with a card of its own")
+    .option("--repeat-of <ID>", "ask a person for a second one although this operation is open")
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .action(async (action: string, pairs: string[], _options, command: Command) => {
       const { runCall } = await import("../call.ts");

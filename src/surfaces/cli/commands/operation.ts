@@ -13,6 +13,18 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
     .action(async (_options, command: Command) =>
       finish(await (await load()).runOperationList(optionsOf<OperationOptions>(command), deps)),
     );
+  addOperatorCommand(
+    operation,
+    "settle <ID>",
+    "say what became of it, under your signature, where nothing else can tell",
+    'gw operation settle op_01k... --happened no --reason "not in the order list of 12:00"',
+  )
+    .requiredOption("--happened <yes|no>", "what you found at the provider")
+    .requiredOption("--reason <TEXT>", "how you know, for the record")
+    .option("--although <TEXT>", "why not to wait, where evidence may still come by itself")
+    .action(async (id: string, _options, command: Command) =>
+      finish(await (await load()).runSettle(id, optionsOf<OperationOptions>(command), deps)),
+    );
   const verbs = [
     ["show", "one operation with its history"],
     ["cancel", "ask the provider to stop it; the provider decides how it ends"],

@@ -1,6 +1,8 @@
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import { compareUrgency, needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
-import { showIdentifier } from "../../../kernel/display.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -10,6 +12,9 @@ import { withGateway } from "./session.ts";
 export interface OperationOptions extends OperatorOptions {
   readonly reason?: string;
   readonly all?: boolean;
+  /** yes or no, as the person found out. */
+  readonly happened?: string;
+  readonly although?: string;
 }
 
 /** `gw operation list`: what is open, the most urgent first, and with --all what has ended lately. */
@@ -49,8 +54,12 @@ export function runOperation(
   deps: CliDeps,
 ): Promise<Exit> {
   const { io } = deps;
-  return answering(io, () =>
-    withGateway(options, deps, async ({ client }) => {
+  return answering(io, () => {
+    // Before anybody types a secret.
+    if (readId("op", id) === undefined) {
+      throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
+    }
+    return withGateway(options, deps, async ({ client }) => {
       const reason = options.reason ?? "no reason given";
       const ask = {
         show: () => client.operation(id),
@@ -66,8 +75,36 @@ export function runOperation(
         for (const line of renderOperation(operation)) io.out(line);
       }
       return verb === "reconcile" && needsPerson(operation) ? exits.unknown : exits.done;
-    }),
-  );
+    });
+  });
+}
+
+/** `gw operation settle ID`: a signature over what the person says became of it, shown as it is signed. */
+export function runSettle(id: string, options: OperationOptions, deps: CliDeps): Promise<Exit> {
+  const { io } = deps;
+  return answering(io, () => {
+    const { happened, reason = "", although = null } = options;
+    if (readId("op", id) === undefined) {
+      throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
+    }
+    if (happened !== "yes" && happened !== "no") {
+      throw new Denied("schema_violation", "--happened takes yes or no: what you found at the provider.");
+    }
+    return withGateway(options, deps, async ({ client }) => {
+      const before = await client.operation(id);
+      if (before.settled) {
+        throw new Denied("operation_settled", `${id} has ended already: ${before.state}. Nothing was signed.`);
+      }
+      const said = { happened: happened === "yes", reason, although };
+      const after = await client.settleOperation(before, said, (statement) => {
+        io.err("You sign exactly this:");
+        for (const [name, value] of Object.entries(statement)) io.err(`  ${name}: ${showText(String(value))}`);
+      });
+      if (options.json) io.out(JSON.stringify(after, null, 2));
+      else for (const line of renderOperation(after)) io.out(line);
+      return exits.done;
+    });
+  });
 }
 
 /** What has been done now, and what has not: a request is no end. */

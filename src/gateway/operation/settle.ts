@@ -1,0 +1,54 @@
+import { type SettlementStatement, statementBytes, type Verified } from "../../conventions/approval/decision.ts";
+import { isSettled } from "../../conventions/operation/state.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Core } from "../core.ts";
+import { requireLease } from "./lease.ts";
+import { settleHeld } from "./held.ts";
+import { linksOf, step } from "./operation.ts";
+import { operationRow } from "./operation-row.ts";
+import type { Operation } from "./operations.ts";
+
+/**
+ * A person closes what only a person can know. It is their word and stays recognisable as such: the log keeps the
+ * statement as it was signed. While evidence may still come by itself nobody has to say anything, unless they say why.
+ */
+export async function settleByPerson(
+  core: Core,
+  operation: Operation,
+  { statement, signature }: Verified<SettlementStatement>,
+): Promise<void> {
+  requireOpen(operation, statement);
+  await requireLease(core, operation);
+  requireOpen(operation, statement);
+  const { operator, reason, happened, although } = statement;
+  const kind = happened ? ("person_says_happened" as const) : ("person_says_not" as const);
+  const moved = step(core, operation, { kind, operator, reason }, operator);
+  if (moved.length === 0) throw stillUnderWay(operation);
+  operation.problem = null;
+  operation.nextPoll = null;
+  const said = { happened, reason, although, operator, statement: statementBytes(statement).toString("utf8"), signature };
+  const held = settleHeld(core, operation);
+  await core.ledger.record(
+    "operation.settled",
+    [{ ...core.envelope("operation_settled"), ...linksOf(operation), ...said }, ...moved, ...held.events],
+    [operationRow(core, operation), ...held.rows],
+  );
+}
+
+function requireOpen(operation: Operation, { request_fingerprint, although }: SettlementStatement): void {
+  const { state, problem, nextPoll, asking, fingerprint } = operation;
+  if (request_fingerprint !== fingerprint) {
+    throw new Denied("card_mismatch", "The statement was signed for another request than this operation's.");
+  }
+  if (isSettled(state)) throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was changed.`);
+  if (state === "create_pending" || state === "reconciliation") throw stillUnderWay(operation);
+  const looks = problem === null && (nextPoll !== null || asking !== null);
+  if (looks && although === null) {
+    const message = `The gateway still looks by itself (${state}${nextPoll === null ? "" : `, next at ${nextPoll.at}`}). Nothing was changed. To decide all the same, say why not to wait: --although TEXT`;
+    throw new Denied("operation_evidence_pending", message);
+  }
+}
+
+function stillUnderWay({ state }: Operation): Denied {
+  return new Denied("operation_evidence_pending", `It is ${state} right now: its answer decides. Nothing was changed.`);
+}
