@@ -28,6 +28,7 @@ test(
       "not_found",
       "plan_stale",
       "stale_rollback",
+      "outcome_unsettled",
     ]) {
       assert.ok(out.includes(word), `the demo shows ${word}`);
     }

@@ -113,7 +113,9 @@ const settlement = (id: string | null, happened: boolean, change: Partial<Settle
   bench.settlement(String(id), happened, change);
 
 /** The refusal, which names what is open. */
-async function refusal(work: Promise<unknown>): Promise<{ readonly operation_id: string | null; readonly state: string }> {
+async function refusal(
+  work: Promise<unknown>,
+): Promise<{ readonly operation_id: string | null; readonly state: string }> {
   const error = await work.then(
     () => assert.fail("it was not refused"),
     (cause: unknown) => cause,
@@ -176,8 +178,18 @@ test("of two callers at once one sends, and the other is told of the one under w
   ];
   for (const one of both) one.catch(() => undefined);
   await untilDone(bench.time, 0, () => provider.received.length === 1);
-  const [late] = await Promise.all([refusal(Promise.any(both.map((one) => one.then(() => Promise.reject(), (e) => e)))
-    .then((error) => Promise.reject(error)))]);
+  const [late] = await Promise.all([
+    refusal(
+      Promise.any(
+        both.map((one) =>
+          one.then(
+            () => Promise.reject(),
+            (e) => e,
+          ),
+        ),
+      ).then((error) => Promise.reject(error)),
+    ),
+  ]);
   assert.deepEqual([late.operation_id, late.state], [null, "being_sent"]);
   gate.resolve();
   await untilDone(bench.time, 0, () => true);
@@ -209,7 +221,8 @@ test("a person decides otherwise on a card that says what is open, when and by w
   const { card } = await bench.waiting();
   assert.ok(card?.call?.because.some((line) => line.includes(String(operation_id))));
   const note = card?.notes[0] ?? "";
-  for (const part of [String(operation_id), "create_unknown", run.id, " pid ", "started at"]) assert.ok(note.includes(part), note);
+  for (const part of [String(operation_id), "create_unknown", run.id, " pid ", "started at"])
+    assert.ok(note.includes(part), note);
   post = (_request, response) => answerJson(response, 200, { ok: true });
   await bench.approve();
   assert.equal((await settled(asked.done)).outcome, "success");
@@ -346,9 +359,9 @@ test("an answer nested past every bound is still the receipt of what was done", 
 test("a call that was on its way when the gateway was killed holds its claim by the operation that a start makes of it", async () => {
   const gate = Promise.withResolvers<void>();
   post = (_request, response) => void gate.promise.then(() => response.destroy());
-  bench.gateway.startCall(caller, run.id, { action: "acme.order.place", input: { shop: 12, name: "x" } }).done.catch(
-    () => undefined,
-  );
+  bench.gateway
+    .startCall(caller, run.id, { action: "acme.order.place", input: { shop: 12, name: "x" } })
+    .done.catch(() => undefined);
   await untilDone(bench.time, 0, () => provider.received.length === 1);
   // Another pack now: nothing can find out any more, and a person still can decide.
   await restart((pack) => pack.replace("maxLength: 8", "maxLength: 9"));
@@ -368,9 +381,9 @@ test("a redirect that the gateway was killed in holds its claim although no atte
     request.url.includes("elsewhere")
       ? gate.promise.then(() => response.destroy())
       : response.writeHead(307, { location: "/v1/elsewhere" }).end();
-  bench.gateway.startCall(caller, run.id, { action: "acme.order.place", input: { shop: 12, name: "x" } }).done.catch(
-    () => undefined,
-  );
+  bench.gateway
+    .startCall(caller, run.id, { action: "acme.order.place", input: { shop: 12, name: "x" } })
+    .done.catch(() => undefined);
   await untilDone(bench.time, 0, () => provider.received.length === 2);
   await restart();
   gate.resolve();

@@ -202,8 +202,8 @@ test("a creation that times out after the commit is reconciled without a duplica
   assert.equal(operation.remoteJobId, "job-1");
   assert.equal(jobs.creations, 1, "nothing was started twice");
   assert.deepEqual(path(operation).slice(0, 3), ["create_unknown", "reconciliation", "accepted"]);
-  const reconciled = bench.events().find(({ event_type }) => event_type === "reconciled_success");
-  assert.ok(reconciled?.event_type === "reconciled_success");
+  const reconciled = bench.events().find(({ event_type }) => event_type === "reconciled_accepted");
+  assert.ok(reconciled?.event_type === "reconciled_accepted");
   assert.equal(reconciled.source, "acme.report.by_reference");
   assert.equal(reconciled.attempt_id, operation.attemptId);
 });
@@ -640,6 +640,16 @@ test("two workers on one store never read for one operation at once", async () =
   const owners = new Set(bench.rows("operations", "observing").map((body) => (body["lease"] as JsonObject)["owner"]));
   assert.equal(owners.size, 1);
   await second.close();
+});
+
+test("at its deadline an operation is late by itself, also where nothing is read any more", async () => {
+  const operation = operationOf((await create()).operation_id);
+  await until("observing", () => operation);
+  Object.assign(operation, { problem: { code: "poll_allowance_exhausted", detail: "used up" }, nextPoll: null });
+  const reads = provider.received.length;
+  await until("result_timed_out", () => operation);
+  assert.equal(provider.received.length, reads, "and nothing was read for it");
+  assert.equal(operation.problem?.code, "poll_allowance_exhausted");
 });
 
 test("a write without an answer is unknown, reconciled by the defined read, and confirmed by it", async () => {

@@ -150,6 +150,38 @@ test("an answer that is not a 200 or 202 with mode: preview is not taken for a p
   assert.ok(finished.every((event) => event.event_type === "preview_finished" && event.outcome === "failed"));
 });
 
+test("a preview that takes time is followed to where it will be, until it is a plan or fails", async () => {
+  let reads = 0;
+  const answer = (last: () => readonly [number, unknown]) =>
+    provider.answer((request, response) => {
+      if (request.method === "GET" && ++reads > 2) return answerJson(response, ...last());
+      response.writeHead(202, { "content-type": "application/json", location: "/v1/plans/p-1" });
+      response.end(JSON.stringify({ mode: "preview", state: "planning" }));
+    });
+  const slowly = async <Result>(work: Promise<Result>): Promise<Result> => {
+    let done = false;
+    work.catch(() => undefined).finally(() => (done = true));
+    await untilDone(bench.time, 1_000, () => done);
+    return work;
+  };
+  answer(() => [200, previewBody()]);
+  const plan = await slowly(preview());
+  assert.equal(plan.executable, true);
+  assert.deepEqual(
+    provider.received.map(({ method, url }) => `${method} ${url.split("/").at(-2)}`),
+    ["POST memberships", "GET plans", "GET plans", "GET plans"],
+  );
+  reads = 0;
+  answer(() => [200, { mode: "executed" }]);
+  await assert.rejects(slowly(preview()), denies("preview_invalid"));
+  provider.answer((_request, response) => {
+    response.writeHead(202, { location: "https://elsewhere.example/plan" }).end();
+  });
+  await assert.rejects(slowly(preview()), denies("preview_invalid"), "and nowhere else");
+  provider.answer((_request, response) => answerJson(response, 202, previewBody()));
+  await assert.rejects(slowly(preview()), denies("preview_invalid"), "accepted is no plan");
+});
+
 test("a preview that the provider refuses is an error with its answer, and leaves no plan", async () => {
   provider.answer((_request, response) => answerJson(response, 403, { code: "insufficient_scope" }));
   const result = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.plan", input: INPUT }).done;

@@ -8,6 +8,7 @@ import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
 import { answerJson, bodyOf, consequentialPack } from "./support/consequential.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -81,8 +82,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function startGateway(): Promise<void> {
-  bench = await startBench(consequentialPack(provider.origin), {
+async function startGateway(change = (pack: string): string => pack): Promise<void> {
+  bench = await startBench(change(consequentialPack(provider.origin)), {
     folder,
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
   });
@@ -225,8 +226,42 @@ test("a 409 stale_rollback stops: observed values attached, no fallback, no seco
     return true;
   });
   assert.equal(rollbacksSent().length, 1);
-  await assert.rejects(rollBack("dep-5").done, denies("stale_rollback"));
+  await assert.rejects(rollBack("dep-5").done, (error) => {
+    assert.ok(error instanceof Denied && error.code === "stale_rollback");
+    const { observed_target_generation, observed_release_id, observed_at } = error.extra;
+    assert.deepEqual(
+      [observed_target_generation, observed_release_id, observed_at],
+      [null, null, null],
+      "nobody read it",
+    );
+    return true;
+  });
   assert.equal(rollbacksSent().length, 1, "it is not even sent again");
+});
+
+test("a promotion whose answer was lost and later proven has its provenance, and can be rolled back", async () => {
+  await bench.close();
+  const release = "      release: { in: body, type: string, maxLength: 128 }\n";
+  await startGateway((pack) => pack.replace(release, `${release}    unknown: { reconcile: token_retry }\n`));
+  run = await openApproved(caller);
+  const receipts = new Map<string, JsonObject>();
+  let drops = 1;
+  provider.answer((request, response) => {
+    const key = String(request.headers["idempotency-key"]);
+    if (request.url.includes("/rollbacks")) return answerJson(response, 200, { rollback_deployment_id: "dep-8" });
+    const receipt = receipts.get(key) ?? {
+      ...{ deployment_id: "dep-7", environment: "production", release_id: "sha256:r1", prior_release_id: "sha256:r0" },
+      ...{ created_target_generation: 7, reversibility: "reversible_at_application_level" },
+    };
+    receipts.set(key, receipt);
+    if (drops-- > 0) return response.destroy();
+    answerJson(response, 201, receipt);
+  });
+  const lost = await promote("sha256:r1");
+  assert.equal(lost.outcome, "unknown");
+  await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
+  assert.equal(receipts.size, 1, "one request, told twice");
+  assert.equal((await rollBack("dep-7").done).outcome, "success");
 });
 
 test("after a newer release through the gateway the older one is stale without being sent", async () => {

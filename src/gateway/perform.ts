@@ -11,7 +11,8 @@ import { createJob } from "./operation/track.ts";
 import { executeThrough } from "./plan/execute.ts";
 import { previewThrough } from "./plan/preview.ts";
 import type { Way } from "./prepare.ts";
-import { isUndoable, promoteThrough, rollBackThrough } from "./rollback/rollback.ts";
+import { isUndoable } from "./rollback/promotion.ts";
+import { promoteThrough, rollBackThrough } from "./rollback/rollback.ts";
 
 /** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
 export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {

@@ -287,6 +287,8 @@ export const defaults = {
   jobChecks: 30,
   // Plans and tokens of a provider
   planMs: 900_000,
+  /** How often a plan that a provider is still making is looked for. */
+  previewChecks: 30,
   planMaximumMs: 3_600_000,
   /** Entries of one list in a preview, and bytes of the whole: a person reads all of it on a card. */
   previewEntries: 500,

@@ -78,6 +78,17 @@ export function packFor(origin: string): string {
       artifact: { in: body, type: string, maxLength: 71 }
       environment: { in: body, enum: [staging, production] }
     unknown: { retry_allowed: true, reconcile: operation.by_client_id }
+  release.looked_up:
+    effect: create
+    retry: idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/releases, body: application/json }
+    input:
+      operation_id: { in: body, type: string, maxLength: 128 }
+      service: { in: body, type: string, minLength: 1, maxLength: 128 }
+      artifact: { in: body, type: string, maxLength: 71 }
+      environment: { in: body, enum: [staging, production] }
+    unknown: { retry_allowed: true, reconcile: operation.by_client_id }
   release.repeated:
     effect: create
     retry: idempotent_write
@@ -141,9 +152,9 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     {
       kills: ["write.untracked", "lease.taken", ...all("reconcile")],
       async play(stage) {
-        const run = await openRun(stage, ["release.record"]);
+        const run = await openRun(stage, ["release.looked_up"]);
         await arm(stage, "drop_after_commit", "POST /v1/releases");
-        await call(stage, run, "release.record", releaseOf(stage));
+        await call(stage, run, "release.looked_up", releaseOf(stage));
         await stage.settleAll(stage.bench);
       },
     },
@@ -289,9 +300,9 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     {
       kills: ["operation.stopped", "operation.settled"],
       async play(stage) {
-        const run = await openRun(stage, ["release.record"]);
+        const run = await openRun(stage, ["release.looked_up"]);
         await arm(stage, "drop_after_commit", "POST /v1/releases");
-        await call(stage, run, "release.record", releaseOf(stage));
+        await call(stage, run, "release.looked_up", releaseOf(stage));
         // The read finds the request and proves nothing of its effect, until its allowance is used up.
         await stage.settleAll(stage.bench);
         await settleByHand(stage);

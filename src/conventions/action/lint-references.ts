@@ -85,15 +85,8 @@ function findIdInput(from: ActionDefinition, to: ActionDefinition, path: string,
   return "";
 }
 
-/** What the gateway itself knows of a call whose outcome is unknown. */
-const KNOWN_OF_A_CALL = [
-  "operation_id",
-  "client_operation_id",
-  "idempotency_key",
-  "idempotency_token",
-  "correlation_id",
-  "reference",
-];
+/** What the gateway itself sent with a call whose outcome is unknown. */
+const KNOWN_OF_A_CALL = ["client_operation_id", "idempotency_key", "idempotency_token", "correlation_id", "reference"];
 
 /** Names of our own reference, which a provider knows only where a field carried it. */
 const OUR_REFERENCE = ["correlation_id", "reference"];

@@ -50,11 +50,13 @@ test("nothing but a 2xx or a late 404 ever proves anything", () => {
 });
 
 test("the call's own arguments come before what the gateway knows, and the provider is asked by what it was sent", () => {
-  const known = { operationId: "op_1", token: "tok", correlationId: "call_1", correlated: true, input: {} };
+  const known = { token: "tok", correlationId: "call_1", correlated: true, input: {} };
   assert.equal(knownOf(known)["client_operation_id"], "call_1");
   assert.equal(knownOf({ ...known, correlated: false })["client_operation_id"], "tok");
   assert.equal(knownOf({ ...known, correlated: false, token: null })["client_operation_id"], undefined);
   assert.equal(knownOf({ ...known, input: { operation_id: "mine" } })["operation_id"], "mine");
+  assert.equal(knownOf(known)["operation_id"], undefined, "our own name for it was never sent");
+  assert.deepEqual(knownOf({ ...known, correlated: false, token: null }), {}, "and neither was any other");
   assert.equal(methodOf(["client_operation_id"]), "status_by_client_id");
   assert.equal(methodOf(["id", "name"]), "list_by_reference");
 });

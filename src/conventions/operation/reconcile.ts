@@ -51,21 +51,21 @@ export function decideReconciliation(facts: ReconcileFacts): ReconcileDecision {
   return { kind: "inconclusive", why: `status_${status}` };
 }
 
-/** What the gateway itself knows of a request whose outcome it does not. The call's own arguments come first. */
+/**
+ * What the provider could know the request by: only names that went out with it, since a lookup under any other finds
+ * nothing and proves nothing. The call's own arguments come first.
+ */
 export function knownOf(request: {
-  readonly operationId: string;
   readonly token: string | null;
   readonly correlationId: string;
   /** The provider was sent the correlation id. */
   readonly correlated: boolean;
   readonly input: JsonObject;
 }): JsonObject {
-  const { operationId, token, correlationId, correlated, input } = request;
+  const { token, correlationId, correlated, input } = request;
   const client = correlated ? correlationId : token;
   return {
-    operation_id: operationId,
-    correlation_id: correlationId,
-    reference: correlationId,
+    ...(correlated ? { correlation_id: correlationId, reference: correlationId } : {}),
     ...(client === null ? {} : { client_operation_id: client }),
     ...(token === null ? {} : { idempotency_key: token, idempotency_token: token }),
     ...input,

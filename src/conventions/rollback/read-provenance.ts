@@ -48,13 +48,14 @@ export function readPromotion(body: JsonValue): Promotion | null {
 export function readStaleRollback(status: number, body: JsonValue): StaleRollback | null {
   if (status !== 409 || !isJsonObject(body)) return null;
   if (body["error"] !== "stale_rollback" && body["code"] !== "stale_rollback") return null;
-  const number = (name: string): number => (typeof body[name] === "number" ? body[name] : -1);
+  const expected = body["expected_target_generation"];
+  const observed = body["observed_target_generation"];
   const release = body["observed_release_id"];
   return {
     error: "stale_rollback",
     origin_deployment_id: typeof body["origin_deployment_id"] === "string" ? body["origin_deployment_id"] : "",
-    expected_target_generation: number("expected_target_generation"),
-    observed_target_generation: number("observed_target_generation"),
+    expected_target_generation: typeof expected === "number" ? expected : null,
+    observed_target_generation: typeof observed === "number" ? observed : null,
     observed_release_id: typeof release === "string" ? release : null,
   };
 }

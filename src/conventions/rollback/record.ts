@@ -50,8 +50,9 @@ export type RollbackResult = {
 export type StaleRollback = {
   readonly error: "stale_rollback";
   readonly origin_deployment_id: string;
-  readonly expected_target_generation: number;
-  readonly observed_target_generation: number;
+  readonly expected_target_generation: number | null;
+  /** Null where nobody read it: what was not observed is not made up. */
+  readonly observed_target_generation: number | null;
   readonly observed_release_id: string | null;
 };
 

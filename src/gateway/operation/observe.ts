@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { createReadAsks, type ReadAsks } from "./ask-read.ts";
-import { scheduleNext, standingOf, stopCaring, takeCustody } from "./care.ts";
+import { CUSTODIAN, scheduleNext, standingOf, stopCaring, takeCustody } from "./care.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createHints } from "./hints.ts";
 import { takeLease, yieldTo } from "./lease.ts";
@@ -34,6 +34,7 @@ export function createObserver(core: Core): Observer {
   const { clock, sleep } = core.ports;
   const queue = createDueQueue<Operation>();
   const busy = new Map<Operation, Promise<void>>();
+  const passed = new WeakMap<Operation, number>();
   let on = false;
   let looping = false;
   let wake = new AbortController();
@@ -56,8 +57,17 @@ export function createObserver(core: Core): Observer {
     // Where nothing is read any more, or a person decides whether, no callback counts.
     if (isSettled(operation.state) || operation.problem !== null) hints.forget(operation);
     if (isSettled(operation.state)) return null;
-    const [poll, hint] = [operation.nextPoll?.bootMs ?? null, hints.dueMs(operation)];
-    return poll === null || hint === null ? (poll ?? hint) : Math.min(poll, hint);
+    const due = [operation.nextPoll?.bootMs, hints.dueMs(operation), deadlineOf(operation)].filter(
+      (one): one is number => typeof one === "number",
+    );
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** A deadline passes by itself, also where nothing is read any more; it is looked at once. */
+  function deadlineOf(operation: Operation): number | null {
+    const { state, resultDeadline } = operation;
+    if ((state !== "observing" && state !== "accepted") || passed.get(operation) === resultDeadline.bootMs) return null;
+    return resultDeadline.bootMs;
   }
 
   /** A gateway-wide cap: whatever is due, no more than so many reads a minute. */
@@ -92,9 +102,12 @@ export function createObserver(core: Core): Observer {
     looping = false;
   }
 
-  function begin(operation: Operation, asked: Authorization | null): Promise<void> {
+  /** `now` whatever the schedule says. */
+  function begin(operation: Operation, asked: Authorization | null, now = false): Promise<void> {
+    const { resultDeadline } = operation;
+    if (resultDeadline.bootMs <= clock.bootMs()) passed.set(operation, resultDeadline.bootMs);
     hints.begin(operation, asked !== null);
-    const work = observeOnce(core, operation, asked, asks)
+    const work = observeOnce(core, operation, asked, asks, now)
       // A disk that fails has stopped the gateway already; anything else must not end the loop for the others.
       .catch((error: unknown) => {
         if (error instanceof Denied) return;
@@ -117,7 +130,7 @@ export function createObserver(core: Core): Observer {
       if (hint.kind === "read_scheduled") schedule(operation);
       return hint;
     },
-    observeNow: (operation, asked = null) => busy.get(operation) ?? begin(operation, asked),
+    observeNow: (operation, asked = null) => busy.get(operation) ?? begin(operation, asked, true),
     start() {
       on = true;
       if (!looping) void loop();
@@ -138,10 +151,14 @@ async function observeOnce(
   operation: Operation,
   asked: Authorization | null,
   asks: ReadAsks,
+  now: boolean,
 ): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
   try {
     if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
+    await passDeadline(core, operation);
+    const due = operation.nextPoll !== null && operation.nextPoll.bootMs <= core.ports.clock.bootMs();
+    if (asked === null && !due && !operation.hinted.underWay && !now) return;
     const standing = standingOf(core, operation) !== null;
     if (!standing) takeCustody(operation);
     // A person is asked on the schedule's account, never because somebody outside said so.
@@ -154,6 +171,14 @@ async function observeOnce(
     await refuse(core, operation, error);
     throw error;
   }
+}
+
+/** The work is not taken for stopped; only that its result is late is known, whoever looks at it or does not. */
+async function passDeadline(core: Core, operation: Operation): Promise<void> {
+  const [deadlineMs, nowMs] = [operation.resultDeadline.bootMs, core.ports.clock.bootMs()];
+  if (deadlineMs > nowMs) return;
+  const events = step(core, operation, { kind: "result_deadline_passed", deadlineMs, nowMs }, CUSTODIAN);
+  if (events.length > 0) await core.ledger.record("operation.stopped", events, [operationRow(core, operation)]);
 }
 
 async function look(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {

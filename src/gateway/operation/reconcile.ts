@@ -12,6 +12,8 @@ import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
+import type { StateRow } from "../ports.ts";
+import { isUndoable, keepPromotion } from "../rollback/promotion.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { settleHeld } from "./held.ts";
 import { linksOf, step } from "./operation.ts";
@@ -48,7 +50,11 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
   const reader = reconcilerOf(core, definition);
   if (definition.action.unknown.tokenRetry) {
     const { decision, outbound } = prepareRepeat(core, operation, definition);
-    if (decision.kind === "repeat") return repeatUnderToken(core, operation, outbound);
+    if (decision.kind === "repeat") {
+      return repeatUnderToken(core, operation, outbound, (attempted) =>
+        keepProven(core, operation, definition, attempted),
+      );
+    }
     // The read that confirms still can tell, and sends nothing again.
     if (reader === null) return stopCaring(operation, "operation_needs_person", sayStop(decision.why));
   }
@@ -68,12 +74,24 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
       settled = true;
       const found = [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
       const { events, rows } = settleHeld(core, operation);
-      return { events: [...found, ...events], rows };
+      return { events: [...found, ...events], rows: [...rows, ...keepProven(core, operation, definition, attempted)] };
     });
   } finally {
     // Refused before it was sent: nothing was found out.
     if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
   }
+}
+
+/** What proved a promotion may say which deployment it made: then it can be undone like one whose answer was seen. */
+function keepProven(
+  core: Core,
+  operation: Operation,
+  definition: Definition,
+  { verdict }: Pick<Attempted, "verdict">,
+): readonly StateRow[] {
+  if (operation.state !== "succeeded" || verdict.kind !== "success" || !isUndoable(definition)) return [];
+  const { party, purse } = operation;
+  return keepPromotion(core, definition, { runId: purse.id, party }, readJson(verdict.observation));
 }
 
 /** The read that would find out, as it would be bound; null where the definition names none. */
@@ -89,7 +107,6 @@ export function reconcileReadOf(
 function knownFor(operation: Operation, { pack }: Definition, reader: Definition): JsonObject {
   const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
   return knownOf({
-    operationId: operation.id,
     token: operation.token,
     correlationId: operation.callId,
     correlated: pack.provider?.correlationHeader != null,
@@ -126,7 +143,15 @@ function settleRead(
       operation.checks = 0;
       operation.faults = 0;
       events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
-      events.push({ ...core.envelope("reconciled_success"), ...linksOf(operation), receipt, source, ...EVIDENCE });
+      // Found and accepted: whether it succeeds is what its state says later.
+      events.push({
+        ...core.envelope("reconciled_accepted"),
+        ...linksOf(operation),
+        remote_job_id: decision.jobId,
+        receipt,
+        source,
+        ...EVIDENCE,
+      });
       break;
     case "effect_shown":
       events.push(...step(core, operation, { kind: "effect_shown", receipt, source }, actor));

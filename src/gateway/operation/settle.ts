@@ -2,8 +2,8 @@ import { type SettlementStatement, statementBytes, type Verified } from "../../c
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
-import { requireLease } from "./lease.ts";
 import { settleHeld } from "./held.ts";
+import { requireLease } from "./lease.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
@@ -26,7 +26,14 @@ export async function settleByPerson(
   if (moved.length === 0) throw stillUnderWay(operation);
   operation.problem = null;
   operation.nextPoll = null;
-  const said = { happened, reason, although, operator, statement: statementBytes(statement).toString("utf8"), signature };
+  const said = {
+    happened,
+    reason,
+    although,
+    operator,
+    statement: statementBytes(statement).toString("utf8"),
+    signature,
+  };
   const held = settleHeld(core, operation);
   await core.ledger.record(
     "operation.settled",

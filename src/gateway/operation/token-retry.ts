@@ -14,6 +14,7 @@ import type { Core } from "../core.ts";
 import { askOf, bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
+import type { StateRow } from "../ports.ts";
 import { scheduleNext, standingOf, stopCaring } from "./care.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
@@ -45,7 +46,12 @@ export function prepareRepeat(
  * a side-effect attempt of the run like the first one, under the approval that the first one had; it takes over the
  * first one's reserve, since under one token there is at most one charge.
  */
-export async function repeatUnderToken(core: Core, operation: Operation, outbound: Outbound): Promise<void> {
+export async function repeatUnderToken(
+  core: Core,
+  operation: Operation,
+  outbound: Outbound,
+  provenRows: (attempted: Attempted) => readonly StateRow[],
+): Promise<void> {
   const standing = standingOf(core, operation);
   if (standing === null) throw new Denied("operation_needs_person", "its session ended before it could be sent again");
   const { run, session } = standing;
@@ -72,7 +78,8 @@ export async function repeatUnderToken(core: Core, operation: Operation, outboun
         settled = true;
         keepHold(operation, run, attempted);
         const events = [...started, ...settleRepeat(core, operation, outbound, attempted, actor)];
-        return { events, rows: [operationRow(core, operation)] };
+        const proven = provenRows(attempted);
+        return { events, rows: [operationRow(core, operation), ...proven] };
       },
     });
   } catch (error) {
@@ -129,7 +136,7 @@ function settleRepeat(
   switch (decision.kind) {
     case "job_named":
       events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
-      events.push({ ...core.envelope("reconciled_success"), ...links, ...proof });
+      events.push({ ...core.envelope("reconciled_accepted"), ...links, remote_job_id: decision.jobId, ...proof });
       break;
     case "effect_shown":
       events.push(...step(core, operation, { kind: "effect_shown", receipt, source }, actor));

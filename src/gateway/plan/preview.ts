@@ -1,7 +1,11 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { pollDelayMs, standardSchedule } from "../../conventions/operation/poll.ts";
+import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
+import { retryAfterMs } from "../../conventions/outcome/retry.ts";
 import { hideProvidersPlan } from "../../conventions/plan/hide-plan.ts";
 import { readPreview } from "../../conventions/plan/read-preview.ts";
+import { decideRedirect } from "../../conventions/url/redirect.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -12,6 +16,7 @@ import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { notPermitted } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
+import type { OutboundHttp } from "../ports.ts";
 import { requestFields } from "../record/record.ts";
 import { makePlan, planRecord, planRow } from "./plan.ts";
 import type { Plan } from "./shelf.ts";
@@ -48,7 +53,7 @@ export async function previewThrough(core: Core, sending: Sending, executes: Def
     refused = read instanceof Denied ? read : null;
     return { events: [finished(core, sending, attempted, plan)], rows: plan === null ? [] : [planRow(plan)] };
   };
-  const { result } = await follow(core, { ...sending, errand: "preview", after });
+  const result = await followPlanning(core, { ...sending, errand: "preview", after });
   // Assigned in `after`, which the compiler does not follow.
   const [made, denied] = [plan as Plan | null, refused as Denied | null];
   if (denied !== null) throw denied;
@@ -58,9 +63,41 @@ export async function previewThrough(core: Core, sending: Sending, executes: Def
   return { ...result, response, plan: planRecord(made) };
 }
 
+/**
+ * Planning may itself take time: a 202 names where the plan will be, and that place is read until it answers with a plan
+ * or fails. Every read is an attempt of the run; the run's own time and attempts end it at the latest.
+ */
+async function followPlanning(core: Core, first: Sending): Promise<CallResult> {
+  let sending = first;
+  for (let checks = 0; ; checks++) {
+    const { result, verdict, observation } = await follow(core, sending);
+    if (verdict.kind !== "accepted") return result;
+    const next = statusOf(sending, verdict.observation);
+    if (next === null) throw previewInvalid("it was accepted, and names no place of this provider to look at", 202);
+    if (checks >= defaults.previewChecks) throw previewInvalid("it was accepted, and no plan came of it in time", 202);
+    const asked = retryAfterMs(observation, core.ports.clock.wallMs());
+    const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
+    await core.ports.sleep.sleep(pollDelayMs(standardSchedule, checks, asked, drawn), sending.run.over.signal);
+    sending = { ...sending, request: next };
+  }
+}
+
+/** Where a 202 says that the plan will be; only what a redirect of this provider could lead to as well. */
+function statusOf({ request, outbound }: Sending, { headers }: Answered): OutboundHttp | null {
+  const { provider } = outbound.definition.pack;
+  const location = headers["location"] ?? null;
+  if (provider === null || location === null) return null;
+  const { method, url } = request;
+  const rules = { ...provider.redirects, origins: [provider.origin], credentialOrigins: [provider.origin], max: 1 };
+  const decision = decideRedirect({ status: 303, location, method, url, followed: 0 }, rules);
+  if (decision.kind !== "follow") return null;
+  const { "content-type": _type, ...bare } = request.headers;
+  return { ...request, url: decision.target.url, method: "GET", body: null, headers: bare };
+}
+
 /** Null where the attempt simply failed: its own result says how. */
 function readAnswer(core: Core, sending: Sending, executes: Definition, { verdict }: Attempted): Plan | Denied | null {
-  if (verdict.kind !== "success" && verdict.kind !== "accepted") return null;
+  if (verdict.kind !== "success") return null;
   const { status, body, withheld } = verdict.observation;
   if (withheld !== null) return previewInvalid("it was withheld because it held the credential", status);
   if (body.byteLength > defaults.previewBytes) {
@@ -89,7 +126,7 @@ function finished(core: Core, sending: Sending, { attemptId, verdict }: Attempte
     session_id: session.id,
     plan_id: plan?.id ?? null,
     executable: plan?.preview.executable ?? null,
-    outcome: plan === null ? "failed" : "succeeded",
+    outcome: plan !== null ? "succeeded" : verdict.kind === "accepted" ? "unknown" : "failed",
     request_digest: outbound.requestDigest,
     effects_digest: plan === null ? null : digestJson(plan.preview.effects as unknown as JsonValue),
     read_revisions: plan?.revisions ?? [],

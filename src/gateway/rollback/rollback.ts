@@ -1,10 +1,8 @@
-import type { Pack } from "../../conventions/action/pack.ts";
 import type { RollbackFill } from "../../conventions/action/rollback.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
-import { readPromotion, readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
+import { readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
 import type { StaleRollback } from "../../conventions/rollback/record.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
-import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
@@ -17,8 +15,8 @@ import { bindDefinition } from "../outbound/admit.ts";
 import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import { partyOf, type Run } from "../run/run.ts";
-import { holdCapability } from "./capability.ts";
-import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
+import { type Deployment, endDeployment } from "./deployments.ts";
+import { keepPromotion } from "./promotion.ts";
 
 export interface PreparedRollback {
   readonly outbound: Outbound;
@@ -90,19 +88,30 @@ function requireCurrent(core: Core, deployment: Deployment): void {
   const { provenance, pack } = deployment;
   const newest = core.deployments.newest(pack, provenance.environment);
   if (deployment.state === "current" && (newest === undefined || newest.id === deployment.id)) return;
-  throw staleRollback({
+  // What the provider answered to a later promotion was observed; of a target nobody looked at since, nothing was.
+  const later = newest !== undefined && newest.id !== deployment.id ? newest : null;
+  const observed = {
     error: "stale_rollback",
     origin_deployment_id: provenance.deployment_id,
     expected_target_generation: provenance.created_target_generation,
-    observed_target_generation: newest?.provenance.created_target_generation ?? -1,
-    observed_release_id: newest?.provenance.release_id ?? null,
-  });
+    observed_target_generation: later?.provenance.created_target_generation ?? null,
+    observed_release_id: later?.provenance.release_id ?? null,
+  } as const;
+  throw staleRollback(observed, later?.madeAt ?? null);
 }
 
-function staleRollback(observed: StaleRollback): Denied {
-  const message =
-    "The target is no longer what this rollback expects. Nothing changed; stop, and ask for a new decision.";
-  return new Denied("stale_rollback", message, { extra: { ...observed } });
+/** `observedAt` where the gateway refuses by itself: when what it shows was seen, or null where the target was not read. */
+function staleRollback(observed: StaleRollback, observedAt?: string | null): Denied {
+  const seen =
+    observedAt === undefined
+      ? ""
+      : observedAt === null
+        ? " The target was not read for this answer."
+        : ` What is shown was seen at ${observedAt}.`;
+  const message = `The target is no longer what this rollback expects.${seen} Nothing changed; stop, and ask for a new decision.`;
+  return new Denied("stale_rollback", message, {
+    extra: { ...observed, ...(observedAt === undefined ? {} : { observed_at: observedAt }) },
+  });
 }
 
 /** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
@@ -128,40 +137,13 @@ function isReceipt(
   return verdict.kind === "success" && !(typeof claim === "object" && claim.doubt);
 }
 
-const undoable = new WeakMap<Pack, ReadonlySet<string>>();
-
-/** Whether some rollback of the pack undoes what this action makes. */
-export function isUndoable({ pack, action }: Definition): boolean {
-  const known = undoable.get(pack) ?? new Set([...pack.actions.values()].flatMap(({ rollback }) => rollback?.of ?? []));
-  undoable.set(pack, known);
-  return known.has(action.name);
-}
-
 /** Keeps the provenance of a promotion together with its completion. What undoing it needs is never asked of an agent. */
 export async function promoteThrough(core: Core, sending: Sending): Promise<CallResult> {
   const after = ({ verdict }: Attempted): Beside => {
     if (!isReceipt(sending, verdict)) return NOTHING;
-    const promotion = readPromotion(readJson(verdict.observation));
-    if (promotion === null) return NOTHING;
-    const { pack, action } = sending.outbound.definition;
-    const { provenance, reversibility, capability } = promotion;
-    const before = core.deployments.newest(pack.name, provenance.environment);
-    const deployment: Deployment = {
-      id: deploymentKey(pack.name, provenance.deployment_id),
-      runId: sending.run.id,
-      party: partyOf(sending.run, sending.session.caller.key),
-      pack: pack.name,
-      action: action.qualifiedName,
-      provenance,
-      reversibility,
-      madeAt: isoTime(core.ports.clock.wallMs()),
-      capability: holdCapability(capability, provenance),
-      state: "current",
-    };
-    const superseded = before?.state === "current" && before.id !== deployment.id;
-    const rows = superseded ? [endDeployment(before, "superseded")] : [];
-    core.deployments.put(deployment);
-    return { events: [], rows: [...rows, deploymentRow(deployment)] };
+    const made = { runId: sending.run.id, party: partyOf(sending.run, sending.session.caller.key) };
+    const rows = keepPromotion(core, sending.outbound.definition, made, readJson(verdict.observation));
+    return { events: [], rows };
   };
   const followed = await follow(core, { ...sending, errand: "promote", after });
   const result = await concludeEffect(core, sending, followed, sending.outbound.input);

@@ -139,6 +139,16 @@ export const lostAnswer: Scene = {
       "The provider committed and then went silent. That is neither success nor failure, and is not sent again:",
     );
     tell.show([`outcome: ${String(body["outcome"])}`, String(body["guidance"])]);
+    const again = await call(actor, run, "reference.report.create", REPORT);
+    expect(
+      again.body["code"] === "outcome_unsettled" && again.body["operation_id"] === body["operation_id"],
+      "the repeat should be answered with the open operation",
+      again.body,
+    );
+    tell.say(
+      "The agent tries the same call again. It is answered with the one that is open, and nothing is sent twice:",
+    );
+    tell.show([`${String(again.body["code"])}: ${String(again.body["operation_id"])}`]);
     const found = await actor.ask({ method: "POST", path: `/v1/operations/${String(body["operation_id"])}/reconcile` });
     const state = String(found.body["state"]);
     expect(
@@ -146,7 +156,7 @@ export const lostAnswer: Scene = {
       "the read should find the work",
       found.body,
     );
-    tell.say(`A defined read, by our own name for it, finds the one report that was made. It is ${state}.`);
+    tell.say(`A defined read, by the name that went out with it, finds the one report that was made. It is ${state}.`);
     actor.player.stop();
     await actor.player.ended;
   },

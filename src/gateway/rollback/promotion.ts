@@ -1,0 +1,49 @@
+import type { Pack } from "../../conventions/action/pack.ts";
+import { readPromotion } from "../../conventions/rollback/read-provenance.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import type { Core } from "../core.ts";
+import type { Definition } from "../outbound/outbound.ts";
+import type { StateRow } from "../ports.ts";
+import { holdCapability } from "./capability.ts";
+import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
+
+const undoable = new WeakMap<Pack, ReadonlySet<string>>();
+
+/** Whether some rollback of the pack undoes what this action makes. */
+export function isUndoable({ pack, action }: Definition): boolean {
+  const known = undoable.get(pack) ?? new Set([...pack.actions.values()].flatMap(({ rollback }) => rollback?.of ?? []));
+  undoable.set(pack, known);
+  return known.has(action.name);
+}
+
+/**
+ * Keeps the provenance that an answer of the provider proves: of the promotion itself, or of whatever proved it later. A
+ * promotion whose answer was lost can then be undone like any other.
+ */
+export function keepPromotion(
+  core: Core,
+  { pack, action }: Definition,
+  made: { readonly runId: string; readonly party: string },
+  answer: JsonValue,
+): readonly StateRow[] {
+  const promotion = readPromotion(answer);
+  if (promotion === null) return [];
+  const { provenance, reversibility, capability } = promotion;
+  const before = core.deployments.newest(pack.name, provenance.environment);
+  const deployment: Deployment = {
+    id: deploymentKey(pack.name, provenance.deployment_id),
+    ...made,
+    pack: pack.name,
+    action: action.qualifiedName,
+    provenance,
+    reversibility,
+    madeAt: isoTime(core.ports.clock.wallMs()),
+    capability: holdCapability(capability, provenance),
+    state: "current",
+  };
+  const superseded = before?.state === "current" && before.id !== deployment.id;
+  const rows = superseded ? [endDeployment(before, "superseded")] : [];
+  core.deployments.put(deployment);
+  return [...rows, deploymentRow(deployment)];
+}
