@@ -644,7 +644,7 @@ test("two workers on one store never read for one operation at once", async () =
 
 test("at its deadline an operation is late by itself, also where nothing is read any more", async () => {
   const operation = operationOf((await create()).operation_id);
-  await until("observing", () => operation);
+  await untilDone(bench.time, 500, () => operation.checks === 1);
   Object.assign(operation, { problem: { code: "poll_allowance_exhausted", detail: "used up" }, nextPoll: null });
   const reads = provider.received.length;
   await until("result_timed_out", () => operation);

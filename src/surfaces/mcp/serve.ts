@@ -150,8 +150,7 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
         return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), waiting);
       }
       case "gw_repeat_call": {
-        const misfit = fitting(checkRepeat(input), params.name);
-        if (misfit !== null) return misfit;
+        requireFitting(checkRepeat(input), params.name);
         const repeated = input["input"] as JsonObject;
         return callAction(calling, String(input["action"]), repeated, asked, String(input["repeat_of"]));
       }
