@@ -98,6 +98,12 @@ real("a write whose payload had left is unknown after kill -9, and the host's re
   const attempt = await killedDuring("good", () => existsSync(`${at("held")}-good`));
   assert.ok((await outcomesOf(attempt)).includes("unknown"), "never a clean failure");
   assert.match(runsOf("good").join(), /action_started/);
+  // The agent tries again while it runs on: it is told of the one that is open, and the host is not asked to do it twice.
+  const { calling } = await callApproved(home, ["ops.worker.hold", "worker=good"]);
+  const repeated = await calling.exited;
+  assert.notEqual(repeated.code, 0);
+  assert.match(repeated.out + repeated.err, /outcome_unsettled/);
+  assert.equal(runsOf("good").length, 1);
   // It runs on without us; the receiver writes its end down, and asking finds it.
   writeFileSync(`${at("let-go")}-good`, "");
   const found = await foundOut(attempt);
