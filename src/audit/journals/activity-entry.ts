@@ -42,7 +42,10 @@ export interface ReconciliationEntry {
   readonly action: string | null;
   /** `accepted`: the provider has the work, and that says nothing of how it ends. */
   readonly outcome: "succeeded" | "failed" | "accepted" | "unknown";
+  /** The read that told, or the operator whose signed word it is. */
   readonly source: string;
+  /** What the operator said, where nothing else could tell. */
+  readonly said: string | null;
   readonly receipt: string | null;
   readonly frame: number;
 }

@@ -69,8 +69,14 @@ export function startActivity(): ActivityFold {
       case "operation_settled": {
         const { operator, reason, happened, although } = event;
         const despite = although === null ? "" : ` (although evidence might still have come: ${although})`;
-        const source = `operator ${operator}, who signed: ${reason}${despite}`;
-        return reconcile({ ...event, source }, frame, happened ? "succeeded" : "failed", event.signature);
+        const said = `${reason}${despite}`;
+        return reconcile(
+          { ...event, source: operator },
+          frame,
+          happened ? "succeeded" : "failed",
+          event.signature,
+          said,
+        );
       }
       case "call_denied":
         return [
@@ -199,6 +205,7 @@ export function startActivity(): ActivityFold {
     frame: number,
     outcome: ReconciliationEntry["outcome"],
     receipt: string | null,
+    said: string | null = null,
   ): readonly ActivityEntry[] {
     const key = event.attempt_id ?? event.parent_event_id ?? "";
     const call = unknown.get(key) ?? open.get(key);
@@ -213,6 +220,7 @@ export function startActivity(): ActivityFold {
         action: call?.action ?? null,
         outcome,
         source: event.source,
+        said,
         receipt,
         frame,
       },

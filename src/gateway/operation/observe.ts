@@ -154,10 +154,11 @@ async function observeOnce(
   now: boolean,
 ): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
+  // As it stood before the lease: whoever had it may have kept another schedule, or none.
+  const due = operation.nextPoll !== null && operation.nextPoll.bootMs <= core.ports.clock.bootMs();
   try {
     if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
     await passDeadline(core, operation);
-    const due = operation.nextPoll !== null && operation.nextPoll.bootMs <= core.ports.clock.bootMs();
     if (asked === null && !due && !operation.hinted.underWay && !now) return;
     const standing = standingOf(core, operation) !== null;
     if (!standing) takeCustody(operation);

@@ -18,8 +18,13 @@ export function activityLine(entry: ActivityEntry): string {
       const what = `${name(entry.action)} → ${channel}${name(entry.target)}${credential}`;
       return `${entry.at} ${word(entry.outcome)} ${what}${status}${reason}${took}  ${name(entry.run_id)}${gap}`;
     }
-    case "reconciliation":
-      return `${entry.at} ${word("reconciled")} ${name(entry.action)} is ${entry.outcome}, read from ${name(entry.source)}  ${name(entry.run_id)}`;
+    case "reconciliation": {
+      const how =
+        entry.said === null
+          ? `read from ${name(entry.source)}`
+          : `as operator ${name(entry.source)} signed, where nothing else could tell: ${showText(entry.said)}`;
+      return `${entry.at} ${word("reconciled")} ${name(entry.action)} is ${entry.outcome}, ${how}  ${name(entry.run_id)}`;
+    }
     case "denial": {
       const many = entry.count > 1 ? ` ${entry.count} times` : "";
       const reason = entry.reason === null ? "" : `: ${showText(entry.reason)}`;
