@@ -256,7 +256,7 @@ test("an unknown outcome carries every specified field, is no error, and says wh
   assert.equal(structuredContent["outcome"], "unknown");
   for (const field of UNKNOWN_FIELDS) assert.ok(field in structuredContent, field);
   assert.equal(structuredContent["retry_allowed"], false);
-  assert.match(content[0]?.text ?? "", /^OUTCOME UNKNOWN.*Do not repeat it.*A retry is not allowed/);
+  assert.match(content[0]?.text ?? "", /^OUTCOME UNKNOWN.*Do not repeat it.*sends nothing.*gw_reconcile/);
 });
 
 test("what the provider refuses is an error result with its answer", async () => {
