@@ -63,7 +63,13 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   await core.ledger.record(
     `${sending.errand}.settled`,
     [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events],
-    [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows],
+    [
+      ...payerRows(core, sending),
+      attemptRow(sending, attemptId, state, reservation),
+      ...claimed,
+      ...rows,
+      ...after.rows,
+    ],
   );
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;

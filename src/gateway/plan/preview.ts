@@ -88,7 +88,9 @@ function statusOf({ request, outbound }: Sending, { headers }: Answered): Outbou
   const location = headers["location"] ?? null;
   if (provider === null || location === null) return null;
   const { method, url } = request;
-  const rules = { ...provider.redirects, origins: [provider.origin], credentialOrigins: [provider.origin], max: 1 };
+  const { origin } = provider;
+  const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };
+  const rules = { ...provider.redirects, ...here, origins: [origin], credentialOrigins: [origin] };
   const decision = decideRedirect({ status: 303, location, method, url, followed: 0 }, rules);
   if (decision.kind !== "follow") return null;
   const { "content-type": _type, ...bare } = request.headers;
