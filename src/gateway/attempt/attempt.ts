@@ -17,13 +17,13 @@ import type { IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
-import { type Claim, settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
+import { settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
 import { completionEvents, intentEvents, links, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
-import { type Attempted, type Beside, type CustodySending, isPreview, type Sending } from "./sending.ts";
+import { type Attempted, type Beside, type Claim, type CustodySending, isPreview, type Sending } from "./sending.ts";
 
 /**
  * Steps 7 to 12 for one send: reserve, make the intent durable, send, classify, settle. Every retry, redirect, poll, page

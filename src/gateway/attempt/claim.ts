@@ -17,20 +17,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { attemptRow } from "./row.ts";
-import type { CustodySending, Sending } from "./sending.ts";
-
-/** One side effect on its way: it is held in the store before its intent is logged, and until somebody knows. */
-export interface Claim {
-  readonly key: ClaimKey;
-  /** Calls that stand in the way and that a person decided to go past. */
-  readonly despite: ReadonlySet<string>;
-  /** Something left, or may have, and nothing tells yet whether it had its effect. */
-  doubt: boolean;
-  /** Attempts of it that were left without an answer. */
-  unseen: readonly string[];
-  /** As it stands in the store, once it does. */
-  holder: Holder | null;
-}
+import type { Claim, CustodySending, Sending } from "./sending.ts";
 
 export const CLAIM = "claim";
 

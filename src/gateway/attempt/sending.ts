@@ -3,6 +3,7 @@ import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import type { CostRecord } from "../../conventions/budget/record.ts";
 import type { Carried } from "../../conventions/budget/settle.ts";
+import type { ClaimKey, Holder } from "../../conventions/outcome/claim.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
@@ -13,7 +14,6 @@ import type { OutboundHttp, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
-import type { Claim } from "./claim.ts";
 
 /** What one send needs to know. Retries and redirects change `request` and `credential`; nothing else. */
 export interface Shot {
@@ -37,6 +37,19 @@ export interface Shot {
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */
   readonly after?: (attempted: Attempted) => Beside;
+}
+
+/** One side effect on its way: it is held in the store before its intent is logged, and until somebody knows. */
+export interface Claim {
+  readonly key: ClaimKey;
+  /** Calls that stand in the way and that a person decided to go past. */
+  readonly despite: ReadonlySet<string>;
+  /** Something left, or may have, and nothing tells yet whether it had its effect. */
+  doubt: boolean;
+  /** Attempts of it that were left without an answer. */
+  unseen: readonly string[];
+  /** As it stands in the store, once it does. */
+  holder: Holder | null;
 }
 
 /** A repeat under its own token has one effect at most, and its operation holds the claim already. */
