@@ -3,11 +3,12 @@ import type { Now } from "../conventions/budget/budget.ts";
 import { type Ceilings, STANDARD_CEILINGS } from "../conventions/budget/ceilings.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { Denied } from "../kernel/failure.ts";
+import type { JsonValue } from "../kernel/json.ts";
 import type { Desk } from "./approval/desk.ts";
 import type { Accept } from "./approval/question.ts";
 import type { Handles } from "./discovery/handles.ts";
 import type { Operation, OperationBook } from "./operation/operations.ts";
-import type { PackBook } from "./outbound/outbound.ts";
+import type { Definition, PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
 import type { Credentials, LiveCaller, Ports } from "./ports.ts";
 import type { DayCounts } from "./record/day-counts.ts";
@@ -48,6 +49,12 @@ export interface Core {
   schedule(operation: Operation): void;
   /** Whether a callback about its job came before the job had a name; it is told once. */
   cameEarly(operation: Operation): boolean;
+  /** Keeps what an answer proves of a promotion, where a rollback could undo it. */
+  keepPromotion(
+    definition: Definition,
+    made: { readonly runId: string; readonly party: string },
+    answer: JsonValue,
+  ): readonly StateRow[];
   readonly tickets: Tickets;
   readonly daySpend: DaySpend;
   readonly handles: Handles;

@@ -35,6 +35,7 @@ import { createEnvelope } from "./record/record.ts";
 import { createRequestRecorder, type RequestRecorder } from "./record/requests.ts";
 import { recover } from "./recover.ts";
 import { createDeploymentBook } from "./rollback/deployments.ts";
+import { isUndoable, keepPromotion } from "./rollback/promotion.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
 import { createBook } from "./run/book.ts";
 import { createDaySpend } from "./run/day-spend.ts";
@@ -164,6 +165,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     daySpend: createDaySpend(ports.clock),
     handles: createHandles(),
+    keepPromotion: (definition, made, answer) =>
+      isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],
     tickets: createTickets(
       () => ticketIssuersOf(around),
       () => around.ticketServices?.() ?? [],

@@ -13,7 +13,6 @@ import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
-import { isUndoable, keepPromotion } from "../rollback/promotion.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { settleHeld } from "./held.ts";
 import { linksOf, step } from "./operation.ts";
@@ -89,9 +88,9 @@ function keepProven(
   definition: Definition,
   { verdict }: Pick<Attempted, "verdict">,
 ): readonly StateRow[] {
-  if (operation.state !== "succeeded" || verdict.kind !== "success" || !isUndoable(definition)) return [];
+  if (operation.state !== "succeeded" || verdict.kind !== "success") return [];
   const { party, purse } = operation;
-  return keepPromotion(core, definition, { runId: purse.id, party }, readJson(verdict.observation));
+  return core.keepPromotion(definition, { runId: purse.id, party }, readJson(verdict.observation));
 }
 
 /** The read that would find out, as it would be bound; null where the definition names none. */
