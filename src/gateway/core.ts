@@ -10,7 +10,7 @@ import type { Handles } from "./discovery/handles.ts";
 import type { Operation, OperationBook } from "./operation/operations.ts";
 import type { Definition, PackBook } from "./outbound/outbound.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
-import type { Credentials, LiveCaller, Ports } from "./ports.ts";
+import type { Credentials, LiveCaller, Ports, StateRow } from "./ports.ts";
 import type { DayCounts } from "./record/day-counts.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
