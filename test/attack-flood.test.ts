@@ -6,12 +6,13 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
+  call,
   demoPack,
   type Gateway,
   Home,
   makeFolder,
   openPlane,
-  type Plane,
+  openRun,
   start,
   until,
 } from "./support/home.ts";
@@ -33,11 +34,26 @@ const next = () => { if (asked < count) { asked++; open(); } else if (opened + f
 for (let lane = 0; lane < 32; lane++) next();
 setInterval(() => undefined, 1000);`;
 
+/** Connects again as soon as it is let go, and prints how many were taken in and when the queue was full. */
+const CROWD = `
+const { connect } = require("node:net");
+let taken = 0, full = false;
+const open = () => {
+  const socket = connect(process.argv[1]);
+  socket.on("connect", () => { if (++taken % 100 === 0) console.log("taken " + taken); });
+  socket.on("error", (error) => { if (error.code === "EAGAIN" && !full) { full = true; console.log("queue full"); } });
+  socket.on("close", () => setTimeout(open, 20));
+};
+for (let index = 0; index < Number(process.argv[2]); index++) open();`;
+
+function turned(out: string): number {
+  return Number([...out.matchAll(/taken (\d+)/g)].at(-1)?.[1] ?? 0);
+}
+
 describe("a flood of connections keeps nobody else out", asUser, () => {
   let home: Home;
   let provider: TestProvider;
   let gateway: Gateway;
-  let agent: Plane;
 
   before(async () => {
     provider = await startProvider();
@@ -45,11 +61,9 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
     gateway = await home.up();
-    agent = openPlane(home.agentSocket);
   });
 
   after(async () => {
-    agent?.close();
     await gateway?.end();
     await provider?.close();
   });
@@ -59,6 +73,12 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     await until("the flood stands", () => holder.out().includes("held") || holder.child.exitCode !== null, 120_000);
     assert.match(holder.out(), /held/, holder.err());
     return holder;
+  }
+
+  /** A new connection to the agent socket, behind all that wait there: once it is answered they are gone. */
+  async function listsActions(): Promise<void> {
+    const listed = await home.run(["actions"]);
+    assert.equal(listed.code, 0, listed.err);
   }
 
   test("400 trickling connections on the operator socket: gw lock and gw unlock still work", async () => {
@@ -94,12 +114,35 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
   test("3,000 silent connections on the agent socket: agents and operators are served", async () => {
     const holder = await flood(home.agentSocket, 3_000, "silent");
     try {
-      const answered = await agent.ask("GET", "/v1/actions");
-      assert.equal(answered.status, 200, answered.text);
+      await listsActions();
       await home.must(["approvals"]);
       assert.equal((await home.status())["stopped"], null);
     } finally {
       await holder.end();
+      await listsActions();
+    }
+  });
+
+  test("an approved agent keeps its connection, and gw gets through a full queue, while connections come without end", async () => {
+    const own = openPlane(home.agentSocket, 1);
+    const run = await openRun(home, own, ["demo.thing.get"], { attempts: 100 });
+    const served = async (id: string): Promise<string> =>
+      String((await call(own, run, "demo.thing.get", { id })).body["outcome"]);
+    assert.equal(await served("before"), "success");
+    const crowd = start([process.execPath, "-e", CROWD, home.agentSocket, "1500"]);
+    try {
+      for (let turn = 0; turn < 5; turn++) {
+        const seen = turned(crowd.out());
+        // More came and went than there are places: whoever is only idle was let go meanwhile.
+        await until("the crowd has turned over", () => turned(crowd.out()) > seen + 600, 120_000);
+        assert.equal(await served(`turn-${turn}`), "success");
+      }
+      assert.match(crowd.out(), /queue full/, "a new connection has to knock more than once");
+      await listsActions();
+    } finally {
+      await crowd.end();
+      own.close();
+      await listsActions();
     }
   });
 
@@ -132,7 +175,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       return troubles.length >= 3 && troubles.map(({ file }) => file).sort();
     });
     assert.deepEqual(files, ["folder.yaml", "link.yaml", "pipe.yaml"]);
-    assert.equal((await agent.ask("GET", "/v1/actions")).status, 200);
+    await listsActions();
     for (const name of files) rmSync(join(folder, name), { recursive: true });
   });
 

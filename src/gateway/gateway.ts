@@ -127,6 +127,8 @@ export interface Gateway {
   /** A surface refuses something on its own; it is recorded like any other refusal. */
   refuse(caller: LiveCaller, action: string, denied: Denied): Promise<void>;
   sessions(): readonly Session[];
+  /** Whether a session of this caller stands. */
+  hasSession(caller: LiveCaller): boolean;
   runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
   /** The run and the work context attached to it, for an operator. */
@@ -321,6 +323,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     refuse: (caller, action, denied) => denials.record(denied, { caller, runId: null, callId: null, action }),
     sessions: () => book.sessions(),
+    hasSession: ({ key }) => book.openRuns().some(({ sessions }) => sessions.get(key)?.endReason === null),
     runOf: (session) => book.run(session.runId),
 
     revoke: (signed) => {

@@ -97,6 +97,9 @@ export const defaults = {
   /** How often, and after which pause, an order to lock or to revoke is tried again at a crowded door. */
   orderTries: 200,
   orderPauseMs: 100,
+  /** How often, and after which pause, a client knocks again where the queue before the door is full. */
+  knockTries: 1_000,
+  knockPauseMs: 10,
   /** How long a command waits until the running gateway has read what it wrote. */
   changeSeenMs: 15_000,
   changeLookMs: 50,

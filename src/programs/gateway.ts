@@ -226,6 +226,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     correlationId,
     onRecord: records.agent,
     onFault,
+    isApproved: (caller) => gateway.hasSession(caller),
     connections: agentConnectionsFor(descriptorLimit()),
     onRefused: createDoorkeeper(gateway, envelope, { clock, sleep }),
   });

@@ -22,6 +22,8 @@ export interface AgentListenerOptions {
   readonly routes: readonly PlaneRoute<AgentContext>[];
   /** Takes over a connection that asked for another protocol; throws `Denied` before it has written anything. */
   upgrade(request: UpgradeRequest): Promise<void>;
+  /** Whether somebody approved this caller, and that still stands: its connections make room last. */
+  isApproved(caller: LiveCaller): boolean;
   correlationId(): string;
   onRecord: Observers<AgentContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
@@ -84,8 +86,15 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   );
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
     seatOf.get(socket)?.busy();
-    response.once("close", () => seatOf.get(socket)?.idle());
+    response.once("close", () => void vacate(socket));
   });
+
+  /** The request is over. Whoever has a session by then keeps its place while strangers crowd the door. */
+  async function vacate(socket: Duplex): Promise<void> {
+    seatOf.get(socket)?.idle();
+    const caller = await identified.get(socket)?.catch(() => undefined);
+    if (caller !== undefined && options.isApproved(caller)) seatOf.get(socket)?.prove();
+  }
 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
   async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {

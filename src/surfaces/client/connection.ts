@@ -2,6 +2,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import type { Code } from "../../kernel/codes.ts";
 import { codes } from "../../kernel/codes.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Door } from "../place/place.ts";
@@ -49,10 +50,21 @@ export class Unreachable extends Error {
 
 const MAX_REPLY_BYTES = 67_108_864;
 
-/** Hands out the socket only when whoever listens there is the right user: nothing is said to anybody else. */
-export function knock(door: Door, done: (error: Error | null, socket: Socket) => void): void {
+/**
+ * Hands out the socket only when whoever listens there is the right user: nothing is said to anybody else. Where the queue before
+ * the door is full it knocks again: nothing was sent, so nothing can happen twice.
+ */
+export function knock(
+  door: Door,
+  done: (error: Error | null, socket: Socket) => void,
+  tries: number = defaults.knockTries,
+): void {
   const socket: Socket = connect(door.path);
-  const fail = (error: Error): void => done(error, socket);
+  const fail = (error: Error): void => {
+    if (tries > 1 && "code" in error && error.code === "EAGAIN")
+      setTimeout(() => knock(door, done, tries - 1), defaults.knockPauseMs);
+    else done(error, socket);
+  };
   socket.once("error", fail);
   socket.once("connect", () => {
     socket.off("error", fail);

@@ -15,7 +15,7 @@ export interface Seat {
   /** A request is being served on it. */
   busy(): void;
   idle(): void;
-  /** Whoever sits here has proven a key: it goes last of all. */
+  /** Whoever sits here has proven a key, or was approved: it goes last of all. */
   prove(): void;
   leave(): void;
 }
