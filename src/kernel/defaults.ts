@@ -272,6 +272,8 @@ export const defaults = {
   metricLabels: 200,
   /** A service manager that did not take our word is told again after this. */
   notifyAgainMs: 200,
+  /** A log that was written so far in the future means that the clock was set back. */
+  clockSetBackMs: 60_000,
   // Action packs
   packBytes: 262_144,
   packDepth: 24,

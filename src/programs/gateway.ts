@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { descriptorLimit } from "../adapters/platform/descriptors.ts";
@@ -32,6 +32,7 @@ import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { openHome } from "../vault/files/home.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
+import { millisecondsAhead, tellClock } from "./daemon/clock-set-back.ts";
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf } from "./daemon/health.ts";
@@ -76,11 +77,7 @@ try {
   await harden({ inspectable: false, startsPrivileged: false });
   await start(asked);
 } catch (error) {
-  const told = error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error;
-  if (told instanceof Denied) {
-    health.facts.tell("error", "start_refused", { code: told.code, message: `${told.code}: ${told.message}` });
-  } else console.error(told);
-  process.exit(1);
+  refuseStart(error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error);
 }
 
 async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<void> {
@@ -99,6 +96,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     compartment: null,
     stoppedBy: null,
   };
+  const writtenAhead = millisecondsAhead(settings.auditFolder, clock);
   const log = await openResumable(settings.auditFolder, () =>
     openLog({
       folder: settings.auditFolder,
@@ -110,6 +108,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     }),
   );
   log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
+  tellClock(health.facts, writtenAhead);
   const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
@@ -275,6 +274,18 @@ async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaul
     const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
     health.facts.tell("error", "stays_locked", { code, message });
   }
+}
+
+/** To the journal as a fact, and to the launcher, which says it as every command does. On a terminal that is enough. */
+function refuseStart(error: unknown): never {
+  const fault = !(error instanceof Denied);
+  const code = fault ? "internal_fault" : error.code;
+  const message = error instanceof Error ? error.message : String(error);
+  const whole = fault && error instanceof Error ? (error.stack ?? message) : message;
+  if (!health.facts.plain) health.facts.tell("error", "start_refused", { code, message: `${code}: ${whole}` });
+  else if (fault) console.error(error);
+  writeSync(1, `refused ${JSON.stringify({ code, message })}\n`);
+  process.exit(1);
 }
 
 function alreadyRunning(): Denied {

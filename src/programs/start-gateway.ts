@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { allowedEnvironment } from "../adapters/platform/environment.ts";
+import type { Code } from "../kernel/codes.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 
@@ -19,10 +20,20 @@ export async function startGateway(home: string, keyFile: string | null, config?
   const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
   const stop = (): void => void child.kill("SIGTERM");
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-  const ready = new Promise<void>((resolve) => child.stdout?.once("data", () => resolve()));
-  const started = await Promise.race([ready.then(() => true), stopped.then(() => false)]);
-  if (!started || child.pid === undefined) {
-    throw new Denied("gateway_unreachable", "The gateway did not start; its own message stands above.");
-  }
+  const said = new Promise<string>((resolve) => child.stdout?.once("data", (bytes: Buffer) => resolve(String(bytes))));
+  const first = await Promise.race([said, stopped.then(() => "")]);
+  if (!first.startsWith("ready ") || child.pid === undefined) throw refusalIn(first);
   return { pid: child.pid, stopped, stop };
+}
+
+/** What the gateway says of a start that it refuses, so that its own code is the command's. */
+function refusalIn(line: string): Denied {
+  if (line.startsWith("refused ")) {
+    const { code, message } = JSON.parse(line.slice("refused ".length)) as {
+      readonly code: Code;
+      readonly message: string;
+    };
+    return new Denied(code, message);
+  }
+  return new Denied("gateway_unreachable", "The gateway ended before it was ready, and did not say why.");
 }

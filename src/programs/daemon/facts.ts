@@ -7,6 +7,8 @@ import type { Clock } from "../../kernel/clock.ts";
  * fares and never what was called, by whom or with what: that is in the audit log, for those who may read it.
  */
 export interface Facts {
+  /** A person reads along: warnings and errors alone, as sentences. */
+  readonly plain: boolean;
   tell(level: Level, event: string, about?: About): void;
 }
 
@@ -26,6 +28,7 @@ export interface FactsForm {
 
 export function createFacts(clock: Clock, form: FactsForm, write: (line: string) => void): Facts {
   return {
+    plain: form.plain,
     tell(level, event, about = {}) {
       if (form.plain) {
         if (level !== "info") write(`gw: ${printableAscii(String(about["message"] ?? event))}\n`);
@@ -52,20 +55,27 @@ export function readForm(environment: NodeJS.ProcessEnv): FactsForm {
   return { plain: process.stderr.isTTY === true, journal: environment["JOURNAL_STREAM"] === `${dev}:${ino}` };
 }
 
+interface Told {
+  readonly level: Level;
+  readonly members: readonly string[];
+  /** For a person at a terminal, who is shown warnings and errors alone. */
+  readonly words?: string;
+}
+
 /** Events that are facts for an administrator too, and of each only members that name no person and no call. */
-const TOLD: Readonly<Record<string, { readonly level: Level; readonly members: readonly string[] }>> = {
+const TOLD: Readonly<Record<string, Told>> = {
   gateway_started: { level: "info", members: ["version", "mode", "locked"] },
   gateway_unlocked: { level: "info", members: ["method", "vault_generation"] },
   gateway_locked: { level: "info", members: [] },
   gateway_stopped: { level: "info", members: ["reason"] },
   recovery_finished: { level: "info", members: ["unfinished", "unknown", "resumed"] },
-  unlock_failed: { level: "warning", members: ["method", "count"] },
-  operator_refused: { level: "warning", members: ["code"] },
-  caller_refused: { level: "warning", members: ["code"] },
-  denials_counted: { level: "warning", members: ["code", "count"] },
-  policy_refused: { level: "warning", members: ["code"] },
-  vault_refused: { level: "warning", members: ["code"] },
-  state_tampered: { level: "error", members: ["table"] },
+  unlock_failed: { level: "warning", members: ["method", "count"], words: "an unlock was refused" },
+  operator_refused: { level: "warning", members: ["code"], words: "a login as operator was refused" },
+  caller_refused: { level: "warning", members: ["code"], words: "a program that called was refused" },
+  denials_counted: { level: "warning", members: ["code", "count"], words: "refusals were counted, not written singly" },
+  policy_refused: { level: "warning", members: ["code"], words: "the policy file is not obeyed" },
+  vault_refused: { level: "warning", members: ["code"], words: "the vault file is not obeyed" },
+  state_tampered: { level: "error", members: ["table"], words: "the state was changed by another program" },
 };
 
 export function tellEvents(facts: Facts, events: readonly NewEvent[]): void {
@@ -74,6 +84,15 @@ export function tellEvents(facts: Facts, events: readonly NewEvent[]): void {
     if (told === undefined) continue;
     const given = event as unknown as Readonly<Record<string, string | number | boolean | null | undefined>>;
     const about = told.members.map((name) => [name, given[name] ?? null]);
-    facts.tell(told.level, event.event_type, Object.fromEntries(about));
+    facts.tell(
+      told.level,
+      event.event_type,
+      Object.fromEntries(facts.plain ? [...about, sentence(told, about)] : about),
+    );
   }
+}
+
+function sentence({ words = "" }: Told, about: readonly (readonly unknown[])[]): readonly [string, string] {
+  const known = about.filter(([, value]) => value !== null).map(([name, value]) => `${name} ${value}`);
+  return ["message", known.length === 0 ? words : `${words} (${known.join(", ")})`];
 }

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { asUser, codeOf, GW, Home, type Members, makeFolder, type Started, start, until } from "./support/home.ts";
+import { noTmux, openPane } from "./support/pane.ts";
+
+const root = dirname(import.meta.dirname);
+const USUAL_PORT = 7411;
+
+describe("a start that cannot be says what to do", asUser, () => {
+  const folder = makeFolder();
+  const home = new Home(folder);
+
+  test("in a pipe: one fact for machines, and the gateway's own code as the command's", async () => {
+    const done = await home.operator(["up"]);
+    assert.deepEqual([done.code, codeOf(done)], [1, "vault_missing"]);
+    const facts = factsIn(done.err);
+    assert.deepEqual([facts.length, facts[0]?.["event"], facts[0]?.["code"]], [1, "start_refused", "vault_missing"]);
+  });
+
+  test("on a terminal: one sentence with its code, and no line for machines", {
+    ...(noTmux === null ? {} : { skip: noTmux }),
+  }, async () => {
+    const up = `"${GW}" up --locked --home "${home.folder}"`;
+    const pane = openPane(folder, `${up}; echo "LEFT $?"; sleep 600`, home.environment());
+    try {
+      await pane.shows("LEFT 1", 60_000);
+      assert.match(pane.text(), /^vault_missing: /m);
+      assert.equal(pane.text().match(/vault_missing/g)?.length, 1, "said once");
+      assert.ok(!pane.text().includes("{"), pane.text());
+    } finally {
+      pane.close();
+    }
+  });
+
+  test("a home of a newer version is named as that, and nothing in it is touched", async () => {
+    await home.init();
+    const format = join(home.folder, "format");
+    writeFileSync(format, "gw.home/v1 state 999\n", { mode: 0o600 });
+    const files = readdirSync(home.folder, { recursive: true }).sort();
+    const done = await home.operator(["up"]);
+    assert.deepEqual([done.code, codeOf(done)], [1, "store_newer"]);
+    assert.match(done.err, /docs\/upgrading\.md/);
+    assert.deepEqual(readdirSync(home.folder, { recursive: true }).sort(), files);
+    writeFileSync(format, "gw.home/v1 state 1\n", { mode: 0o600 });
+  });
+
+  test("a clock that was set back is told at the start; it starts, and the log goes on whole", async () => {
+    await (await home.up()).end("SIGTERM");
+    const audit = join(home.folder, "audit");
+    const ahead = Date.now() / 1_000 + 7_200;
+    for (const name of readdirSync(audit)) utimesSync(join(audit, name), ahead, ahead);
+    const gateway = await home.up();
+    const told = factsIn(gateway.err()).find(({ event }) => event === "clock_set_back");
+    assert.equal(told?.["level"], "warning");
+    assert.equal((await home.status())["locked"], false);
+    await gateway.end("SIGTERM");
+    assert.equal((await home.verify()).code, 0);
+  });
+});
+
+describe("npm start for a second user of the machine", asUser, () => {
+  const folder = makeFolder();
+  const home = new Home(folder);
+  const env = { ...home.environment(), HOME: folder, GW_HOME: home.folder };
+  let taken: Server | null = null;
+  let running: Started | null = null;
+
+  before(async () => {
+    taken = await take(USUAL_PORT);
+  });
+
+  after(async () => {
+    await running?.end();
+    taken?.close();
+  });
+
+  test("with 7411 in use the provider has another port, and the pack names it", async () => {
+    running = await npmStart();
+    const status = await home.status();
+    assert.deepEqual([status["locked"], status["packs"]], [false, ["reference"]]);
+    assert.notEqual(portOf(home), USUAL_PORT);
+    assert.ok((await fetch(`http://127.0.0.1:${portOf(home)}/`)).status > 0, "the provider answers there");
+    await running.end("SIGTERM");
+  });
+
+  test("started again it takes the port that its pack names; where that is taken, it says so", async () => {
+    running = await npmStart();
+    await running.end("SIGTERM");
+    const other = await take(portOf(home));
+    const refused = await startProgram().exited;
+    other?.close();
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "port_in_use"]);
+  });
+
+  /** As scripts/setup.mjs does it, once everything is installed. */
+  function startProgram(): Started {
+    const program = join(root, "src", "programs", "start.ts");
+    return start([process.execPath, "--disable-warning=ExperimentalWarning", "--disable-sigusr1", program], { env });
+  }
+
+  async function npmStart(): Promise<Started> {
+    const started = startProgram();
+    await until(
+      "it runs",
+      () => {
+        if (started.child.exitCode !== null) assert.fail(`it ended: ${started.err()}${started.out()}`);
+        return started.out().includes("It runs.");
+      },
+      120_000,
+    );
+    return started;
+  }
+});
+
+function portOf(home: Home): number {
+  const pack = readFileSync(join(home.folder, "packs", "reference.yaml"), "utf8");
+  return Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(pack)?.[1]);
+}
+
+/** Null where somebody else has it already, which serves as well. */
+function take(port: number): Promise<Server | null> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(null));
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+}
+
+function factsIn(text: string): readonly Members[] {
+  const lines = text.split("\n").filter((line) => line.startsWith("{"));
+  return lines.map((line) => JSON.parse(line) as Members);
+}
