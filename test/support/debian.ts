@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "./home.ts";
+import { listenForNotices } from "./notified.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const PASSPHRASE = "correct horse battery staple in a test";
+
+/** Why a Debian package cannot be tried here; undefined where it can. */
+export function findObstacle(): string | undefined {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "installing a Debian package needs root";
+  for (const tool of ["dpkg", "nsenter", "unshare", "setpriv"]) {
+    if (spawnSync(tool, ["--version"]).status !== 0) return `${tool} is not installed`;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "gw-overlay-"));
+  const tried = spawnSync("unshare", ["--mount", "--propagation", "private", "sh", "-c", overlays(folder)]);
+  rmSync(folder, { recursive: true, force: true });
+  return tried.status === 0 ? undefined : `this machine mounts no overlay: ${tried.stderr}`;
+}
+
+/** Everything that dpkg writes goes to a folder of the test: no other process of the machine sees any of it. */
+function overlays(folder: string): string {
+  const mounts = ["etc", "usr", "var"].map(
+    (name) =>
+      `mkdir ${folder}/${name} ${folder}/${name}.work && mount -t overlay overlay -o lowerdir=/${name},upperdir=${folder}/${name},workdir=${folder}/${name}.work /${name}`,
+  );
+  return ["set -e", ...mounts, "mount -t tmpfs -o mode=755 tmpfs /run"].join("\n");
+}
+
+/** The version that the package of this clone has. */
+export const ownVersion = (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string })
+  .version;
+
+export interface DebianMachine {
+  readonly folder: string;
+  /** The folder of what `npm run package` made, and the Debian package in it. */
+  readonly out: string;
+  readonly deb: string;
+  inside(command: readonly string[]): SpawnSyncReturns<string>;
+  must(...command: readonly string[]): string;
+  asGw(...command: readonly string[]): SpawnSyncReturns<string>;
+  /** A file with the passphrase that only gw reads. */
+  passphraseFile(): string;
+  /** Starts the gateway by its unit, and waits until it says that it is ready. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Packages this clone, and opens a throw-away view of this machine to install it in. */
+export async function makeDebianMachine(): Promise<DebianMachine> {
+  const folder = mkdtempSync(join(tmpdir(), "gw-debian-"));
+  chmodSync(folder, 0o755);
+  const out = join(folder, "out");
+  const made = spawnSync(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", "scripts/package.ts", "--only", "debian", "--out", out],
+    { cwd: root, encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
+  );
+  assert.equal(made.status, 0, made.stderr);
+  mkdirSync(join(folder, "layers"));
+  const script = `${overlays(join(folder, "layers"))}\necho mounted\nexec sleep 3600`;
+  const keeper = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await new Promise((resolve) => keeper.stdout.once("data", resolve));
+  const enter = [`--mount=/proc/${keeper.pid}/ns/mnt`, "--wd=/", "--"];
+  let gateway: ChildProcess | null = null;
+
+  function inside(command: readonly string[]): SpawnSyncReturns<string> {
+    const env = {
+      PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+      HOME: "/root",
+      DEBIAN_FRONTEND: "noninteractive",
+      LC_ALL: "C",
+    };
+    return spawnSync("nsenter", [...enter, ...command], { encoding: "utf8", input: "", env });
+  }
+
+  function must(...command: readonly string[]): string {
+    const done = inside(command);
+    assert.equal(done.status, 0, `${command.join(" ")}: ${done.stdout}${done.stderr}`);
+    return done.stdout;
+  }
+
+  /** By the very command line, user and groups of the unit, since no systemd runs here. */
+  function startByUnit(notify: string): { readonly process: ChildProcess; said(): string } {
+    const unit = must("cat", "/usr/lib/systemd/system/gw.service");
+    const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
+    const [user, group] = [setting("User"), setting("Group")];
+    must("install", "-d", "-o", user, "-g", group, "-m", setting("RuntimeDirectoryMode"), "/run/gw");
+    const groups = must("getent", "group", ...setting("SupplementaryGroups").split(" "))
+      .trim()
+      .split("\n")
+      .map((line) => line.split(":")[2]);
+    const drop = ["setpriv", `--reuid=${user}`, `--regid=${group}`, `--groups=${groups.join(",")}`];
+    const bare = ["--bounding-set=-all", "--no-new-privs", "env", "-i", `NOTIFY_SOCKET=${notify}`];
+    const argv = [...enter, ...drop, ...bare, ...setting("ExecStart").split(" ")];
+    const started = spawn("nsenter", argv, { stdio: ["ignore", "ignore", "pipe"] });
+    let said = "";
+    started.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    return { process: started, said: () => said };
+  }
+
+  return {
+    folder,
+    out,
+    deb: join(out, `gw_${ownVersion}_${process.arch === "arm64" ? "arm64" : "amd64"}.deb`),
+    inside,
+    must,
+    asGw: (...command) =>
+      inside(["setpriv", "--reuid=gw", "--regid=gw", "--init-groups", "env", "HOME=/var/lib/gw", ...command]),
+    passphraseFile() {
+      const given = join(folder, "passphrase");
+      writeFileSync(given, `${PASSPHRASE}\n`);
+      must("install", "-o", "gw", "-g", "gw", "-m", "0600", given, "/var/lib/gw/passphrase");
+      return "/var/lib/gw/passphrase";
+    },
+    async start() {
+      const manager = listenForNotices();
+      try {
+        const { process: started, said } = startByUnit(manager.name);
+        gateway = started;
+        const isReady = (): boolean => {
+          if (started.exitCode !== null) assert.fail(said());
+          return manager.lines().includes("READY=1");
+        };
+        await until("the gateway is ready", isReady, 60_000);
+      } finally {
+        manager.close();
+      }
+    },
+    async stop() {
+      const ended = new Promise((resolve) => gateway?.once("exit", resolve));
+      gateway?.kill("SIGTERM");
+      await ended;
+      gateway = null;
+    },
+    async remove() {
+      gateway?.kill("SIGKILL");
+      keeper.kill("SIGKILL");
+      await until("the folder is free", () => {
+        rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+        return true;
+      });
+    },
+  };
+}
