@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { appendFileSync, chmodSync, cpSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -88,6 +89,19 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
     writeFileSync(join(twin.folder, "config.yaml"), "format: gw.config/v1\nsession_approval: false\n", { mode: 0o600 });
     const refused = await twin.operator(["up"]);
     assert.deepEqual([refused.code === 0, /config_invalid/.test(refused.err)], [false, true], refused.err);
+  });
+
+  test("a pipe, a folder or a link in the place of the configuration is refused at once, by every command", async () => {
+    for (const plant of [
+      (path: string) => assert.equal(spawnSync("mkfifo", [path]).status, 0),
+      (path: string) => mkdirSync(path),
+      (path: string) => symlinkSync("/dev/zero", path),
+    ]) {
+      const twin = home.copy();
+      plant(join(twin.folder, "config.yaml"));
+      for (const command of [["status"], ["actions"]]) assert.match((await twin.run(command)).err, /config_invalid/);
+      assert.match((await twin.operator(["up"])).err, /config_invalid/);
+    }
   });
 
   test("an edited pack is not in force, and its actions are denied like any unknown one", async () => {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readPack } from "../../conventions/action/read.ts";
 import type { Random } from "../../kernel/clock.ts";
@@ -10,10 +10,12 @@ import type { Login } from "../../surfaces/operator/logins.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
 import { type HomeChange, POLICY_NAME, VAULT_NAME, type VaultHome } from "../../vault/files/home.ts";
+import { readPrivateFile } from "../../vault/files/private-file.ts";
 import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { parseVault } from "../../vault/verify.ts";
+import { readPackFile } from "./packs.ts";
 import type { Settings } from "./settings.ts";
 
 const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
@@ -26,17 +28,19 @@ export function createCustody(
   random: Random,
   reload: () => Promise<void>,
 ): HomeCustody {
-  const text = (name: string): string => readFileSync(join(settings.home, name), "utf8");
+  const text = (name: string, most: number): string =>
+    readPrivateFile(join(settings.home, name), most)?.toString("utf8") ?? "";
   return {
     read: (): JsonObject => ({
-      vault: text(VAULT_NAME),
-      policy: text(POLICY_NAME),
+      vault: text(VAULT_NAME, defaults.vaultFileBytes),
+      policy: text(POLICY_NAME, defaults.policyFileBytes),
       packs: list(settings.packsFolder)
         .filter((name) => PACK_FILE.test(name))
-        .map((name) => ({
-          pack: name.slice(0, -".yaml".length),
-          bytes: readFileSync(join(settings.packsFolder, name)).toString("base64"),
-        })),
+        .flatMap((name) => {
+          const bytes = readPackFile(join(settings.packsFolder, name));
+          if (bytes instanceof Denied) return [];
+          return [{ pack: name.slice(0, -".yaml".length), bytes: bytes.toString("base64") }];
+        }),
     }),
     async change(change, login) {
       const made = await home.change((current) => check(change, current, home.readPolicy(current), login));
@@ -98,11 +102,12 @@ function storePacks(folder: string, { packs }: SignedChange, { before, policy }:
 function readPart(path: string, from: number): Buffer {
   let fd: number;
   try {
-    fd = openSync(path, "r");
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
     throw new Denied("not_found", "There is no such file in the log.");
   }
   try {
+    if (!fstatSync(fd).isFile()) throw new Denied("not_found", "There is no such file in the log.");
     const part = Buffer.alloc(defaults.logPartBytes);
     return part.subarray(0, readSync(fd, part, 0, part.length, from));
   } finally {

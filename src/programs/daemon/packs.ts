@@ -25,7 +25,7 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
   const troubles: PackTrouble[] = [];
   for (const file of listPackFiles(folder)) {
     const path = join(folder, file);
-    const bytes = readBytes(path);
+    const bytes = readPackFile(path);
     if (bytes instanceof Denied) {
       troubles.push({ file, why: bytes.message });
       continue;
@@ -41,7 +41,7 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
 }
 
 /** A planted link, folder, pipe or device is named and holds nobody up. */
-function readBytes(path: string): Buffer | Denied {
+export function readPackFile(path: string): Buffer | Denied {
   try {
     return readPlainFile(path, defaults.packBytes) ?? new Denied("file_not_regular", "it went away");
   } catch (error) {

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { Denied } from "../../kernel/failure.ts";
+import { readPlainFile } from "../../vault/files/private-file.ts";
 
 export type ConfigMembers = Readonly<Record<string, unknown>>;
 
@@ -37,24 +38,19 @@ export async function readConfig(
 }
 
 function readOwned(path: string, owners: readonly number[], forbidden: number): string | null {
-  let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR" || (code === "EACCES" && !isOwn(path))) return null;
-    throw invalidConfig(path, "it cannot be read");
-  }
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw invalidConfig(path, "it is no regular file");
-    if (!owners.includes(stats.uid) || (stats.mode & forbidden) !== 0) {
+    const bytes = readPlainFile(path, MAX_BYTES, ({ uid, mode }) => {
+      if (owners.includes(uid) && (mode & forbidden) === 0) return;
       throw invalidConfig(path, `others may change it; it has to belong to user ${owners.join(" or ")} with mode 644`);
-    }
-    if (stats.size > MAX_BYTES) throw invalidConfig(path, `it is larger than ${MAX_BYTES} bytes`);
-    return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
+    });
+    return bytes?.toString("utf8") ?? null;
+  } catch (error) {
+    const code = error instanceof Denied ? error.code : null;
+    if (code === "config_invalid") throw error;
+    if (code === "file_not_owned" && !isOwn(path)) return null;
+    if (code === "file_not_regular") throw invalidConfig(path, "it is a link or no regular file");
+    if (code === "file_too_large") throw invalidConfig(path, `it is larger than ${MAX_BYTES} bytes`);
+    throw invalidConfig(path, "it cannot be read");
   }
 }
 

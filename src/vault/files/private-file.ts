@@ -20,26 +20,20 @@ export function systemdFile(): Ownership {
 
 /** Undefined when there is none. Links are not followed, and the checks are on the opened file, not on its name. */
 export function readPrivateFile(path: string, maxBytes: number, ownership = ownFile()): Buffer | undefined {
-  const descriptor = openPrivate(path);
-  if (descriptor === undefined) return undefined;
-  try {
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile()) notRegular(path);
-    checkOwnership(path, stats, ownership, "600");
-    if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
-    return readAll(descriptor, path, maxBytes);
-  } finally {
-    closeSync(descriptor);
-  }
+  return readPlainFile(path, maxBytes, (stats) => checkOwnership(path, stats, ownership, "600"));
 }
 
-/** A regular file of bounded size, whoever owns it; no link is followed and no pipe or device is waited for. */
-export function readPlainFile(path: string, maxBytes: number): Buffer | undefined {
+/**
+ * A regular file of bounded size, whoever owns it, unless `check` minds; no link is followed and no pipe or device is waited for.
+ * Every file that somebody else may have put where we look is opened this way. Undefined when there is none.
+ */
+export function readPlainFile(path: string, maxBytes: number, check?: (stats: Stats) => void): Buffer | undefined {
   const descriptor = openPrivate(path);
   if (descriptor === undefined) return undefined;
   try {
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) notRegular(path);
+    check?.(stats);
     if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
     return readAll(descriptor, path, maxBytes);
   } finally {
@@ -67,7 +61,8 @@ function openPrivate(path: string): number | undefined {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    if (code === "ELOOP") notRegular(path);
+    // A link, a socket, a device that is not there.
+    if (code === "ELOOP" || code === "ENXIO" || code === "ENODEV") notRegular(path);
     if (code === "EACCES") {
       throw new Denied(
         "file_not_owned",

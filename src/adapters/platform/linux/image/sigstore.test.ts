@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -90,16 +91,50 @@ describe("a bundle that is wrong is said to be invalid", () => {
   });
 });
 
+/** Each is put in the place of a file that somebody could write to. */
+const planted: readonly (readonly [string, (path: string) => void])[] = [
+  ["a pipe", (path) => assert.equal(spawnSync("mkfifo", [path]).status, 0)],
+  ["a folder", (path) => mkdirSync(path)],
+  ["a link to a device without end", (path) => symlinkSync("/dev/zero", path)],
+  [
+    "a sparse file of many gigabytes",
+    (path) => {
+      writeFileSync(path, "");
+      truncateSync(path, 2 ** 36);
+    },
+  ],
+];
+
+describe("what is no bounded regular file vouches for nobody and holds nobody up", () => {
+  for (const [name, plant] of planted) {
+    for (const part of ["bundle", "root"] as const) {
+      test(`${name} instead of the ${part}`, () => {
+        const place = mkdtempSync(join(folder, "planted-"));
+        const paths = { bundle: join(place, `${hex}.sigstore.json`), root: join(place, "root.json") };
+        writeFileSync(paths.bundle, JSON.stringify(authority.signFile(image)));
+        writeFileSync(paths.root, JSON.stringify(authority.trustedRoot));
+        rmSync(paths[part]);
+        plant(paths[part]);
+        assert.equal(checkIn(place, authority.trustedRoot)?.kind, "invalid");
+      });
+    }
+  }
+});
+
 function check(
   bundle: JsonObject | null,
   root: JsonObject = authority.trustedRoot,
   named: JsonObject = root,
 ): SigstoreClaim | null {
   const place = mkdtempSync(join(folder, "case-"));
-  const file = join(place, "image");
-  writeFileSync(file, image);
   writeFileSync(join(place, "root.json"), JSON.stringify(root));
   if (bundle !== null) writeFileSync(join(place, `${hex}.sigstore.json`), JSON.stringify(bundle));
+  return checkIn(place, named);
+}
+
+function checkIn(place: string, named: JsonObject): SigstoreClaim | null {
+  const file = join(place, "image");
+  writeFileSync(file, image);
   const settings: SigstoreSettings = {
     trustedRoot: join(place, "root.json"),
     trustedRootDigest: digestText(JSON.stringify(named)),

@@ -1,9 +1,9 @@
-import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bundleFromJSON } from "@sigstore/bundle";
 import { type Signer, toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import { digestBytes } from "../../../../kernel/canonical-json.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
+import { readPlainFile } from "../../../../vault/files/private-file.ts";
 import { type ImageDigests, readChunks } from "./digest.ts";
 import { decodeTrustedRoot } from "./trusted-root.ts";
 
@@ -36,17 +36,17 @@ export type SigstoreClaim =
   | { readonly kind: "stranger"; readonly subject: string; readonly issuer: string }
   | { readonly kind: "invalid"; readonly why: string };
 
-const BUNDLE_LIMIT = defaults.sigstoreFileBytes;
 const IN_TOTO = "application/vnd.in-toto+json";
 
 /** Null when there is no bundle for this image. Certificate, log entry, timestamp and signature are all required. */
 export function checkSigstore(settings: SigstoreSettings, fd: number, digests: ImageDigests): SigstoreClaim | null {
   const hex = digests.sha256.slice("sha256:".length);
   const path = join(settings.bundles, `${hex}.sigstore.json`);
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   try {
+    const bundle = readPlainFile(path, defaults.sigstoreFileBytes);
+    if (bundle === undefined) return null;
     const { identities } = settings;
-    return verifyBundle({ bundle: readBounded(path), trustedRoot: readTrustedRoot(settings), identities }, fd, digests);
+    return verifyBundle({ bundle, trustedRoot: readTrustedRoot(settings), identities }, fd, digests);
   } catch (error) {
     return { kind: "invalid", why: error instanceof Error ? error.message : "the bundle cannot be read" };
   }
@@ -110,12 +110,8 @@ function readArtifact(fd: number, bytes: number): Buffer {
 }
 
 function readTrustedRoot({ trustedRoot, trustedRootDigest }: SigstoreSettings): Buffer {
-  const bytes = readBounded(trustedRoot);
+  const bytes = readPlainFile(trustedRoot, defaults.sigstoreFileBytes);
+  if (bytes === undefined) throw new Error("the trusted root is not there");
   if (digestBytes(bytes) !== trustedRootDigest) throw new Error("the trusted root is not the one that policy names");
   return bytes;
-}
-
-function readBounded(path: string): Buffer {
-  if (statSync(path).size > BUNDLE_LIMIT) throw new Error(`${path} is larger than ${BUNDLE_LIMIT} bytes`);
-  return readFileSync(path);
 }
