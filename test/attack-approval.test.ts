@@ -61,6 +61,10 @@ describe("only a person's signature over the exact card decides", asUser, () => 
       "POST /v1/login/challenge",
       "POST /v1/login",
       "POST /v1/unlock/failed",
+      // Signed or sealed files, which an operator of another user needs before there is a login.
+      "GET /v1/home",
+      "GET /v1/log/files",
+      "POST /v1/log/files/read",
       // These carry an operator's signature over exactly what they order.
       "POST /v1/lock/order",
       "POST /v1/sessions/{session_id}/revoke",
