@@ -54,6 +54,7 @@ export const records = [
   "observation.started",
   "operation.taken_over",
   "operation.stopped",
+  "deadline.passed",
   "operation.settled",
   "callback.taken",
   "probe.opened",

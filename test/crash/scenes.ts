@@ -100,6 +100,29 @@ export function packFor(origin: string): string {
       artifact: { in: body, type: string, maxLength: 71 }
       environment: { in: body, enum: [staging, production] }
     unknown: { retry_allowed: true, reconcile: token_retry }
+  report.hurried:
+    effect: create
+    retry: idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/reports, body: application/json }
+    input:
+      account: { in: body, type: string, minLength: 1, maxLength: 64 }
+      range:
+        in: body
+        type: object
+        required: [start, end]
+        properties: { start: { type: string, format: date }, end: { type: string, format: date } }
+      format: { in: body, enum: [csv, json] }
+    job:
+      id: job_id
+      status: report.status
+      result: report.result
+      succeeded: [succeeded]
+      failed: [failed]
+      cancelled: [cancelled]
+      create_deadline_s: 30
+      result_deadline_s: 1
+      poll: { first_s: 30, cap_s: 30, max_checks: 3 }
 `;
 }
 
@@ -296,6 +319,17 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     },
   ],
   [
+    "late",
+    {
+      kills: ["deadline.passed"],
+      async play(stage) {
+        const run = await openRun(stage, ["report.hurried"]);
+        await createReport(stage, run, "report.hurried");
+        await stage.settleAll(stage.bench);
+      },
+    },
+  ],
+  [
     "stopped",
     {
       kills: ["operation.stopped", "operation.settled"],
@@ -449,9 +483,9 @@ function call(stage: Stage, run: Run, action: string, input: JsonObject): Promis
   return answered(stage, stage.bench.gateway.startCall(stage.caller, run.id, request));
 }
 
-function createReport(stage: Stage, run: Run): Promise<CallResult | null> {
+function createReport(stage: Stage, run: Run, action = "report.create"): Promise<CallResult | null> {
   const range = { start: "2026-01-01", end: "2026-01-31" };
-  return call(stage, run, "report.create", { account: stage.life.tag, range, format: "csv" });
+  return call(stage, run, action, { account: stage.life.tag, range, format: "csv" });
 }
 
 function callBack({ bench, life }: Stage, jobId: string | null): Promise<void> {

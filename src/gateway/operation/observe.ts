@@ -179,7 +179,7 @@ async function passDeadline(core: Core, operation: Operation): Promise<void> {
   const [deadlineMs, nowMs] = [operation.resultDeadline.bootMs, core.ports.clock.bootMs()];
   if (deadlineMs > nowMs) return;
   const events = step(core, operation, { kind: "result_deadline_passed", deadlineMs, nowMs }, CUSTODIAN);
-  if (events.length > 0) await core.ledger.record("operation.stopped", events, [operationRow(core, operation)]);
+  if (events.length > 0) await core.ledger.record("deadline.passed", events, [operationRow(core, operation)]);
 }
 
 async function look(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
