@@ -133,6 +133,30 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     assert.ok(!JSON.stringify(accepted).includes("GET "), "reads are not written down");
   });
 
+  test("the trace that an agent names is kept and shown as its claim; what is none is as if it were not there", async () => {
+    const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const plane = openPlane(home.agentSocket);
+    const own = await openRun(home, plane);
+    const said = async (traceparent: string): Promise<readonly [string, unknown]> => {
+      const asked = { action: "demo.thing.get", input: { id: "78" } };
+      const headers = { prefer: "wait=30", traceparent };
+      const reply = await plane.ask("POST", `/v1/runs/${own}/calls`, asked, headers);
+      assert.equal(reply.status, 200, reply.text);
+      const id = String(reply.body["call_id"]);
+      const [event] = (await home.events("request_accepted")).filter(({ call_id }) => call_id === id);
+      assert.ok(event !== undefined);
+      return [id, event["traceparent_claimed"]];
+    };
+    const [id, kept] = await said(trace);
+    assert.equal(kept, trace);
+    const { out } = await home.must(["activity", "show", id]);
+    assert.ok(out.includes(`traceparent claimed "${trace}"`) || out.includes(`traceparent claimed ${trace}`), out);
+    assert.equal((await said(trace.toUpperCase()))[1], undefined);
+    const nowhere = await plane.ask("POST", "/v1/nowhere", {}, { traceparent: trace });
+    assert.equal((await refusalOf(nowhere.body))["traceparent_claimed"], trace);
+    plane.close();
+  });
+
   test("a refusal on the operator's plane is told as well", async () => {
     const problem = await ask(home.operatorSocket, post("/v1/lock", "{}"));
     const event = await refusalOf(problem);
@@ -196,7 +220,7 @@ test(
     const home = await new Home(makeFolder()).init();
     const gateway = await home.up();
     try {
-      const done = await home.run(["run", "--", "true"]);
+      const done = await home.run(["run", "--home", home.folder, "--", "true"]);
       assert.deepEqual([done.code, codeOf(done)], [1, "action_not_permitted"]);
       const refused = (await home.events("request_refused")).filter(({ endpoint }) => endpoint === "POST /v1/runs");
       assert.deepEqual(

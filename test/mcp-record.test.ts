@@ -64,3 +64,16 @@ test("a call that a person denied is told with its run and its call", async () =
   assert.equal(event.run_id, structuredContent["run_id"]);
   assert.match(String(event.run_id), /^run_/);
 });
+
+test("the trace that a client names in _meta is kept as its claim, and anything else there is not", async () => {
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  for (const [traceparent, kept] of [
+    [trace, trace],
+    [`${trace}-more`, undefined],
+    [{ toString: "x" }, undefined],
+  ] as const) {
+    await wire.call("gw_reconcile", { operation_id: OP }, { traceparent });
+    const event = bench.events().findLast(({ event_type }) => event_type === "request_refused");
+    assert.equal((event as EventOf<"request_refused">).traceparent_claimed, kept);
+  }
+});

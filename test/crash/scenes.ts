@@ -396,10 +396,10 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     {
       kills: ["request.told", "requests.counted"],
       async play({ bench, life }) {
-        const told = { plane: "agent", who: life.tag, principal: life.tag, operator: null, mediaType: null } as const;
-        const asked = { endpoint: "POST /v1/runs", requestDigest: null, fields: { tag: life.tag }, body: NO_BODY };
-        const request = { ...told, ...asked, correlationId: life.tag };
-        const answered = { kind: "answered", decision: "any caller", status: 201, runId: null } as const;
+        const told = { plane: "agent", who: life.tag, principal: life.tag, operator: null, traceparent: null } as const;
+        const asked = { endpoint: "POST /v1/runs", mediaType: null, requestDigest: null, fields: { tag: life.tag } };
+        const request = { ...told, ...asked, body: NO_BODY, correlationId: life.tag };
+        const answered = { kind: "answered", decision: "any caller", status: 201, runId: null, callId: null } as const;
         await bench.gateway.requests.record({ ...request, outcome: answered });
         const denied = { kind: "denied", denied: new Denied("unknown_member", life.tag) } as const;
         const refused = { ...request, outcome: denied };

@@ -244,6 +244,8 @@ export const callEvents = {
     plane,
     principal: claim.text,
     operator: optional(person.text),
+    /** The trace that an agent says the request belongs to; nothing is decided by it. */
+    traceparent_claimed: optional(claim.text),
     endpoint: open.text,
     media_type: nullable(open.text),
     request_digest: open.text,
@@ -261,6 +263,7 @@ export const callEvents = {
     plane,
     principal: claim.text,
     operator: optional(person.text),
+    traceparent_claimed: optional(claim.text),
     endpoint: open.text,
     code: open.text,
     reason: claim.text,

@@ -14,6 +14,8 @@ export interface PlaneRequest {
   readonly who: string;
   readonly principal: string;
   readonly operator: string | null;
+  /** The trace that the caller says it belongs to. */
+  readonly traceparent: string | null;
   readonly endpoint: string;
   readonly mediaType: string | null;
   readonly requestDigest: string | null;
@@ -22,7 +24,13 @@ export interface PlaneRequest {
   readonly body: { readonly digest: string | null; readonly bytes: number };
   readonly correlationId: string;
   readonly outcome:
-    | { readonly kind: "answered"; readonly decision: string; readonly status: number; readonly runId: string | null }
+    | {
+        readonly kind: "answered";
+        readonly decision: string;
+        readonly status: number;
+        readonly runId: string | null;
+        readonly callId: string | null;
+      }
     | { readonly kind: "denied"; readonly denied: Denied };
 }
 
@@ -82,12 +90,13 @@ function textOf(fields: JsonObject, units: number): string | null {
 }
 
 function eventsOf(core: Core, request: PlaneRequest): readonly NewEvent[] {
-  const { plane, principal, operator, endpoint, requestDigest, correlationId, outcome } = request;
+  const { plane, principal, operator, traceparent, endpoint, requestDigest, correlationId, outcome } = request;
   const fields = textOf(request.fields, outcome.kind === "denied" ? REFUSED_UNITS : ACCEPTED_UNITS);
   const shared = {
     plane,
     principal,
     ...(operator === null ? {} : { operator }),
+    ...(traceparent === null ? {} : { traceparent_claimed: traceparent }),
     endpoint,
     media_type: request.mediaType,
     fields_digest: fields === null ? null : digestText(fields),
@@ -95,10 +104,10 @@ function eventsOf(core: Core, request: PlaneRequest): readonly NewEvent[] {
   };
   const kept = fields === null ? [] : contentEvents(core.envelope, "fields", fields);
   if (outcome.kind === "answered") {
-    const { decision, status, runId } = outcome;
-    const run = runId === null ? {} : { run_id: runId };
+    const { decision, status, runId, callId } = outcome;
+    const names = { ...(runId === null ? {} : { run_id: runId }), ...(callId === null ? {} : { call_id: callId }) };
     const accepted = { request_digest: requestDigest ?? "", decision, status };
-    return [...kept, { ...core.envelope("request_accepted"), ...run, ...shared, ...accepted }];
+    return [...kept, { ...core.envelope("request_accepted"), ...names, ...shared, ...accepted }];
   }
   const { code, message, circumstance } = outcome.denied;
   const { runId, callId, recordedAs } = circumstance;

@@ -13,6 +13,7 @@ import { MCP_PATH } from "../../surfaces/mcp/bridge.ts";
 import type { UpgradeRequest } from "../../surfaces/mcp/upgrade.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 import { createSeats, type Seat } from "../../surfaces/plane/seats.ts";
+import { readTraceparent } from "../../surfaces/plane/traceparent.ts";
 import { boundHeads } from "./bound-heads.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
@@ -66,6 +67,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
           name: caller.key,
           caller,
           waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
+          traceparent: readTraceparent(request.headers["traceparent"]),
         };
       },
       correlationId: options.correlationId,
@@ -99,7 +101,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
   async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {
     const caller = await identified.get(socket)?.catch(() => undefined);
-    const context = caller === undefined ? null : { name: caller.key, caller, waitMs: 0 };
+    const context = caller === undefined ? null : { name: caller.key, caller, waitMs: 0, traceparent: null };
     tellRefused<AgentContext>(options, context, denied, id, bytes);
   }
 

@@ -18,18 +18,25 @@ export function planeRecords(gateway: Gateway): {
     agent: recordRequests(
       "agent",
       requests,
-      ({ caller }: AgentContext) => ({ who: `uid ${caller.uid}`, principal: nameCaller(caller), operator: null }),
+      ({ caller, traceparent }: AgentContext) => ({
+        who: `uid ${caller.uid}`,
+        principal: nameCaller(caller),
+        operator: null,
+        traceparent,
+      }),
       (fields) => safeFields(fields, gateway.actions()),
     ),
     operator: recordRequests("operator", requests, (context: OperatorContext) => ({
       who: "operators",
       principal: context.name,
       operator: operatorOf(context),
+      traceparent: null,
     })),
     callbacks: recordRequests("callbacks", requests, ({ peer }: CallbackContext) => ({
       who: "strangers",
       principal: peer,
       operator: null,
+      traceparent: null,
     })),
   };
 }

@@ -6,4 +6,6 @@ export interface AgentContext {
   readonly name: string;
   readonly caller: LiveCaller;
   readonly waitMs: number;
+  /** The trace it says its request belongs to: a claim, for the record alone. */
+  readonly traceparent: string | null;
 }

@@ -5,7 +5,7 @@ import { nameCaller } from "../../gateway/record/record.ts";
 import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
 import type { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { safeFields } from "../plane/record-request.ts";
+import { namesOf, safeFields } from "../plane/record-request.ts";
 import { actionNameOf } from "./names.ts";
 
 /** How a tool call ended, for its record. */
@@ -22,6 +22,7 @@ export function recordToolCall(
   tool: string,
   input: JsonObject,
   correlationId: string,
+  traceparent: string | null,
 ): (told: Told) => Promise<void> {
   const text = textOf(input);
   const digest = text === null ? null : digestText(text);
@@ -33,6 +34,7 @@ export function recordToolCall(
       who: `uid ${caller.uid}`,
       principal: nameCaller(caller),
       operator: null,
+      traceparent,
       endpoint: `tools/call ${tool.slice(0, 200)}`,
       mediaType: "application/json",
       requestDigest: digest,
@@ -42,7 +44,7 @@ export function recordToolCall(
       outcome:
         told.kind === "denied"
           ? told
-          : { kind: "answered", decision: "any caller", status: 200, runId: runOf(told.result) },
+          : { kind: "answered", decision: "any caller", status: 200, ...namesOf(told.result.structuredContent) },
     });
   };
 }
@@ -61,9 +63,4 @@ function textOf(input: JsonObject): string | null {
   } catch {
     return null;
   }
-}
-
-function runOf({ structuredContent }: CallToolResult): string | null {
-  const run = (structuredContent as JsonObject | undefined)?.["run_id"];
-  return typeof run === "string" ? run : null;
 }

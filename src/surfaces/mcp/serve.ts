@@ -15,6 +15,7 @@ import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { readTraceparent } from "../plane/traceparent.ts";
 import { type AccessDesk, createAccessDesk } from "./access.ts";
 import type { BridgeOptions } from "./bridge.ts";
 import { type Asked, type Calling, callAction, waitForCall } from "./call.ts";
@@ -111,7 +112,9 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
   server.setRequestHandler("tools/list", () => ({ tools: listTools(door.definitions()) }));
   server.setRequestHandler("tools/call", async (request, context) => {
     const id = opening.correlationId();
-    const record = recordToolCall(opening, request.params.name, (request.params.arguments ?? {}) as JsonObject, id);
+    const { name, arguments: input = {} } = request.params;
+    const trace = readTraceparent(context.mcpReq._meta?.["traceparent"]);
+    const record = recordToolCall(opening, name, input as JsonObject, id, trace);
     try {
       const result = await callTool(request, context);
       await record({ kind: "answered", result });

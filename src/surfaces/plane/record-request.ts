@@ -6,9 +6,9 @@ import type { PlaneRequest, RequestRecorder } from "../../gateway/record/request
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 
 /** Who is behind a request, as the log names them. */
-export type Named = Pick<PlaneRequest, "who" | "principal" | "operator">;
+export type Named = Pick<PlaneRequest, "who" | "principal" | "operator" | "traceparent">;
 
-export const NOBODY: Named = { who: "nobody", principal: "nobody could be named", operator: null };
+export const NOBODY: Named = { who: "nobody", principal: "nobody could be named", operator: null, traceparent: null };
 
 /** The observer of a plane: whatever changes something is written down, and whatever is refused. */
 export function recordRequests<Who extends Principal>(
@@ -22,7 +22,12 @@ export function recordRequests<Who extends Principal>(
     if (denied === null && (plane === "callbacks" || record.endpoint.startsWith("GET "))) return;
     const outcome: PlaneRequest["outcome"] =
       denied === null
-        ? { kind: "answered", decision: decisionOf(record.decision), status: answer?.status ?? 0, runId: runOf(answer) }
+        ? {
+            kind: "answered",
+            decision: decisionOf(record.decision),
+            status: answer?.status ?? 0,
+            ...namesOf(answer?.body),
+          }
         : { kind: "denied", denied };
     return requests.record({
       plane,
@@ -53,8 +58,11 @@ function decisionOf(decision: Decision): string {
   return decision.kind === "allowed" ? decision.by : decision.code;
 }
 
-function runOf(answer: { readonly body?: unknown } | null): string | null {
-  const body = answer?.body as JsonObject | undefined;
-  const run = body !== undefined && isJsonObject(body) ? body["run_id"] : undefined;
-  return typeof run === "string" ? run : null;
+/** The run and the call that an answer is about, as it names them itself. */
+export function namesOf(answer: unknown): { readonly runId: string | null; readonly callId: string | null } {
+  const { run_id, call_id } = (isJsonObject(answer as JsonObject) ? answer : {}) as JsonObject;
+  return {
+    runId: typeof run_id === "string" ? run_id : null,
+    callId: typeof call_id === "string" ? call_id : null,
+  };
 }

@@ -158,6 +158,7 @@ const SAYS: ReadonlySet<string> = new Set([
   "outcome",
   "status",
   "endpoint",
+  "traceparent_claimed",
   "plan_id",
   "remote_job_id",
   "effect",
