@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion } from "./support/debian.ts";
+import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion, packDebian } from "./support/debian.ts";
 
+const root = join(import.meta.dirname, "..");
 const obstacle = findObstacle();
 
 describe("the Debian package on a machine", obstacle === undefined ? {} : { skip: obstacle }, () => {
@@ -35,6 +36,19 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     for (const name of ["node", "koffi", "undici", "yaml", "zod"]) assert.ok(names.includes(name), name);
     for (const name of ["typescript", "fastify", "fast-check"]) assert.ok(!names.includes(name), name);
     assert.ok(bill.components.every(({ hashes }) => hashes.length === 1));
+  });
+
+  test("another clone, elsewhere and under other settings of its user, gives the same bytes", () => {
+    const clone = join(machine.folder, "other clone");
+    const skipped = new Set(["node_modules", "dist", "out", ".git"].map((name) => join(root, name)));
+    cpSync(root, clone, { recursive: true, filter: (path) => !skipped.has(path) });
+    symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
+    const again = join(machine.folder, "again");
+    packDebian(clone, again, "077", { TZ: "Pacific/Auckland", LC_ALL: "C.UTF-8", TMPDIR: machine.folder });
+    assert.equal(
+      readFileSync(join(again, "SHA256SUMS"), "utf8"),
+      readFileSync(join(machine.out, "SHA256SUMS"), "utf8"),
+    );
   });
 
   test("it makes users, groups and private folders, brings manual and completion, and starts nothing", () => {

@@ -50,17 +50,25 @@ export interface DebianMachine {
   remove(): Promise<void>;
 }
 
+/** Makes the Debian package of a clone, always of the same time. */
+export function packDebian(clone: string, out: string, umask = "022", environment: NodeJS.ProcessEnv = {}): void {
+  const program = join(clone, "scripts", "package.ts");
+  const argv = [process.execPath, "--disable-warning=ExperimentalWarning", program, "--only", "debian", "--out", out];
+  const env = { ...process.env, SOURCE_DATE_EPOCH: "1700000000", ...environment };
+  const made = spawnSync("sh", ["-c", `umask ${umask}; exec "$@"`, "sh", ...argv], {
+    cwd: clone,
+    encoding: "utf8",
+    env,
+  });
+  assert.equal(made.status, 0, made.stderr);
+}
+
 /** Packages this clone, and opens a throw-away view of this machine to install it in. */
 export async function makeDebianMachine(): Promise<DebianMachine> {
   const folder = mkdtempSync(join(tmpdir(), "gw-debian-"));
   chmodSync(folder, 0o755);
   const out = join(folder, "out");
-  const made = spawnSync(
-    process.execPath,
-    ["--disable-warning=ExperimentalWarning", "scripts/package.ts", "--only", "debian", "--out", out],
-    { cwd: root, encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
-  );
-  assert.equal(made.status, 0, made.stderr);
+  packDebian(root, out);
   mkdirSync(join(folder, "layers"));
   const script = `${overlays(join(folder, "layers"))}\necho mounted\nexec sleep 3600`;
   const keeper = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script], {
