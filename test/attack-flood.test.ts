@@ -46,6 +46,32 @@ const open = () => {
 };
 for (let index = 0; index < Number(process.argv[2]); index++) open();`;
 
+const HEAD =
+  'const { connect } = require("node:net"); const UP = "GET /mcp HTTP/1.1\\r\\nconnection: upgrade\\r\\nupgrade: gw-mcp\\r\\n\\r\\n";';
+
+/** Writes notifications as fast as they are taken, and says `full` for each connection when they are not. */
+const NOTIFIER = `${HEAD}
+const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } }) + "\\n";
+for (let index = 0; index < Number(process.argv[2]); index++) {
+  const socket = connect(process.argv[1]);
+  let told = false;
+  const pour = () => { while (socket.write(line.repeat(200))); if (!told) { told = true; console.log("full"); } };
+  socket.write(UP);
+  socket.once("data", () => { pour(); socket.on("drain", pour); });
+  socket.on("error", () => undefined);
+}`;
+
+/** Asks once on a connection of its own and prints what comes. */
+const PINGER = `${HEAD}
+const socket = connect(process.argv[1]);
+socket.write(UP);
+socket.once("data", () => {
+  socket.on("data", (part) => console.log(String(part)));
+  const clientInfo = { name: "c", version: "1" };
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+  socket.write(JSON.stringify({ jsonrpc: "2.0", id: "asked", method: "initialize", params }) + "\\n");
+});`;
+
 function turned(out: string): number {
   return Number([...out.matchAll(/taken (\d+)/g)].at(-1)?.[1] ?? 0);
 }
@@ -143,6 +169,20 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       await crowd.end();
       own.close();
       await listsActions();
+    }
+  });
+
+  test("MCP notifications without end on several connections: agents and operators are answered meanwhile", async () => {
+    const crowd = start([process.execPath, "-e", NOTIFIER, home.agentSocket, "6"]);
+    try {
+      await until("all of them send more than is read", () => crowd.out().split("full").length > 6, 60_000);
+      await listsActions();
+      await home.must(["approvals"]);
+      const bridge = start([process.execPath, "-e", PINGER, home.agentSocket]);
+      await until("another connection is answered", () => bridge.out().includes('"id":"asked"'), 60_000);
+      await bridge.end();
+    } finally {
+      await crowd.end();
     }
   });
 

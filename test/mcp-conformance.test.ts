@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
 import { serveMcp } from "../src/surfaces/mcp/serve.ts";
+import { createTurns } from "../src/surfaces/mcp/turns.ts";
 import { serveEverything } from "./fixtures/mcp-everything.ts";
 import { startHttpFront } from "./mcp-http-front.ts";
 import { scriptedCaller } from "./support/caller.ts";
@@ -43,6 +44,7 @@ after(async () => {
 
 function serveGateway(socket: Duplex): void {
   serveMcp({
+    turns: createTurns(64, 0),
     socket,
     head: Buffer.alloc(0),
     caller: scriptedCaller(),

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { defaults } from "../src/kernel/defaults.ts";
 import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
 import { serveMcp } from "../src/surfaces/mcp/serve.ts";
+import { createTurns } from "../src/surfaces/mcp/turns.ts";
 import { openWire, soon } from "./mcp-stand.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
@@ -41,6 +42,7 @@ async function talk(bytes: Buffer): Promise<{ readonly lines: readonly string[];
     over = true;
   });
   serveMcp({
+    turns: createTurns(64, 0),
     socket,
     head: Buffer.alloc(0),
     caller: scriptedCaller(),
@@ -165,6 +167,7 @@ test("a megabyte without an end of line is refused, and the next connection is s
 test("a client that never reads its answers is not read either, and costs no more than its open requests", async () => {
   const [socket, peer] = duplexPair({ highWaterMark: 4_096 });
   serveMcp({
+    turns: createTurns(64, 0),
     socket,
     head: Buffer.alloc(0),
     caller: scriptedCaller(),

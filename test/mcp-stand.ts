@@ -5,6 +5,7 @@ import type { Approval } from "../src/gateway/approval/question.ts";
 import type { LiveCaller } from "../src/gateway/ports.ts";
 import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
 import { serveMcp } from "../src/surfaces/mcp/serve.ts";
+import { createTurns } from "../src/surfaces/mcp/turns.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import type { Bench } from "./support/gateway.ts";
 
@@ -78,6 +79,7 @@ export async function openWire(bench: Bench, header?: string, parent: Ancestor |
     retain: () => caller,
   };
   serveMcp({
+    turns: createTurns(64, 0),
     socket,
     head: Buffer.alloc(0),
     caller,

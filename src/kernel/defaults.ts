@@ -144,6 +144,9 @@ export const defaults = {
   mcpProgressMs: 5_000,
   mcpLookMs: 1_000,
   mcpLineBytes: 1_048_576,
+  /** Lines that are taken, one of each connection at a time, before everything else has its turn, and the pause while more wait. */
+  mcpLinesATurn: 64,
+  mcpTurnMs: 4,
   mcpBadLines: 32,
   mcpRequestsOpen: 64,
   mcpSubscriptions: 8,

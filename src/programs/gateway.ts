@@ -22,6 +22,7 @@ import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
+import { createTurns } from "../surfaces/mcp/turns.ts";
 import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
 import { createLogins } from "../surfaces/operator/logins.ts";
 import { createOperationNews } from "../surfaces/operator/operation-news.ts";
@@ -217,11 +218,12 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     onRecord: records.operator,
     onFault,
   });
+  const turns = createTurns(defaults.mcpLinesATurn, defaults.mcpTurnMs);
   const agentDoor = await listenForAgents({
     socket: settings.agentSocket,
     callers,
     routes: agentRoutes(gateway, sleep, version),
-    upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, correlationId, onFault }),
+    upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, turns, correlationId, onFault }),
     correlationId,
     onRecord: records.agent,
     onFault,

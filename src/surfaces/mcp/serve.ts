@@ -28,6 +28,7 @@ import { deniedResult, recordResult } from "./results.ts";
 import { noInput, reasonedInput, reconcileInput, repeatInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
 import { listTools } from "./tools.ts";
 import { createLineTransport } from "./transport.ts";
+import type { Turns } from "./turns.ts";
 import type { Waiting } from "./wait.ts";
 import { watchBridge } from "./watch.ts";
 
@@ -41,6 +42,8 @@ export interface McpOpening {
   readonly gateway: Gateway;
   readonly sleep: Sleep;
   readonly version: string;
+  /** Of all connections together. */
+  readonly turns: Turns;
   correlationId(): string;
   onFault(error: unknown, correlationId: string): void;
 }
@@ -54,11 +57,16 @@ export function serveMcp(opening: McpOpening): void {
   const door = createRunDoor(gateway, caller, options);
   const access = createAccessDesk(gateway, caller, door);
   const calling = { gateway, caller, door, plans: createPlanMemory() };
-  const transport = createLineTransport(socket, head, {
-    lineBytes: defaults.mcpLineBytes,
-    badLines: defaults.mcpBadLines,
-    requestsOpen: defaults.mcpRequestsOpen,
-  });
+  const transport = createLineTransport(
+    socket,
+    head,
+    {
+      lineBytes: defaults.mcpLineBytes,
+      badLines: defaults.mcpBadLines,
+      requestsOpen: defaults.mcpRequestsOpen,
+    },
+    opening.turns,
+  );
   const over = new AbortController();
   const servers = new Set<Server>();
   const handle = serveStdio(

@@ -3,6 +3,7 @@ import { type Duplex, duplexPair } from "node:stream";
 import { test } from "node:test";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { createLineTransport } from "./transport.ts";
+import { createTurns } from "./turns.ts";
 
 interface Stand {
   readonly peer: Duplex;
@@ -18,7 +19,7 @@ const limits = { lineBytes: 200, badLines: 3, requestsOpen: 2 };
 
 async function stand(head = "", given: Partial<typeof limits> = {}): Promise<Stand> {
   const [socket, peer] = duplexPair();
-  const transport = createLineTransport(socket, Buffer.from(head), { ...limits, ...given });
+  const transport = createLineTransport(socket, Buffer.from(head), { ...limits, ...given }, createTurns(64, 0));
   let out = "";
   peer.setEncoding("utf8").on("data", (text: string) => {
     out += text;
@@ -128,7 +129,12 @@ test("open requests are bounded, an id is used once at a time, and an answer or 
 
 test("input is not read while the answers are not read, and progress is dropped meanwhile", async () => {
   const [socket, peer] = duplexPair({ highWaterMark: 1_000 });
-  const transport = createLineTransport(socket, Buffer.alloc(0), { ...limits, requestsOpen: 1_000 });
+  const transport = createLineTransport(
+    socket,
+    Buffer.alloc(0),
+    { ...limits, requestsOpen: 1_000 },
+    createTurns(64, 0),
+  );
   let received = 0;
   let progressed = 0;
   transport.onmessage = () => {
@@ -171,4 +177,22 @@ test("the end of the input and a broken connection end the transport once", asyn
     await one.transport.send({ jsonrpc: "2.0", id: 1, result: {} });
     assert.equal(times, 1, how);
   }
+});
+
+test("a connection that sends without end does not hold up another: they take turns", async () => {
+  const turns = createTurns(64, 0);
+  const told: string[] = [];
+  const connect = async (name: string): Promise<Duplex> => {
+    const [socket, peer] = duplexPair();
+    const transport = createLineTransport(socket, Buffer.alloc(0), limits, turns);
+    transport.onmessage = () => told.push(name);
+    await transport.start();
+    return peer;
+  };
+  const [flooder, other] = [await connect("flooder"), await connect("other")];
+  const progress = { method: "notifications/progress", params: { progressToken: 1, progress: 1 } };
+  flooder.write(`${JSON.stringify({ jsonrpc: "2.0", ...progress })}\n`.repeat(500));
+  other.write(ping(1));
+  while (told.length < 501) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(told.indexOf("other") <= 64, `it was number ${told.indexOf("other")}`);
 });

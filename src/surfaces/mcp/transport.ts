@@ -12,6 +12,7 @@ import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { createLineReader } from "./lines.ts";
+import type { Turns } from "./turns.ts";
 
 export interface TransportLimits {
   readonly lineBytes: number;
@@ -28,8 +29,10 @@ const TOO_MANY = -32_000;
  * Lines of strict JSON over a connection that is already identified. What is not exactly one JSON-RPC message is answered
  * with an error and never reaches the server; input is not read while the other side does not read its answers.
  */
-export function createLineTransport(socket: Duplex, head: Buffer, limits: TransportLimits): Transport {
+export function createLineTransport(socket: Duplex, head: Buffer, limits: TransportLimits, turns: Turns): Transport {
   const lines = createLineReader(limits.lineBytes);
+  const waiting: Buffer[] = [];
+  let overlong = false;
   const open = new Set<string | number>();
   let bad = 0;
   let closed = false;
@@ -37,7 +40,7 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
   const transport: Transport = {
     async start() {
       socket.on("data", take);
-      socket.on("drain", () => socket.resume());
+      socket.on("drain", readOn);
       socket.on("end", close);
       socket.on("close", close);
       socket.on("error", (error) => transport.onerror?.(error));
@@ -58,11 +61,35 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
 
   function take(chunk: Buffer): void {
     const { whole, tooLong } = lines.push(chunk);
-    for (const line of whole) {
-      if (closed) return;
-      receive(line);
+    overlong ||= tooLong;
+    const idle = waiting.length === 0;
+    for (const line of whole) waiting.push(line);
+    if (waiting.length === 0) {
+      endOverlong();
+      return;
     }
-    if (closed || !tooLong) return;
+    // What was read is worked off before more is.
+    socket.pause();
+    if (idle) turns.queue(takeTurn);
+  }
+
+  /** One line of ours; whether more wait. */
+  function takeTurn(): boolean {
+    const line = waiting.shift();
+    if (closed || line === undefined) return false;
+    receive(line);
+    if (waiting.length > 0) return !closed;
+    endOverlong();
+    readOn();
+    return false;
+  }
+
+  function readOn(): void {
+    if (waiting.length === 0 && !socket.writableNeedDrain) socket.resume();
+  }
+
+  function endOverlong(): void {
+    if (closed || !overlong) return;
     refuse(null, PARSE_ERROR, `A line is longer than ${limits.lineBytes} bytes.`, "body_too_large");
     close();
   }
