@@ -73,6 +73,7 @@ describe("who answers at the operator socket is proven before the service key is
       await until("it is up", () => locked.out().includes("Approve with"));
       const refused = await other.operator(["unlock"]);
       assert.deepEqual([refused.code, codeOf(refused)], [1, "server_not_proven"], refused.err);
+      assert.match(refused.err, /type: gw unlock --first/);
       await other.must(["unlock", "--first"]);
       assert.equal((await other.status())["locked"], false);
     } finally {

@@ -560,7 +560,7 @@ export const codes = {
     status: 403,
     means:
       "Whoever answers at the operator socket could not be proven to be the gateway. The service key was not handed over.",
-    mend: "Find out which process that is. Start the gateway with gw up, which holds the process it started.",
+    mend: "Find out which process that is. If you have just started it yourself: gw unlock --first. Otherwise start the gateway with gw up, which holds the process it started.",
   },
   not_stopped: {
     status: 409,

@@ -51,7 +51,7 @@ export function requireProof(proof: string | null, key: KeyObject, nonce: string
   if (proof === null) {
     if (first) return;
     throw refused(
-      `process ${pid} has not been unlocked since it started, so it holds nothing to prove itself with. Start it with gw up; or, when you have just started it yourself: gw unlock --first`,
+      `process ${pid} has not been unlocked since it started, so it holds nothing to prove itself with. Any program of your user could listen there and would get the key. If you, a unit or a script of yours has just started process ${pid} as the gateway, type: gw unlock --first. If not, stop that process and type: gw up`,
     );
   }
   const wanted = Buffer.from(proveServer(key, nonce, pid), "base64");
