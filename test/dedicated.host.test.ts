@@ -67,6 +67,8 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   });
 
   test("an agent of another user calls, the operator sees its user and approves, and the provider is asked", async () => {
+    // As of an account that was deleted while its processes run: a number, which no file names.
+    assert.ok(!readFileSync("/etc/passwd", "utf8").includes(`:${alfa.uid}:`));
     const { card, done } = await callApproved(alfa, "one");
     assert.equal(done.code, 0, done.err);
     assert.deepEqual([card["mode"], uidOf(card)], ["dedicated", alfa.uid]);
@@ -109,6 +111,24 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     }
     const modes = [machine.agentSocket, machine.operatorSocket].map((path) => statSync(path).mode & 0o777);
     assert.deepEqual(modes, [0o660, 0o660]);
+  });
+
+  test("what would only change an operator's copy is refused with the command to type, and that command works", async () => {
+    const root = join(machine.place(ada), "root.json");
+    const bundle = ["caller", "bundle", process.execPath, root];
+    const subject = ["--subject", "release@acme.example", "--issuer", "https://accounts.example"];
+    const trust = ["caller", "trust", "Acme", ...subject, "--root", root];
+    const archive = ["audit", "archive", join(machine.place(ada), "archive")];
+    const backup = ["backup", join(machine.place(ada), "backup")];
+    for (const args of [trust, archive, backup, ["credential", "minted"], ["init"]]) {
+      const done = await machine.operate(ada, args);
+      assert.deepEqual([done.code, codeOf(done)], [1, "home_not_here"], args.join(" "));
+      assert.ok(done.err.includes(`sudo -u '#${gw.uid}' gw ${args[0]}`), done.err);
+    }
+    assert.equal(codeOf(await machine.gw(ada, bundle)), "home_not_here");
+    assert.equal(codeOf(await machine.gw(gw, bundle)), "caller_signer_invalid", "the gateway's user comes to the work");
+    await machine.must(gw, ["backup", join(machine.place(gw), "backup")]);
+    assert.equal(codeOf(await machine.operate(ada, ["caller", "trust", "Acme", ...subject])), "caller_signer_invalid");
   });
 
   test("an operator's group alone changes nothing: without a key that the vault knows, no change is taken", async () => {

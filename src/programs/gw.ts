@@ -87,12 +87,13 @@ function createDeps(): CliDeps {
       afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
         tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
+    requireHome,
     async homeKeeper() {
-      if (place !== null && isElsewhere(place)) throw notHere(place, "backup, restore and audit archive");
+      requireHome(command);
       return (await import("./home-keeper.ts")).homeKeeper;
     },
     async openMinted() {
-      if (place !== null && isElsewhere(place)) throw notHere(place, "credential minted");
+      requireHome("credential");
       return (await import("./minted.ts")).openMinted;
     },
     async findPlace(asked) {
@@ -190,10 +191,16 @@ async function withCopy(found: Place): Promise<Place> {
   return { ...found, home };
 }
 
-function notHere({ home, owner }: Place, what: string): Denied {
+/** What is neither signed nor sealed is not taken from an operator's copy: in there it would change nothing. */
+function requireHome(what: string): void {
+  if (place !== null && isElsewhere(place)) throw notHere(place, what);
+}
+
+function notHere({ machine, owner }: Place, what: string): Denied {
+  const start = what === "up" ? " With systemd: systemctl start gw" : "";
   return new Denied(
     "home_not_here",
-    `${home} belongs to user ${owner}, and this needs the home itself. Run: sudo -u '#${owner}' gw ${what}; to start it: systemctl start gw`,
+    `${machine?.home ?? "The home"} belongs to user ${owner}, and this needs the home itself. Run: sudo -u '#${owner}' gw ${what} …${start}`,
   );
 }
 

@@ -48,8 +48,9 @@ const KEPT_SEGMENTS = 2;
  * verifies.
  */
 export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+  return answering(deps.io, () => {
+    deps.requireHome("audit archive");
+    return withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
       const folder = join(home.folder, "audit");
       const target = resolve(into);
       if (`${target}/`.startsWith(`${resolve(folder)}/`))
@@ -89,8 +90,8 @@ export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps)
         `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
       );
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** What the command line says, or else what config.yaml keeps to: `retention: { keep_days: 90, keep_megabytes: 2000 }`. */

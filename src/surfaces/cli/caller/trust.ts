@@ -86,7 +86,7 @@ async function trustIdentity(
       const identities = [...(before?.identities ?? []), { name, subject, issuer }];
       return { ...policy, sigstore: { trustedRootDigest, identities } };
     });
-    dropOldRoots(home, digest);
+    if (root !== null) dropOldRoots(home, digest);
     const line =
       `Programs that ${showIdentifier(subject)} signed are shown as ${showIdentifier(name)} (trusted root ${digest}). ` +
       "File each program's bundle: gw caller bundle PROGRAM BUNDLE";

@@ -3,7 +3,7 @@ import type { TrustOptions } from "../caller/trust.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
-export function addCallerCommands(program: Command, { io, vault, finish, signatures }: CliDeps): void {
+export function addCallerCommands(program: Command, { io, vault, finish, signatures, requireHome }: CliDeps): void {
   const caller = program.command("caller").description("who vouches for the programs that call");
   addOperatorCommand(
     caller,
@@ -29,6 +29,7 @@ export function addCallerCommands(program: Command, { io, vault, finish, signatu
     .option("--ima-key <FILE>", "IMA: a public key or certificate, PEM or DER")
     .action(async (name: string, _options, command: Command) => {
       const options = optionsOf<OperatorOptions & TrustOptions>(command);
+      if (options.root !== undefined) requireHome("caller trust");
       finish(await (await import("../caller/trust.ts")).runCallerTrust(name, options, io, vault, signatures));
     });
   addCommand(
@@ -37,6 +38,7 @@ export function addCallerCommands(program: Command, { io, vault, finish, signatu
     "check and file the Sigstore bundle of a program",
     "gw caller bundle /usr/local/bin/agent agent.sigstore.json",
   ).action(async (file: string, bundle: string, _options, command: Command) => {
+    requireHome("caller bundle");
     const { runCallerBundle } = await import("../caller/bundle.ts");
     finish(await runCallerBundle(file, bundle, optionsOf(command), io, vault, signatures));
   });

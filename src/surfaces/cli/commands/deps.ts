@@ -41,6 +41,8 @@ export interface CliDeps {
   operatorKeys(home: string): Promise<readonly OperatorKey[]>;
   /** The reference provider, which the command line may start but not import. */
   reference(): Promise<ReferenceCliPorts>;
+  /** Refuses a command that writes to the home itself where only a copy of it is at hand. */
+  requireHome(what: string): void;
   /** Opens what the gateway keeps of secrets that answers brought, with an operator's own key. */
   openMinted(): Promise<OpenMinted>;
   /** The state and the log's writer, for backups and restorations. */
