@@ -136,7 +136,7 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
           },
           { operation_id: row.operation_id },
         );
-        return accepted(row, {
+        return accepted(core, row, {
           operation_id: row.operation_id,
           state: row.state,
           status_url: `/operations/${row.operation_id}`,
@@ -146,9 +146,18 @@ function deploy(core: Core, route: MakeRoute): ReferenceRoute {
 }
 
 /** 202 says where to look and when to look first. */
-export function accepted(row: OperationRow, body: JsonObject & { readonly status_url: string }): Answer {
-  const wait = Math.max(1, Math.ceil(row.duration_ms / 4_000));
-  return { status: 202, body, headers: { location: body.status_url, "retry-after": String(wait) } };
+export function accepted(
+  core: Pick<Core, "subscribed">,
+  row: OperationRow,
+  body: JsonObject & { readonly status_url: string },
+): Answer {
+  const waitS = Math.max(1, Math.ceil(row.duration_ms / 4_000));
+  return { status: 202, body, headers: { location: body.status_url, ...lookAgain(core, waitS) } };
+}
+
+/** When to look again. Whoever is told by a webhook need not be told when to ask. */
+export function lookAgain(core: Pick<Core, "subscribed">, waitS: number): Readonly<Record<string, string>> {
+  return core.subscribed() ? {} : { "retry-after": String(waitS) };
 }
 
 function readById(core: Core, route: MakeRoute): ReferenceRoute {
@@ -185,6 +194,6 @@ function readByClientId(core: Core, route: MakeRoute): ReferenceRoute {
 function statusAnswer(core: Core, found: OperationRow): Answer {
   const row = settleOperation(core, found);
   const { dueAtMs } = operationNow(core, row);
-  const headers = dueAtMs === null ? {} : { "retry-after": "1" };
+  const headers = dueAtMs === null ? {} : lookAgain(core, 1);
   return { status: 200, body: operationStatus(core, row), headers };
 }

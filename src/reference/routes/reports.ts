@@ -10,7 +10,7 @@ import { isFinal } from "../operation/advance.ts";
 import { findOwn, jobStatus, type OperationRow, resumeOperation, startOperation } from "../operation/operation.ts";
 import { settleOperation } from "../operation/settle.ts";
 import type { MakeRoute, ReferenceRoute } from "../route.ts";
-import { accepted } from "./operations.ts";
+import { accepted, lookAgain } from "./operations.ts";
 
 const jobParams = {
   type: "object",
@@ -66,7 +66,7 @@ function create(core: Core, route: MakeRoute): ReferenceRoute {
         });
         const job_id = row.job_id ?? "";
         const creation: JobCreation = { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` };
-        return accepted(row, creation);
+        return accepted(core, row, creation);
       }),
     ({ body }) =>
       body.range.start <= body.range.end
@@ -157,7 +157,7 @@ function resume(core: Core, route: MakeRoute): ReferenceRoute {
         }
         const row = resumeOperation(core, found, core.faults.take(["job_fails"], endpoint) !== undefined);
         const job_id = row.job_id ?? "";
-        return accepted(row, { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` });
+        return accepted(core, row, { job_id, state: row.state, status_url: `/v1/jobs/${job_id}` });
       }),
   );
 }
@@ -165,5 +165,5 @@ function resume(core: Core, route: MakeRoute): ReferenceRoute {
 function statusAnswer(core: Core, found: OperationRow, code: number): Answer {
   const row = settleOperation(core, found);
   const body = jobStatus(core, row);
-  return { status: code, body, headers: isFinal(row.state) ? {} : { "retry-after": "1" } };
+  return { status: code, body, headers: isFinal(row.state) ? {} : lookAgain(core, 1) };
 }
