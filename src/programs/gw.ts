@@ -100,7 +100,14 @@ function createDeps(): CliDeps {
       place = await withCopy(await findPlace(asked, requireServerOf));
       return place;
     },
-    examine: (home) => () => examineMachine(home),
+    examine: (home) => async () => {
+      const { examineGateway } = await import("../surfaces/cli/examine-home.ts");
+      const door = place?.operator ?? { path: join(home, "operator.sock") };
+      // Of a home that only its owner reads, the gateway alone can be asked.
+      const elsewhere = place !== null && isElsewhere(place);
+      const rows = await examineGateway(door, elsewhere ? null : home, clock, systemRandom);
+      return [...(await examineMachine(home)), ...rows];
+    },
     async formats(home) {
       const { stateMigrations } = await import("../adapters/store/sqlite/state-schema.ts");
       const { readFormat } = await import("../adapters/store/sqlite/upgrade-state.ts");

@@ -37,10 +37,7 @@ export function runPackList(options: VaultOptions, io: CliIo, ports: VaultCliPor
   return answering(io, () => {
     const home = openHome(options.home, ports.random);
     const policy = home.readPolicy(home.readVault());
-    const rows = listPacks(options.home).map((row) => ({
-      ...row,
-      trusted: row.digest !== null && trusts(policy, row.pack, row.digest),
-    }));
+    const rows = listPackTrust(options.home, policy);
     if (options.json) io.out(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) io.out("No packs yet: gw pack add FILE");
     else {
@@ -93,6 +90,14 @@ export function runPackRemove(name: string, options: VaultOptions, io: CliIo, po
       return exits.done;
     });
   });
+}
+
+/** Every pack of this home, and whether the policy trusts it as it is. */
+export function listPackTrust(home: string, policy: Policy): readonly (PackRow & { readonly trusted: boolean })[] {
+  return listPacks(home).map((row) => ({
+    ...row,
+    trusted: row.digest !== null && trusts(policy, row.pack, row.digest),
+  }));
 }
 
 /** The packs of this home that the policy trusts as they are. */

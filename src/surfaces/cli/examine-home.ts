@@ -1,0 +1,91 @@
+import type { Pack } from "../../conventions/action/pack.ts";
+import type { Clock, Random } from "../../kernel/clock.ts";
+import { showIdentifier } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { openHome } from "../../vault/files/home.ts";
+import { summariesOf } from "../../vault/lend.ts";
+import { Unreachable } from "../client/connection.ts";
+import { readStatus } from "../client/operator.ts";
+import type { Door } from "../place/place.ts";
+import type { Finding } from "./doctor.ts";
+import { listPackTrust, readTrustedPacks } from "./packs.ts";
+
+/** How the gateway of a home fares, and what still has to be done before an agent's call works. Asks for no passphrase. */
+export async function examineGateway(
+  door: Door,
+  home: string | null,
+  clock: Clock,
+  random: Random,
+): Promise<readonly Finding[]> {
+  const gateway = await examineRunning(door);
+  if (home === null) return [gateway];
+  try {
+    const opened = openHome(home, random);
+    if (!opened.exists()) return [gateway];
+    const vault = opened.readVault();
+    const policy = opened.readPolicy(vault);
+    const packs = listPackTrust(home, policy);
+    const labels = new Set(summariesOf(vault).flatMap(({ label, state }) => (state === "enabled" ? [label] : [])));
+    const wanted = new Set(readTrustedPacks(home, policy).flatMap(labelsOf));
+    const now = new Date(clock.wallMs()).toISOString();
+    const grants = policy.grants.filter(({ until }) => until > now).map(({ name }) => name);
+    return [
+      gateway,
+      packsRow(packs),
+      credentialsRow([...wanted].filter((label) => !labels.has(label))),
+      grantsRow(grants),
+    ];
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    return [gateway, { name: "signed files", state: "missing", detail: `${error.code}: ${error.message}`, mend: null }];
+  }
+}
+
+async function examineRunning(door: Door): Promise<Finding> {
+  const name = "gateway";
+  try {
+    const { locked, stopped, trouble } = await readStatus(door);
+    if (stopped !== null) return { name, state: "missing", detail: "it has stopped sending", mend: "gw resume" };
+    if (trouble !== null)
+      return { name, state: "missing", detail: "it stays locked: it found trouble", mend: "gw status" };
+    if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: "gw unlock" };
+    return { name, state: "ok", detail: "it runs, unlocked", mend: null };
+  } catch (error) {
+    if (error instanceof Unreachable) return { name, state: "warning", detail: "it does not run", mend: "gw up" };
+    if (!(error instanceof Denied)) throw error;
+    return { name, state: "missing", detail: `${error.code}: ${error.message}`, mend: "gw status" };
+  }
+}
+
+function packsRow(packs: readonly { readonly pack: string; readonly trusted: boolean }[]): Finding {
+  const waiting = packs.filter(({ trusted }) => !trusted).map(({ pack }) => showIdentifier(pack));
+  const trusted = packs.length - waiting.length;
+  if (waiting.length > 0) {
+    const detail = `${trusted} trusted; not trusted as they stand: ${waiting.join(", ")}`;
+    return { name: "packs", state: "warning", detail, mend: `gw pack trust ${waiting[0]}` };
+  }
+  return trusted === 0
+    ? { name: "packs", state: "warning", detail: "none: there is nothing to call", mend: "gw pack add FILE" }
+    : { name: "packs", state: "ok", detail: `${trusted} trusted`, mend: null };
+}
+
+function credentialsRow(absent: readonly string[]): Finding {
+  const name = "credentials";
+  if (absent.length === 0)
+    return { name, state: "ok", detail: "every one that a trusted pack names is there", mend: null };
+  const detail = `trusted packs name what is not there or not enabled: ${absent.map(showIdentifier).join(", ")}`;
+  return { name, state: "warning", detail, mend: `gw credential add ${absent[0]}, or gw credential list` };
+}
+
+function grantsRow(grants: readonly string[]): Finding {
+  const detail =
+    grants.length === 0
+      ? "none: a person is asked about every session"
+      : `${grants.length} pass without a card: ${grants.map(showIdentifier).join(", ")}`;
+  return { name: "grants", state: "ok", detail, mend: null };
+}
+
+function labelsOf({ provider, actions }: Pack): readonly string[] {
+  const own = [...actions.values()].map((action) => ("credential" in action ? action.credential : null));
+  return [provider?.credential ?? null, ...own].flatMap((label) => (label === null ? [] : [label]));
+}
