@@ -141,7 +141,7 @@ describe("callbacks with the real programs, a real credential and the real liste
   /** Starts a job there, in a run of its own. */
   async function begin(): Promise<{ readonly id: string; readonly job: string }> {
     run = await openRun(home, agent, ["slow.work.start"]);
-    const reply = await call(agent, run, "slow.work.start", { name: "long" });
+    const reply = await call(agent, run, "slow.work.start", { name: `long ${++serial}` });
     assert.equal(reply.status, 200, reply.text);
     const id = String(reply.body["operation_id"]);
     return { id, job: String((await operation(id))["remote_job_id"]) };

@@ -293,7 +293,10 @@ test("past the provider's window nothing is repeated: a person is needed", async
   const operation = operationOf((await call("payment.make")).operation_id);
   operation.nextPoll = null;
   await bench.time.advance(60_000);
-  await bench.gateway.reconcile(caller, operation.id);
+  // The gateway's own look may have come to the same end first, and then says so.
+  await bench.gateway
+    .reconcile(caller, operation.id)
+    .catch((error) => assert.ok(denies("operation_needs_person")(error)));
   assert.equal(operation.problem?.code, "operation_needs_person");
   assert.equal(posts().length, 1);
   await bench.gateway.operations.reconcile(operation.id, "ada");
