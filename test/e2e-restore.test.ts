@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -46,6 +46,17 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     const env = { ...home.environment(), XDG_STATE_HOME: `${home.folder}-state-of-bob` };
     return home.run([...args, "--operator", "bob", "--passphrase-file", file], { env });
   }
+
+  test("a backup that cannot be written is refused under its code and leaves nothing behind", async () => {
+    const folder = makeFolder();
+    const closed = join(folder, "closed");
+    mkdirSync(closed, { mode: 0o500 });
+    for (const file of [join(closed, "x"), join(folder, "missing", "x")]) {
+      const refused = await made.copy().operator(["backup", file]);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "file_not_written"], refused.err);
+    }
+    assert.deepEqual(readdirSync(closed), []);
+  });
 
   test("a restored copy works, the original goes on as if there were none, and neither is taken for the other", async () => {
     const home = made.copy();

@@ -47,11 +47,18 @@ export function runBackup(file: string, options: OperatorOptions, deps: CliDeps)
         );
         return exits.done;
       } catch (error) {
-        if (!(error instanceof Denied && error.code === "file_not_written")) rmSync(path, { force: true });
-        throw error;
+        if (!(error instanceof Denied && error.code === "file_not_written")) removeIfThere(path);
+        // No room, no right, no such folder: the operating system's own words say which.
+        if (!(error instanceof Error && "syscall" in error)) throw error;
+        throw new Denied("file_not_written", `No backup was made: ${error.message}. Name a file that can be written.`);
       } finally {
-        rmSync(state, { force: true });
+        removeIfThere(state);
       }
     }),
   );
+}
+
+/** Where a folder cannot even be entered there is nothing of ours in it. */
+function removeIfThere(path: string): void {
+  if (existsSync(path)) rmSync(path);
 }
