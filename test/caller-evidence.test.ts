@@ -26,6 +26,15 @@ describe("what the card claims about a real caller", asAttack, () => {
     assert.equal(found.signingIdentifier, null);
   });
 
+  test("a program in one file, of no package, may be an interpreter, and the evidence says that nobody can tell", async (t) => {
+    const program = buildStatic();
+    if (program === null) return t.skip("this compiler links no static programs");
+    const found = await evidenceOf((stage) => spawn(program, [stage.socket]));
+    assert.deepEqual([found.interpreter, found.interpreterUnsure], [null, true]);
+    const dynamic = await evidenceOf((stage) => stage.start());
+    assert.equal(dynamic.interpreterUnsure, false);
+  });
+
   test("a distribution's interpreter rests on the package record and its script on nothing", {
     skip: noPerl,
   }, async () => {
@@ -142,6 +151,26 @@ async function evidenceOf(start: (stage: Stage) => unknown): Promise<CallerEvide
 async function arrive(stage: Stage): Promise<CallerEvidence> {
   await stage.start().say(`connect ${stage.socket}`);
   return (await (await stage.next()).caller).evidence;
+}
+
+/** Connects to the socket that it is given and waits for its input to end. */
+function buildStatic(): string | null {
+  const [source, program] = [join(folder, "static.c"), join(folder, "static")];
+  writeFileSync(
+    source,
+    `#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+int main(int c, char **v) {
+  struct sockaddr_un a = { .sun_family = AF_UNIX };
+  char b;
+  strncpy(a.sun_path, v[1], sizeof a.sun_path - 1);
+  if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&a, sizeof a)) return 1;
+  return read(0, &b, 1) < 0;
+}`,
+  );
+  return spawnSync("cc", ["-static", "-o", program, source]).status === 0 ? program : null;
 }
 
 function buildLibrary(): string {

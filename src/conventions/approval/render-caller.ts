@@ -7,7 +7,7 @@ import { entry, list, quote } from "./render-line.ts";
 export function callerLines({ caller, context }: Pick<Card, "caller" | "context">): readonly string[] {
   return [
     entry("file (context only)", named(caller["path_observed"])),
-    ...interpreterLines(objectOf(context["interpreter"])),
+    ...interpreterLines(objectOf(context["interpreter"]), context["interpreter_unsure"] === true),
     entry("process", processOf(objectOf(caller["process"]))),
     entry("image digest", word(caller["cdhash"])),
     entry("image check", checkOf(caller["validity"])),
@@ -20,8 +20,11 @@ export function callerLines({ caller, context }: Pick<Card, "caller" | "context"
   ];
 }
 
-function interpreterLines(interpreter: JsonObject | null): readonly string[] {
-  if (interpreter === null) return [];
+function interpreterLines(interpreter: JsonObject | null, unsure: boolean): readonly string[] {
+  if (interpreter === null)
+    return unsure
+      ? [entry("interpreter", "cannot be told: it loads no library and is of no package; it may run scripts")]
+      : [];
   const script = interpreter["script"];
   const runs =
     typeof script === "string" ? `the script ${named(script)}` : "a program that its command line does not name";

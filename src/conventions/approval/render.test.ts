@@ -85,6 +85,15 @@ test("the card answers its questions in order: who, what, this call, the budget,
   assert.match(headings[6] ?? "", /^Guard-rail mode/);
 });
 
+test("where it cannot be told whether the image runs scripts, the card says so in a line", () => {
+  const about = (context: object): readonly string[] =>
+    renderCard({ ...card, context: { ...card.context, ...context } }).filter((line) => /interpreter/.test(line));
+  assert.deepEqual(about({}), []);
+  assert.equal(about({ interpreter_unsure: true }).length, 1);
+  assert.match(about({ interpreter_unsure: true })[0] ?? "", /cannot be told/);
+  assert.doesNotMatch(about({ interpreter_unsure: true, interpreter: { name: "node" } })[0] ?? "", /cannot be told/);
+});
+
 test("parents and loaded files stand one a line, an interpreter as a sentence, nothing as raw JSON", () => {
   const lines = renderCard({
     ...card,

@@ -17,6 +17,8 @@ export interface CallerEvidence {
   readonly authority: Authority;
   /** Set when the image runs programs that are files of their own: no claim about the image covers those. */
   readonly interpreter: Interpreter | null;
+  /** Set when nothing tells whether the image is one: it maps no library and no package owns it. */
+  readonly interpreterUnsure?: boolean;
   /** Executable mappings of files that no package owns, or that are no longer the file of that name. */
   readonly unownedMappings: readonly string[];
   /** The parent chain, nearest first. Context only. */
@@ -66,6 +68,7 @@ export function encodeCallerContext(evidence: CallerEvidence): JsonObject {
   return {
     authority: { ...evidence.authority },
     interpreter: evidence.interpreter === null ? null : { ...evidence.interpreter },
+    ...(evidence.interpreterUnsure === true ? { interpreter_unsure: true } : {}),
     unowned_mappings: [...evidence.unownedMappings],
     ancestors: evidence.ancestors.map(({ pid, startTime, path }) => ({ pid, start_time: startTime, path })),
     namespaces: evidence.namespaces,

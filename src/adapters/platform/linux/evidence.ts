@@ -4,7 +4,7 @@ import type { EvidenceReader } from "./callers.ts";
 import type { Hold } from "./hold.ts";
 import { createImageInspector, type ImageInspector, type ImageSettings } from "./image/inspect.ts";
 import type { ImageAnswer } from "./image/inspect-worker.ts";
-import { parseCommand, readInterpreter } from "./interpreter.ts";
+import { type ImageKnown, isUntold, parseCommand, readInterpreter } from "./interpreter.ts";
 import { inodeOf, readProc } from "./proc.ts";
 
 /** What signed policy says about images. Read anew for every caller, so that a change of policy takes effect. */
@@ -30,6 +30,12 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
     const answer = await inspector.inspect({ fd: hold.image, path, mappings: mapped.intact });
     const authority = decideAuthority(answer, policy().enrolled);
     const claims = claimsOf(authority, answer);
+    const known: ImageKnown = {
+      mapped: [...mapped.intact, ...mapped.changed],
+      package: answer.package?.package ?? null,
+      inode: inodeOf(`/proc/self/fd/${hold.image}`),
+    };
+    const interpreter = readInterpreter(path, command, known);
     return {
       process: {
         pid: hold.peer.pid,
@@ -43,11 +49,8 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       cdhash: answer.digests.sha256,
       validity: validityOf(authority),
       authority,
-      interpreter: readInterpreter(path, command, {
-        mapped: [...mapped.intact, ...mapped.changed],
-        package: answer.package?.package ?? null,
-        inode: inodeOf(`/proc/self/fd/${hold.image}`),
-      }),
+      interpreter,
+      interpreterUnsure: interpreter === null && isUntold(known),
       unownedMappings: [...mapped.changed, ...answer.unowned].slice(0, MAPPINGS_LISTED),
       ancestors,
       namespaces: hold.namespaces,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseCommand, readInterpreter } from "./interpreter.ts";
+import { isUntold, parseCommand, readInterpreter } from "./interpreter.ts";
 import { inodeOf } from "./proc.ts";
 
 test("interpreters are named as such, with their script as context", () => {
@@ -51,4 +51,10 @@ test("a second name of the shell's own file is the shell", () => {
   const inode = inodeOf("/usr/bin/bash");
   if (inode === null) return;
   assert.notEqual(readInterpreter("/opt/innocent", [], { mapped: [], package: null, inode }), null);
+});
+
+test("an image that loads no library and is of no package may be an interpreter, and nobody can tell", () => {
+  assert.equal(isUntold({ mapped: [], package: null, inode: null }), true);
+  assert.equal(isUntold({ mapped: ["/usr/lib/libc.so.6"], package: null, inode: null }), false);
+  assert.equal(isUntold({ mapped: [], package: "restic", inode: null }), false);
 });

@@ -50,6 +50,11 @@ export function readInterpreter(
   return is ? { name, script: scriptOf(command) } : null;
 }
 
+/** Linked into one file that no package owns, it shows nothing to know an interpreter by. */
+export function isUntold({ mapped, package: owner }: ImageKnown): boolean {
+  return mapped.length === 0 && owner === null;
+}
+
 /** The first word that is no option. Options that take a word of their own may mislead; it is context, not evidence. */
 function scriptOf(command: readonly string[]): string | null {
   for (const word of command.slice(1)) {
