@@ -86,6 +86,8 @@ function runFiles(tests: readonly string[], where: Stand, how: readonly string[]
     "--test",
     ...how,
     "--test-timeout=240000",
+    // A failed test may leave something open, and must not keep the whole run waiting for it.
+    "--test-force-exit",
     ...tests,
   ];
   const done = spawnSync(argv[0] ?? "", argv.slice(1), {
