@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -33,6 +33,13 @@ describe("a start that cannot be says what to do", asUser, () => {
     } finally {
       pane.close();
     }
+  });
+
+  test("without a place to remember in no home is made, and it says where it wanted to", async () => {
+    const env = { ...home.environment(), XDG_STATE_HOME: home.passphraseFile };
+    const done = await home.operator(["init", "--operator", "ada"], { env });
+    assert.deepEqual([done.code, codeOf(done)], [1, "memory_unreadable"]);
+    assert.ok(!existsSync(join(home.folder, "vault.json")));
   });
 
   test("a home of a newer version is named as that, and nothing in it is touched", async () => {

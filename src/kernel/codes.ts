@@ -797,8 +797,8 @@ export const codes = {
   },
   memory_unreadable: {
     status: 503,
-    means: "What this operator's client remembers of the vault, outside the home, cannot be read.",
-    mend: "Find out what damaged the file that the message names.",
+    means: "What this operator's client remembers of the vault, outside the home, cannot be read or written.",
+    mend: "Find out what damaged the file that the message names, or whose folder it is.",
   },
   vault_busy: { status: 503, means: "Another process is changing the vault.", mend: "Try again when it is done." },
   vault_locked: { status: 503, means: "The service compartment is closed.", mend: "Unlock it with gw unlock." },

@@ -7,7 +7,7 @@ import { firstPolicy } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { remember } from "./seen.ts";
+import { remember, requireStateFolder } from "./seen.ts";
 import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 import { nameOfUser } from "./user-name.ts";
 
@@ -21,6 +21,7 @@ export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts):
         `${home.folder} holds a vault already. Use it, or name another folder with --home.`,
       );
     }
+    requireStateFolder(ports.stateFolder);
     const operatorName = options.operator ?? nameOfUser();
     using passphrase = await choosePassphrase(options, io, ports);
     const { vault, operator } = await createVault({ operatorName, passphrase }, ports);

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMarks } from "../../../audit/read/marks.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -79,6 +79,20 @@ export function checkSeen(stateFolder: string, home: string, vault: Vault, polic
   checkHighWater(readMarks(join(home, "audit")), vault, policy);
 }
 
+/** Without it nothing can be remembered: a home is not made before it stands. */
+export function requireStateFolder(stateFolder: string): void {
+  try {
+    mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+    accessSync(stateFolder, constants.W_OK);
+  } catch (error) {
+    const why = error instanceof Error && "code" in error ? String(error.code) : "it cannot be made";
+    throw new Denied(
+      "memory_unreadable",
+      `${stateFolder}, where gw remembers what you last saw of a vault, cannot be written (${why}). Run it with your own HOME (sudo -H -u gw gw …), or name a folder of yours in XDG_STATE_HOME.`,
+    );
+  }
+}
+
 /** Adds what is seen now. It only ever rises within a line. */
 export async function remember(
   stateFolder: string,
@@ -86,7 +100,7 @@ export async function remember(
   vault: Vault,
   news: { readonly policy?: Policy | null; readonly head?: SeenHead; readonly log?: HighWater },
 ): Promise<void> {
-  mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+  requireStateFolder(stateFolder);
   await withLock(pathOf(stateFolder, vault.vaultId, "lock"), () => {
     const seen = readSeen(stateFolder, vault.vaultId);
     const line = lineOf(vault);
