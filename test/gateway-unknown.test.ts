@@ -241,8 +241,8 @@ test("over any sequence of calls and discoveries the ceiling holds and nothing i
 });
 
 test("a write is reconciled by a repeat under its token, with exactly the stored payload", async () => {
-  const operation = operationOf((await call("payment.make", { name: "rent" })).operation_id);
   const before = run.budget.sideEffectAttempts;
+  const operation = operationOf((await call("payment.make", { name: "rent" })).operation_id);
   post = (response) => answerJson(response, 201, { payment: "p-1" });
   await bench.gateway.reconcile(caller, operation.id);
   assert.equal(operation.state, "succeeded");
@@ -253,7 +253,7 @@ test("a write is reconciled by a repeat under its token, with exactly the stored
   for (const name of ["idempotency-key", "x-correlation-id", "content-type"]) {
     assert.equal(second.headers[name], first.headers[name], name);
   }
-  assert.equal(run.budget.sideEffectAttempts, before + 1, "it counts as a side effect");
+  assert.equal(run.budget.sideEffectAttempts, before + 2, "it counts as a side effect");
   assert.deepEqual(spend(run), [0, 40], "and under one token there is one charge");
   const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
   assert.deepEqual(
