@@ -100,11 +100,24 @@ function inOwnNamespace(): readonly string[] {
 
 /** A connection is a monitor and, below it, a process that holds the socket; what they started has another name. */
 function cutBelow(pid: number): void {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  const children = ofProcess(pid, `task/${pid}/children`).trim().split(" ");
   for (const child of children.filter((one) => one !== "").map(Number)) {
-    if (!readFileSync(`/proc/${child}/comm`, "utf8").startsWith("sshd")) continue;
+    if (!ofProcess(child, "comm").startsWith("sshd")) continue;
     cutBelow(child);
-    process.kill(child, "SIGKILL");
+    try {
+      process.kill(child, "SIGKILL");
+    } catch {
+      // It ended with what it held together: the connection is cut all the same.
+    }
+  }
+}
+
+/** Empty once the process is gone. */
+function ofProcess(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
   }
 }
 
