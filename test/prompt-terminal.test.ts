@@ -32,3 +32,30 @@ test(
     assert.ok(!readFileSync(join(home.folder, "vault.json"), "utf8").includes("tok-0123456789"));
   },
 );
+
+test("npm start asks for a new passphrase and never a second time to unlock what it made", terminal, async () => {
+  const folder = makeFolder();
+  const program = join(import.meta.dirname, "..", "src", "programs", "start.ts");
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    GW_HOME: join(folder, "gw"),
+    XDG_STATE_HOME: join(folder, "state"),
+  };
+  const command = `"${process.execPath}" --disable-warning=ExperimentalWarning --disable-sigusr1 "${program}"`;
+  const pane = openPane(folder, command, env);
+  try {
+    await pane.shows("Enter for a generated one", 60_000);
+    pane.write("own");
+    pane.type("Enter");
+    for (const prompt of ["New passphrase:", "Once more:"]) {
+      await pane.shows(prompt);
+      pane.write("a long enough phrase of somebody");
+      pane.type("Enter");
+    }
+    await pane.shows("It runs.", 120_000);
+    assert.ok(!pane.text().includes("Passphrase of"));
+  } finally {
+    pane.close();
+  }
+});

@@ -5,7 +5,7 @@ import { harden } from "../adapters/platform/callers.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { Secret } from "../kernel/secret.ts";
+import { Secret } from "../kernel/secret.ts";
 import { allScopes, type Reference, startReference } from "../reference/start.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import { exits } from "../surfaces/cli/io.ts";
@@ -53,11 +53,11 @@ async function start() {
   const fresh = !home.exists();
   mkdirSync(join(folder, "provider"), { recursive: true, mode: 0o700 });
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
-  if (fresh) await makeFreshHome(provider);
+  using typed = fresh ? await makeFreshHome(provider) : null;
   const unattended = existsSync(keyFile);
   const gateway = await startGateway(folder, unattended ? keyFile : null);
   try {
-    if (!unattended) await unlock(gateway.pid);
+    if (!unattended) await unlock(gateway.pid, typed);
     sayWhatNext(await readStatus(join(folder, "operator.sock")));
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
   } finally {
@@ -92,10 +92,11 @@ function portOf(home: string): number {
   return origin === undefined ? 0 : Number(new URL(origin).port);
 }
 
-async function makeFreshHome(provider: Reference): Promise<void> {
+/** Gives the passphrase that was just typed, if one was: nobody types it a second time to unlock what they made. */
+async function makeFreshHome(provider: Reference): Promise<Secret | null> {
   const attended = process.stdin.isTTY === true;
   io.out(`Making a new home in ${folder}.`);
-  using passphrase = attended
+  const passphrase = attended
     ? await choosePassphrase({ home: folder, json: false }, io, ports)
     : generatePassphrase(systemRandom);
   if (!attended) {
@@ -107,6 +108,9 @@ async function makeFreshHome(provider: Reference): Promise<void> {
     { folder, passphrase, origin: provider.origin, token, packFile, keyFile: attended ? null : keyFile },
     ports,
   );
+  if (attended) return passphrase;
+  passphrase.wipe();
+  return null;
 }
 
 /** To the person's terminal and nowhere else: what goes into a pipe or a file stays there. */
@@ -130,8 +134,10 @@ function sayPassphrase(passphrase: Secret): void {
   }
 }
 
-function unlock(child: number) {
-  return withOperator({ home: folder, json: false }, io, ports, async ({ home, operator }) => {
+function unlock(child: number, typed: Secret | null) {
+  const again = typed?.use((bytes) => Secret.take(Buffer.from(bytes)));
+  const asking = again === undefined ? io : { ...io, askSecret: async () => again };
+  return withOperator({ home: folder, json: false }, asking, ports, async ({ home, operator }) => {
     const client = await connectOperator(join(folder, "operator.sock"), operator, clock);
     try {
       const check = serverCheckOf(home, operator.serviceKey, { child, first: true });
