@@ -452,6 +452,15 @@ test("session approval is off only in signed policy, and every call then says so
   assert.equal(intent.authorization, "policy:session_approval_off");
 });
 
+test("a call that comes just after a person's no hears that no, with its reason", async () => {
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await bench.deny("not today");
+  await run.admission?.session.catch(() => undefined);
+  await assert.rejects(get(run), denies("approval_denied"));
+  await assert.rejects(get(run), /not today/);
+  assert.equal(provider.received.length, 0);
+});
+
 test("one open card per caller, three per user, and a flood of questions is refused", async () => {
   const callers = Array.from({ length: 5 }, () => scriptedCaller());
   for (const each of callers) await bench.openRun(each, ["acme.thing.get"]);

@@ -272,9 +272,15 @@ function plannedOf({ card }: Prepared): JsonObject | undefined {
 async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
   const standing = run.sessions.get(caller.key);
   if (standing !== undefined) return standing;
-  if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
+  if (run.state === "ended") throw runEnded(run);
   if (run.admission?.callerKey === caller.key) return run.admission.session;
   if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
   run.admission = requestSession(core, run, caller, "join");
   return run.admission.session;
+}
+
+/** A call that comes just after the answer to its session hears that answer too. */
+function runEnded({ refusal, endReason }: Run): Denied {
+  if (refusal !== null) return new Denied(refusal.code, refusal.message);
+  return new Denied("run_ended", `The run ended (${endReason ?? "no reason kept"}).`);
 }

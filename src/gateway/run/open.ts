@@ -51,6 +51,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     over: new AbortController(),
     state: "pending",
     endReason: null,
+    refusal: null,
     budget: openBudget(id, limits, moment),
     admission: null,
   };

@@ -2,6 +2,7 @@ import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { SessionEnding } from "../../conventions/caller/session.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
+import type { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, CallId, RunId, SessionId } from "../../kernel/ids.ts";
 import type { LiveCaller } from "../ports.ts";
 
@@ -23,6 +24,8 @@ export interface Run {
   readonly over: AbortController;
   state: "pending" | "open" | "ended";
   endReason: string | null;
+  /** What a person's no, or nobody's answer, said to whoever waited: who asks after it is told the same. */
+  refusal: Pick<Denied, "code" | "message"> | null;
   budget: RunBudget;
   /** The question about the session that is still open, if one is. */
   admission: Admission | null;

@@ -80,6 +80,7 @@ function admissionOf(
     (decision) => grantSession(core, run, caller, decision),
     async (refused: unknown) => {
       run.admission = null;
+      if (refused instanceof Denied) run.refusal = { code: refused.code, message: refused.message };
       if (run.sessions.size === 0) await endRun(core, run, refused instanceof Denied ? refused.code : "refused");
       throw refused;
     },
