@@ -170,6 +170,14 @@ describe("what an agent may write to its socket", asUser, () => {
     const big = `{"action":"demo.thing.make","input":{"name":"${"x".repeat(300_000)}"}}`;
     const reply = await exchange(home.agentSocket, sized(big));
     assert.deepEqual([statusOf(reply), codeIn(reply)], [413, "body_too_large"]);
+    // Far more than any buffer between the two holds: whoever cannot finish writing reads the answer all the same.
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    const post = `POST /v1/runs/${run}/calls HTTP/1.1\r\nHost: gw\r\nContent-Type: application/json\r\n`;
+    const endless = await exchange(
+      home.agentSocket,
+      `${post}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(128)}0\r\n\r\n`,
+    );
+    assert.deepEqual([statusOf(endless), codeIn(endless)], [413, "body_too_large"]);
     const head = await exchange(
       home.agentSocket,
       `GET /v1/actions HTTP/1.1\r\nHost: gw\r\nX: ${"y".repeat(20_000)}\r\n\r\n`,

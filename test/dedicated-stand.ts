@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Exited, GW, type Members, makeFolder, type Started, start, until, within } from "./support/home.ts";
 
@@ -61,11 +62,19 @@ const PTRACE = ["--bounding-set", "--inh-caps", "--ambient-caps"].flatMap((set) 
 /** As the unit of the gateway: an empty CapabilityBoundingSet=. */
 const NOTHING = ["--bounding-set", "--inh-caps", "--ambient-caps"].flatMap((set) => [set, "-all"]);
 
+function memoryFolder(): string {
+  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "gw-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
 export class Machine {
   readonly folder = makeFolder();
   readonly config = join(this.folder, "gw.yaml");
   readonly home = join(this.folder, "home");
-  readonly run = join(this.folder, "run");
+  /** On a file system of its own, as /run is. */
+  readonly run = join(memoryFolder(), "run");
   readonly passphraseOf = new Map<string, string>();
 
   constructor() {

@@ -127,5 +127,7 @@ function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last
   const ends = last || !request.complete || reply.headers["connection"] === "close";
   response.writeHead(reply.status, { ...reply.headers, ...length, ...(ends ? { connection: "close" } : {}) });
   response.end(reply.body);
+  // What still comes of it is let go by: whoever cannot finish writing would never come to read this. Its time is bounded.
+  if (!request.complete) request.resume();
   return !ends;
 }
