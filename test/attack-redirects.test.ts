@@ -87,7 +87,7 @@ describe("what was approved is what is sent", asUser, () => {
     assert.deepEqual(sent(), ["POST /v1/things/r307"]);
   });
 
-  test("where the pack says ask, the write goes on only under a card of its own, and the log names that card", async () => {
+  test("where the pack says ask, the write goes on only under a card of its own, and denied it is not sent on", async () => {
     const before = sent().length;
     provider.answer(({ url }, response) =>
       url === "/v1/things/a307"

@@ -176,7 +176,7 @@ test("no run passes the ceilings of policy, also an approved one, and narrower w
   assert.equal(provider.received.length, 1);
 });
 
-test("all runs of a day together stay within the day's ceiling, also after a restart, until the next day", async () => {
+test("all runs of a day together stay within the day's ceiling, until the next day", async () => {
   bench.posture.ceilings = { ...STANDARD_CEILINGS, daySpendCents: 25 };
   const first = await openApproved(100);
   await call(first, "text.send", { to: "ada" });
