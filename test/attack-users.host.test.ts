@@ -43,7 +43,7 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
     disk = join(makeFolder(), "disk");
     chmodSync(dirname(disk), 0o755);
     mkdirSync(disk);
-    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=16m,mode=755", "gw-test", disk]);
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64m,mode=755", "gw-test", disk]);
     assert.equal(mounted.status, 0, String(mounted.stderr));
     provider = await startProvider();
     home = await new Home(disk, owner).init();
@@ -88,7 +88,8 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
     try {
       const run = await openRun(home, agent);
       assert.equal((await call(agent, run, "demo.thing.make", { name: "room" })).body["outcome"], "success");
-      fill(disk, 1_048_576);
+      // Below the reserve of this disk (an eighth), with room for whatever is written until the gateway looks again.
+      fill(disk, 6_291_456);
       let last = await call(agent, run, "demo.thing.get", { id: "full" });
       const sent = (): number => provider.received.length;
       // A moment later the gateway has looked at the disk, and what follows is refused before it is sent.

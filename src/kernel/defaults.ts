@@ -24,7 +24,7 @@ export const defaults = {
   /** Of the disk under the home, or an eighth of it where it is small: below this only what already began is written. */
   diskReserveBytes: 67_108_864,
   diskReservePart: 8,
-  diskLookMs: 500,
+  diskLookMs: 100,
   callsRememberedPerRun: 200,
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
