@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import { Denied } from "../src/kernel/failure.ts";
+import type { CallId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -491,4 +492,18 @@ test("a response that echoes the credential is withheld", async () => {
   const result = await get(run);
   assert.equal(result.response?.body_kind, "withheld");
   assert.ok(!JSON.stringify(result).includes(TOKEN));
+});
+
+test("answers of ended calls are held up to a bound of bytes: an old one is gone with a code, and its call is not repeated", async () => {
+  const large = "x".repeat(5 * 1_048_576);
+  provider.answer((_, response) => response.setHeader("content-type", "application/json").end(JSON.stringify(large)));
+  const run = await openApproved(["acme.thing.get"], { attempts: 20 });
+  const calls: CallId[] = [];
+  for (let turn = 0; turn < 14; turn++) {
+    const started = bench.gateway.startCall(caller, run.id, { action: "acme.thing.get", input: { id: `${turn}` } });
+    assert.equal((await started.done).outcome, "success");
+    calls.push(started.id);
+  }
+  await assert.rejects(bench.gateway.call(caller, calls[0]).done, denies("result_gone"));
+  assert.equal((await bench.gateway.call(caller, calls.at(-1)).done).response?.body, large);
 });

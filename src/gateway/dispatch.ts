@@ -1,6 +1,6 @@
 import type { ReasonToAsk } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
-import type { CallResult } from "../conventions/outcome/result.ts";
+import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
@@ -55,6 +55,7 @@ export function startCall(
     (result) => {
       call.state = "done";
       countOutcome(run, result);
+      core.book.keepResult(call, heldBytes(result));
       return result;
     },
     async (error: unknown) => {

@@ -39,6 +39,7 @@ import { isUndoable, keepPromotion } from "./rollback/promotion.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
 import { createBook } from "./run/book.ts";
 import { createDaySpend } from "./run/day-spend.ts";
+import { createDeadlines } from "./run/deadlines.ts";
 import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
 import { joinRun, openRun, type RunRequest } from "./run/open.ts";
 import type { Call, Run, Session } from "./run/run.ts";
@@ -144,7 +145,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const worker = around.worker ?? `worker ${ports.ids.next("evt")}`;
   const ledger = createLedger({ audit: ports.audit, worker, steps: ports.steps, onStop: around.onStop });
   const envelope = createEnvelope(ports.ids, ports.clock);
-  const book = createBook({ runs: defaults.runsRemembered, callsPerRun: defaults.callsRememberedPerRun });
+  const book = createBook({
+    runs: defaults.runsRemembered,
+    callsPerRun: defaults.callsRememberedPerRun,
+    resultBytes: defaults.resultsHeldBytes,
+  });
   const desk = createDesk({ ...ports, record: ledger.record, operators: around.operators });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
@@ -185,6 +190,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const requests = createRequestRecorder(core);
   const probes = createProbes(core);
   const observer = createObserver(core);
+  const deadlines = createDeadlines(core);
   const operations = operatorOperations(core, observer);
 
   /** Everything an agent asks that is not a call: refused with the same care. */
@@ -253,7 +259,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     probes.clear();
     await observer.stop();
     await desk.withdraw("gateway_locked", () => true);
-    for (const run of book.openRuns()) {
+    for (const run of [...book.openRuns()]) {
       for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
       await endRun(core, run, "gateway_locked");
     }
@@ -274,7 +280,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     actions: () => around.packs().all(),
 
     openRun: (caller, request) =>
-      guarded(caller, request.actions.join(" ").slice(0, 200), () => openRun(core, caller, request)),
+      guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
+        const run = await openRun(core, caller, request);
+        deadlines.watch(run);
+        return run;
+      }),
     joinRun: (caller, id) => guarded(caller, "join", () => joinRun(core, caller, id)),
 
     run: (caller, id) => findRun(core, caller, id),
@@ -323,7 +333,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     refuse: (caller, action, denied) => denials.record(denied, { caller, runId: null, callId: null, action }),
     sessions: () => book.sessions(),
-    hasSession: ({ key }) => book.openRuns().some(({ sessions }) => sessions.get(key)?.endReason === null),
+    hasSession: ({ key }) => book.hasSession(key),
     runOf: (session) => book.run(session.runId),
 
     revoke: (signed) => {

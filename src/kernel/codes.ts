@@ -520,6 +520,11 @@ export const codes = {
     means: "Whoever asked for the call took it back before it was sent. Nothing was sent.",
     mend: "Ask again if it is wanted after all.",
   },
+  result_gone: {
+    status: 410,
+    means: "The call ended, and its answer is no longer held: answers of later calls took its room.",
+    mend: "Do not repeat the call for it: gw activity show says how it ended. Fetch large answers as soon as they are there.",
+  },
   run_ended: {
     status: 403,
     means: "The run is over: it was revoked, its caller is gone, or its time passed.",

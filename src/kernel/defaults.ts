@@ -26,6 +26,8 @@ export const defaults = {
   diskReservePart: 8,
   diskLookMs: 100,
   callsRememberedPerRun: 200,
+  /** Answers of calls that ended, of all runs together; the oldest make room. */
+  resultsHeldBytes: 67_108_864,
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
   callTimeoutMs: 30_000,

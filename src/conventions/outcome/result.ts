@@ -53,3 +53,20 @@ export function observationRecord(observation: TransportObservation): Observatio
       return { kind: observation.kind, reason: observation.reason, detail: observation.detail, elapsed_ms };
   }
 }
+
+/** About how much memory a result takes, so that what is held of results can be bounded. */
+export function heldBytes(result: CallResult): number {
+  const rest: unknown[] = [result];
+  let bytes = 0;
+  while (rest.length > 0) {
+    const value = rest.pop();
+    bytes += MEMBER_BYTES;
+    if (typeof value === "string") bytes += value.length;
+    else if (Array.isArray(value)) for (const item of value) rest.push(item);
+    else if (typeof value === "object" && value !== null) for (const name in value) rest.push(value[name as never]);
+  }
+  return bytes;
+}
+
+/** What a member takes in memory besides its text. */
+const MEMBER_BYTES = 24;

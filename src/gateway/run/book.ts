@@ -5,60 +5,114 @@ import type { Call, Run, Session } from "./run.ts";
 
 /**
  * The live runs, sessions and calls of this process. Whoever is not the caller of a thing does not learn that it exists.
- * Nothing here survives a restart: no session does.
+ * Nothing here survives a restart: no session does. What a step costs does not grow with what is open.
  */
 export interface Book {
   addRun(run: Run): void;
+  /** The run has ended: from now on it may be forgotten. */
+  endRun(run: Run): void;
+  addSession(session: Session): void;
+  /** False when it had ended before. */
+  endSession(session: Session, reason: SessionEnding, at: string): boolean;
   addCall(call: Call): void;
+  /** The call has a result of about so many bytes. The oldest results make room for it. */
+  keepResult(call: Call, bytes: number): void;
   findRun(callerKey: string, id: RunId | undefined): Run;
   findCall(callerKey: string, id: CallId | undefined): Call;
   run(id: RunId): Run | undefined;
   sessions(): readonly Session[];
   session(id: SessionId): Session | undefined;
-  openRuns(): readonly Run[];
+  hasSession(callerKey: string): boolean;
+  openRuns(): Iterable<Run>;
+  openRunsOf(ownerKey: string): number;
 }
 
 export interface BookLimits {
   readonly runs: number;
   readonly callsPerRun: number;
+  readonly resultBytes: number;
 }
 
 export function createBook(limits: BookLimits): Book {
-  const runs = new Map<RunId, Run>();
+  const open = new Map<RunId, Run>();
+  const ended = new Map<RunId, Run>();
+  const openOf = new Map<string, number>();
+  const sessions = new Map<SessionId, Session>();
+  const liveOf = new Map<string, number>();
   const calls = new Map<CallId, Call>();
-  const callsOfRun = new Map<RunId, CallId[]>();
+  const callsOf = new Map<RunId, CallId[]>();
+  const results = new Map<CallId, number>();
+  let resultBytes = 0;
 
-  /** Drops the oldest ended runs with their calls; a live run is never dropped. */
+  /** Drops the oldest ended runs with all that is theirs; a live run is never dropped. */
   function trim(): void {
-    for (const [id, run] of runs) {
-      if (runs.size <= limits.runs) return;
-      if (run.state !== "ended") continue;
-      for (const call of callsOfRun.get(id) ?? []) calls.delete(call);
-      callsOfRun.delete(id);
-      runs.delete(id);
+    for (const [id, run] of ended) {
+      if (open.size + ended.size <= limits.runs) return;
+      for (const call of callsOf.get(id) ?? []) forgetCall(call);
+      for (const session of run.sessions.values()) sessions.delete(session.id);
+      callsOf.delete(id);
+      ended.delete(id);
     }
+  }
+
+  function forgetCall(id: CallId): void {
+    forgetResult(id);
+    calls.delete(id);
+  }
+
+  function forgetResult(id: CallId): void {
+    resultBytes -= results.get(id) ?? 0;
+    results.delete(id);
   }
 
   return {
     addRun(run) {
-      runs.set(run.id, run);
+      open.set(run.id, run);
+      count(openOf, run.ownerKey, 1);
       trim();
+    },
+    endRun(run) {
+      if (!open.delete(run.id)) return;
+      ended.set(run.id, run);
+      count(openOf, run.ownerKey, -1);
+    },
+    addSession(session) {
+      sessions.set(session.id, session);
+      count(liveOf, session.caller.key, 1);
+    },
+    endSession(session, reason, at) {
+      if (session.endReason !== null) return false;
+      session.endReason = reason;
+      session.endedAt = at;
+      count(liveOf, session.caller.key, -1);
+      return true;
     },
     addCall(call) {
       calls.set(call.id, call);
-      const ofRun = callsOfRun.get(call.runId) ?? [];
-      callsOfRun.set(call.runId, ofRun);
+      const ofRun = callsOf.get(call.runId) ?? [];
+      callsOf.set(call.runId, ofRun);
       ofRun.push(call.id);
       while (ofRun.length > limits.callsPerRun) {
         const oldest = ofRun[0];
         const settled = oldest === undefined || ["done", "denied"].includes(calls.get(oldest)?.state ?? "done");
         if (!settled) break;
         ofRun.shift();
-        if (oldest !== undefined) calls.delete(oldest);
+        if (oldest !== undefined) forgetCall(oldest);
+      }
+    },
+    keepResult(call, bytes) {
+      if (!calls.has(call.id)) return;
+      results.set(call.id, bytes);
+      resultBytes += bytes;
+      for (const [id] of results) {
+        if (resultBytes <= limits.resultBytes) return;
+        forgetResult(id);
+        const oldest = calls.get(id);
+        if (oldest !== undefined) oldest.done = resultGone(oldest);
       }
     },
     findRun(callerKey, id) {
-      const run = id === undefined ? undefined : runs.get(id);
+      const run = id === undefined ? undefined : (open.get(id) ?? ended.get(id));
       if (run === undefined || !belongsTo(run, callerKey)) throw notFound("run");
       return run;
     },
@@ -67,18 +121,30 @@ export function createBook(limits: BookLimits): Book {
       if (call === undefined || call.callerKey !== callerKey) throw notFound("call");
       return call;
     },
-    run: (id) => runs.get(id),
-    sessions: () => [...runs.values()].flatMap((run) => [...run.sessions.values()]),
-    session: (id) => [...runs.values()].flatMap((run) => [...run.sessions.values()]).find((one) => one.id === id),
-    openRuns: () => [...runs.values()].filter((run) => run.state !== "ended"),
+    run: (id) => open.get(id) ?? ended.get(id),
+    sessions: () => [...sessions.values()],
+    session: (id) => sessions.get(id),
+    hasSession: (callerKey) => liveOf.has(callerKey),
+    openRuns: () => open.values(),
+    openRunsOf: (ownerKey) => openOf.get(ownerKey) ?? 0,
   };
 }
 
-export function endSession(session: Session, reason: SessionEnding, at: string): boolean {
-  if (session.endReason !== null) return false;
-  session.endReason = reason;
-  session.endedAt = at;
-  return true;
+function count(of: Map<string, number>, key: string, more: number): void {
+  const next = (of.get(key) ?? 0) + more;
+  if (next === 0) of.delete(key);
+  else of.set(key, next);
+}
+
+function resultGone({ id }: Call): Promise<never> {
+  const gone = Promise.reject(
+    new Denied(
+      "result_gone",
+      `The call ended and its answer is no longer held: later answers took its room. Do not repeat it for that; gw activity show ${id} says how it ended.`,
+    ),
+  );
+  gone.catch(() => undefined);
+  return gone;
 }
 
 function belongsTo(run: Run, callerKey: string): boolean {

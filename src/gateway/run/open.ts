@@ -1,4 +1,4 @@
-import { openBudget, type RunLimits, timeLeftMs } from "../../conventions/budget/budget.ts";
+import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
 import { withinCeilings } from "../../conventions/budget/ceilings.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -12,7 +12,7 @@ import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
 import { newTally, type Run } from "./run.ts";
-import { closeSession, endRun, requestSession } from "./sessions.ts";
+import { endRun, requestSession } from "./sessions.ts";
 
 export interface RunRequest {
   readonly purpose: string;
@@ -30,7 +30,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   requireLiveCaller(caller);
   requireUnlocked(core);
   requireSpace(core);
-  if (core.book.openRuns().filter((run) => run.ownerKey === caller.key).length >= defaults.runsPerCaller) {
+  if (core.book.openRunsOf(caller.key) >= defaults.runsPerCaller) {
     throw new Denied("too_many_requests", `This caller has ${defaults.runsPerCaller} open runs already.`);
   }
   const limits = withinCeilings(request.limits, ceilingsOf(core));
@@ -79,7 +79,6 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
     throw error;
   }
-  void endAtDeadline(core, run).catch(() => undefined);
   return run;
 }
 
@@ -114,19 +113,6 @@ export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefi
   if (run.admission !== null) throw new Denied("approvals_full", "Another process is being asked about for this run.");
   run.admission = requestSession(core, run, caller, "join");
   return run;
-}
-
-async function endAtDeadline(core: Core, run: Run): Promise<void> {
-  while (run.state !== "ended") {
-    const leftMs = timeLeftMs(run.budget, now(core));
-    if (leftMs > 0) {
-      await core.ports.sleep.sleep(Math.min(leftMs, defaults.expiryLookMs), run.over.signal);
-      continue;
-    }
-    run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
-    for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
-    await endRun(core, run, "run_deadline_exhausted");
-  }
 }
 
 function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {

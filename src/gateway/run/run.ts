@@ -83,14 +83,15 @@ export interface Session {
   endReason: SessionEnding | null;
 }
 
-/** One call of an agent, from the moment it was asked for. `done` settles once and is kept for whoever asks later. */
+/** One call of an agent, from the moment it was asked for. */
 export interface Call {
   readonly id: CallId;
   readonly runId: RunId;
   readonly callerKey: string;
   readonly action: string;
   readonly createdAt: string;
-  readonly done: Promise<CallResult>;
+  /** Settles once and is held for whoever asks later, as long as there is room for it. */
+  done: Promise<CallResult>;
   /** False once whoever asked took the call back. It counts until `sending` and changes nothing after that. */
   wanted: boolean;
   /** Set while the call waits for a person: ends that wait at once. */

@@ -17,7 +17,6 @@ import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
-import { endSession } from "./book.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */
@@ -153,6 +152,7 @@ export async function startSession(
     endReason: null,
   };
   run.sessions.set(caller.key, session);
+  core.book.addSession(session);
   session.caller.onExit((end) => {
     const reason =
       end.kind === "replaced"
@@ -209,7 +209,7 @@ export async function closeSession(
   endedBy: string | null,
 ): Promise<void> {
   const at = isoTime(core.ports.clock.wallMs());
-  if (!endSession(session, reason, at)) return;
+  if (!core.book.endSession(session, reason, at)) return;
   session.caller.close();
   await core.desk.withdraw(
     reason,
@@ -237,6 +237,7 @@ export async function endRun(core: Core, run: Run, reason: string): Promise<void
   if (run.state === "ended") return;
   run.state = "ended";
   run.endReason = reason;
+  core.book.endRun(run);
   run.over.abort();
   await core.desk.withdraw(reason, (approval) => approval.runId === run.id);
   const stop = run.budget.stopReason;
