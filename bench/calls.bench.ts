@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,10 +12,14 @@ const root = join(import.meta.dirname, "..");
 const SECONDS = 3;
 
 interface Load {
+  readonly calls: number;
   readonly rate: number;
   readonly p50: number;
   readonly p99: number;
 }
+
+/** With what a call took of the process that served it: it holds also where other work shares the machine. */
+type Served = Load & { readonly cpuUs: number };
 
 /** Mediated reads through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
 export const bench: Bench = {
@@ -25,7 +29,8 @@ export const bench: Bench = {
     const provider = start(children, "provider.ts", []);
     const providerPort = Number(await firstLine(provider));
     const origin = `http://127.0.0.1:${providerPort}`;
-    const proxyPort = Number(await firstLine(start(children, "proxy.ts", [origin, TOKEN])));
+    const proxy = start(children, "proxy.ts", [origin, TOKEN]);
+    const proxyPort = Number(await firstLine(proxy));
     const nginx = await startNginx(children, origin);
     const home = await makeHome(origin);
     try {
@@ -47,8 +52,8 @@ export const bench: Bench = {
       const syncMs = measureSync(home.folder);
       for (const concurrency of [1, 16, 64]) {
         const rounds = Array.from({ length: 2 }, () => ({
-          proxy: load({ port: proxyPort }, concurrency, false),
-          ours: load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true),
+          proxy: served(proxy, () => load({ port: proxyPort }, concurrency, false)),
+          ours: served(gateway, () => load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true)),
           nginx: nginx === null ? null : load({ port: nginx.port }, concurrency, false),
         }));
         report(emit, concurrency, rounds, syncMs);
@@ -64,7 +69,7 @@ export const bench: Bench = {
 function report(
   emit: (row: Row) => void,
   concurrency: number,
-  rounds: readonly { readonly proxy: Load; readonly ours: Load; readonly nginx: Load | null }[],
+  rounds: readonly { readonly proxy: Served; readonly ours: Served; readonly nginx: Load | null }[],
   syncMs: number,
 ): void {
   const of = (road: "proxy" | "ours" | "nginx", value: keyof Load): number =>
@@ -86,6 +91,14 @@ function report(
       ratio: rate / of("nginx", "rate"),
     });
   }
+  const cpuUs = (road: "proxy" | "ours"): number => median(rounds.map((round) => round[road].cpuUs));
+  emit({
+    case: `processor time a read, ${concurrency} callers`,
+    value: cpuUs("ours"),
+    unit: "µs",
+    beside: "Fastify+undici proxy",
+    ratio: cpuUs("ours") / cpuUs("proxy"),
+  });
   for (const share of ["p50", "p99"] as const) {
     const added = of("ours", share) - of("proxy", share);
     emit({
@@ -96,6 +109,21 @@ function report(
       ratio: added / (2 * syncMs + 1),
     });
   }
+}
+
+function served({ pid }: ChildProcess, measure: () => Load): Served {
+  const before = cpuTicks(pid);
+  const measured = measure();
+  return { ...measured, cpuUs: ((cpuTicks(pid) - before) * US_PER_TICK) / measured.calls };
+}
+
+/** Linux counts processor time in hundredths of a second. */
+const US_PER_TICK = 10_000;
+
+function cpuTicks(pid: number | undefined): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
 }
 
 function load(target: object, concurrency: number, gateway: boolean): Load {

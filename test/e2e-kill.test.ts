@@ -97,6 +97,26 @@ describe("kill -9 of the gateway at each step of a call", asUser, () => {
     );
   });
 
+  test("a read between the send and the answer: unknown as well, without a row of its own", async (t) => {
+    const run = await openRun(home, agent, ["demo.thing.get"], { attempts: 3 });
+    provider.answer((_request, response) => void held.push(response));
+    const before = provider.received.length;
+    const pending = call(agent, run, "demo.thing.get", { id: "held" });
+    pending.catch(() => undefined);
+    await until("the provider has the request", () => provider.received.length > before);
+    await killAndRestart();
+    await assert.rejects(pending);
+    await assertSound(run);
+    assert.equal(provider.received.length, before + 1, "a restart sends nothing again");
+    if (!readable) return t.skip("gw activity is not there yet: the rest held");
+    assert.deepEqual(outcomesOf(await home.activity(run)), ["unknown"]);
+    const ended = (await home.events("run_ended")).filter(({ run_id }) => run_id === run);
+    assert.deepEqual(
+      ended.map(({ reason }) => reason),
+      ["gateway_restarted"],
+    );
+  });
+
   test("a call whose outcome is unknown is one line of the Activity journal", () => {
     assert.equal(lost?.length, 1);
   });

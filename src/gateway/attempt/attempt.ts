@@ -63,13 +63,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   await core.ledger.record(
     `${sending.errand}.settled`,
     [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events],
-    [
-      ...payerRows(core, sending),
-      attemptRow(sending, attemptId, state, reservation),
-      ...claimed,
-      ...rows,
-      ...after.rows,
-    ],
+    [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows],
   );
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
@@ -136,10 +130,10 @@ async function intend(
   const { run, outbound } = sending;
   const held = claim?.holder ?? null;
   try {
-    const payer = payerRows(core, sending);
-    if (payer.length === 0) {
+    if (sending.custody?.() === null) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
+    const own = ownRows(core, sending, attemptId, "sent", reservation);
     const claimed = claim === null ? [] : [takeClaim(core, claim, sending, attemptId, reservation)];
     const beside = sending.beside?.(attemptId) ?? NOTHING;
     const receipt = await core.ledger.intent(
@@ -149,7 +143,7 @@ async function intend(
         ...(ticket === null || sending.custody !== undefined ? [] : [ticketIntent(core, sending, ticket, attemptId)]),
         ...beside.events,
       ],
-      [...payer, attemptRow(sending, attemptId, "sent", reservation), ...claimed, ...beside.rows],
+      [...own, ...claimed, ...beside.rows],
       outbound.sideEffect,
     );
     tellGranted(sending);
@@ -163,11 +157,42 @@ async function intend(
 
 const NOTHING: Beside = { events: [], rows: [] };
 
+/** What must survive us of an attempt: itself and what pays for it. */
+function ownRows(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  state: "sent" | "settled" | "unknown",
+  reservation: Reservation,
+): readonly StateRow[] {
+  return isPassing(sending) ? [] : [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation)];
+}
+
 /** None where what would pay is no longer ours to write. */
 function payerRows(core: Core, sending: Sending | CustodySending): readonly StateRow[] {
   const row = sending.custody === undefined ? runRow(sending.run) : sending.custody();
   if (row === null) return [];
-  return (sending.outbound.definition.action.maxCostCents ?? 0) > 0 ? [row, ...core.daySpend.rows()] : [row];
+  return maximumOf(sending) > 0 ? [row, ...core.daySpend.rows()] : [row];
+}
+
+/**
+ * A plain read of a live session that costs nothing leaves no row: no start would look it up. A restart ends its run, and
+ * whoever reads the log finds an intent that the log was broken off behind, which is unknown.
+ */
+function isPassing(sending: Sending | CustodySending): boolean {
+  const { errand, custody, operationId, outbound } = sending;
+  return (
+    errand === "call" &&
+    custody === undefined &&
+    operationId === undefined &&
+    !outbound.sideEffect &&
+    !isPreview(outbound) &&
+    maximumOf(sending) === 0
+  );
+}
+
+function maximumOf({ outbound }: Sending | CustodySending): number {
+  return outbound.definition.action.maxCostCents ?? 0;
 }
 
 /** What a run spends counts for the day too. */

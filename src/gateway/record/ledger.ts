@@ -117,11 +117,13 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       steps.before(step);
-      const moment = order.begin();
-      try {
-        await keep(store.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process"));
-      } finally {
-        order.end(moment);
+      if (rows.length > 0) {
+        const moment = order.begin();
+        try {
+          await keep(store.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process"));
+        } finally {
+          order.end(moment);
+        }
       }
       const receipt = await append(events);
       if (stopped) throw stoppedError();
