@@ -29,7 +29,11 @@ interface Entry {
   readonly watches: Watch[];
   holders: number;
   end: CallerEnd | undefined;
+  /** The turn of the loop in which it was last found to be the same. */
+  sameIn: number;
 }
+
+const SAME: CallerCheck = { kind: "same" };
 
 /** Execs may follow one another while we look; after this many the caller has to settle down and connect again. */
 const LOOKS = 3;
@@ -44,6 +48,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
   let serial = 0;
   let closed = false;
   let sweep: NodeJS.Timeout | undefined;
+  const turn = countTurns();
 
   return {
     async identify(fd) {
@@ -98,6 +103,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       watches: [],
       holders: 0,
       end: undefined,
+      sameIn: 0,
     };
     // Whoever awaits it handles the failure; an entry nobody waits for any more must not bring the process down.
     entry.evidence.catch(() => undefined);
@@ -162,8 +168,11 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
     const check = (): CallerCheck => {
       if (returned) return { kind: "gone" };
       if (entry.end !== undefined) return entry.end;
+      // All who ask within one turn of the loop share one look; nobody who waited for anything does.
+      if (entry.sameIn === turn()) return SAME;
       const found = entry.hold.check();
       if (found.kind === "gone" || found.kind === "replaced") finish(entry, found);
+      else if (found.kind === "same") entry.sameIn = turn();
       return found;
     };
     return {
@@ -196,6 +205,21 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       },
     };
   }
+}
+
+/** Numbers the turns of the event loop, at the cost of one callback for each in which somebody asks. */
+function countTurns(): () => number {
+  let turn = 1;
+  let asked = false;
+  const next = (): void => {
+    turn++;
+    asked = false;
+  };
+  return () => {
+    if (!asked) setImmediate(next);
+    asked = true;
+    return turn;
+  };
 }
 
 function nameOf(peer: Peer): string {
