@@ -1,3 +1,4 @@
+import type { NewEvent } from "../audit/event.ts";
 import type { ReasonToAsk } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
@@ -9,6 +10,7 @@ import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySe
 import { type CallAsked, writeQuestion } from "./approval/cards.ts";
 import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
+import { isTold } from "./attempt/events.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/track.ts";
@@ -51,7 +53,8 @@ export function startCall(
     onTakenBack: null,
     done: Promise.resolve() as never,
   };
-  call.done = dispatch(core, caller, run, request, call).then(
+  const context = request.context?.(id);
+  call.done = dispatch(core, caller, run, request, call, context).then(
     (result) => {
       call.state = "done";
       countOutcome(run, result);
@@ -62,7 +65,8 @@ export function startCall(
       call.state = "denied";
       run.tally.denied++;
       if (error instanceof Denied) {
-        await denials.record(error, { caller, runId: run.id, callId: id, action: request.action });
+        const before = () => (context === undefined || isTold(context) ? [] : [context]);
+        await denials.record(error, { caller, runId: run.id, callId: id, action: request.action, before });
       }
       throw error;
     },
@@ -85,6 +89,7 @@ async function dispatch(
   run: Run,
   request: CallRequest,
   call: Call,
+  context: NewEvent | undefined,
 ): Promise<CallResult> {
   requireLiveCaller(caller);
   requireSpace(core);
@@ -117,6 +122,7 @@ async function dispatch(
     credential: label,
     ticket: ticketUsed(ticket),
     claim,
+    ...(context === undefined ? {} : { context }),
   };
   const confirmed = await confirmTicket(core, sending);
   try {

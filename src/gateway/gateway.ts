@@ -17,6 +17,8 @@ import type { JsonObject } from "../kernel/json.ts";
 import { createDesk, type Desk } from "./approval/desk.ts";
 import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
+import type { ContainedAnswer } from "./contained/answer.ts";
+import { answerContained, type ContainedRequest } from "./contained/request.ts";
 import { type Core, type Posture, requireUnlocked } from "./core.ts";
 import { createHandles } from "./discovery/handles.ts";
 import { type CallRequest, startCall, takeBackCall } from "./dispatch.ts";
@@ -94,6 +96,13 @@ export interface Gateway {
   joinRun(caller: LiveCaller, id: RunId | undefined): Promise<Run>;
   run(caller: LiveCaller, id: RunId | undefined): Run;
   startCall(caller: LiveCaller, runId: RunId | undefined, request: CallRequest): Call;
+  /** What a tool in a box sent: the answer is what it is told, whatever became of it. */
+  answerContained(
+    caller: LiveCaller,
+    runId: RunId | undefined,
+    request: ContainedRequest,
+    onGone: (takeBack: () => void) => void,
+  ): Promise<ContainedAnswer>;
   call(caller: LiveCaller, id: CallId | undefined): Call;
   /** Asks the provider what an action would do; the result carries the stored plan. */
   startPlan(caller: LiveCaller, runId: RunId | undefined, request: PlanRequest): Call;
@@ -290,6 +299,10 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     run: (caller, id) => findRun(core, caller, id),
     startCall: (caller, runId, request) =>
       startCall(core, denials, caller, findRunToAct(caller, runId, request.action), request),
+    answerContained: async (caller, runId, request, onGone) => {
+      const run = findRunToAct(caller, runId, `${request.method} ${request.origin}`.slice(0, 200));
+      return answerContained(core, denials, caller, run, request, onGone);
+    },
     call: (caller, id) => book.findCall(caller.key, id),
     startPlan: (caller, runId, { action, input }) => {
       const run = findRun(core, caller, runId);

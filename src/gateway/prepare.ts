@@ -1,7 +1,10 @@
+import type { NewEvent } from "../audit/event.ts";
 import { quote } from "../conventions/approval/render-line.ts";
+import type { PageAsked } from "../conventions/reverse/plain.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import type { CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CallAsked } from "./approval/cards.ts";
 import type { Core } from "./core.ts";
@@ -27,6 +30,10 @@ export interface CallRequest {
   readonly as?: Purpose;
   /** For a list alone: where it goes on, and less than its definition would read. */
   readonly list?: ListAsk;
+  /** One page of a list as a tool in a box asked for it, and its answer as it came. */
+  readonly page?: PageAsked;
+  /** What the log is to say of where it came from, with its first intent or its refusal. */
+  readonly context?: (callId: CallId) => NewEvent;
   /** The open operation that the agent asks a person to go past. */
   readonly repeatOf?: string;
 }
@@ -110,6 +117,9 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
     );
     const card = { notes, sameAs, ...(approvalId === null ? {} : { approvalId }) };
     return { outbound, way: { kind: "rollback", deployment }, card, because, intent: { undoes: deployment.id } };
+  }
+  if (definition.action.pages !== null && request.page !== undefined) {
+    return { outbound: bindDefinition(definition, request.input, { page: request.page }), way: PLAIN, ...NOTHING };
   }
   if (definition.action.pages !== null || request.list !== undefined) {
     const { outbound, list } = prepareList(core, caller, run, definition, request);

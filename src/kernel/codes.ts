@@ -475,6 +475,53 @@ export const codes = {
     means: "This run may not do that. An action that does not exist gets the same answer.",
     mend: "Work within what was granted, or ask a person for a wider run.",
   },
+  // Requests of tools in a box
+  origin_not_in_packs: {
+    status: 403,
+    means: "A tool in a box spoke to a place that no pack of its run speaks to. Nothing was sent.",
+    mend: "Open the run with actions of a pack for that origin. gw pack suggest --run RUN drafts one for review.",
+  },
+  path_not_in_packs: {
+    status: 403,
+    means: "A tool in a box asked for a path that no action of its run's packs has. Nothing was sent.",
+    mend: "gw actions shows what there is; gw pack suggest --run RUN drafts what is missing, for review.",
+  },
+  request_not_in_packs: {
+    status: 403,
+    means: "A tool in a box sent a request that no action says exactly as it stands. Nothing was sent.",
+    mend: "The answer names the nearest action and what kept it from fitting; gw pack suggest --run RUN drafts the rest.",
+  },
+  action_ambiguous: {
+    status: 403,
+    means: "Two actions of one pack say the same request, so that nobody can tell which was meant. Nothing was sent.",
+    mend: "Give one of them an input or a constant that the other does not have; gw pack lint shows such pairs.",
+  },
+  pack_choice_needed: {
+    status: 403,
+    means: "Two packs of the run speak to one origin and both say this request. Nothing was sent.",
+    mend: "Open the run with the actions of one of them: gw run --actions PACK.*",
+  },
+  credential_foreign: {
+    status: 403,
+    means:
+      "A tool in a box brought a credential that is not the placeholder of its run. Nothing was sent or kept of it.",
+    mend: "Use the placeholder from the box's environment, or no credential: the gateway adds the real one.",
+  },
+  outcome_unknown: {
+    status: 403,
+    means: "A request of a tool in a box was sent, and nobody saw how it ended. It may have happened.",
+    mend: "Do not repeat it. gw activity shows the call, and the gateway looks for what became of it.",
+  },
+  provider_not_answered: {
+    status: 403,
+    means: "The provider could not be reached, or gave no answer to a read of a tool in a box.",
+    mend: "Look at the provider's state, then run the tool again.",
+  },
+  answer_withheld: {
+    status: 403,
+    means: "The provider's answer held something that no tool in a box may see, such as the credential.",
+    mend: "gw activity shows how the call ended; the answer itself is not shown to anybody.",
+  },
   approval_denied: {
     status: 403,
     means: "A person said no. Their reason is in the message.",

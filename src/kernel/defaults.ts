@@ -15,6 +15,10 @@ export const defaults = {
   ceilingRunSpendCents: 100_000,
   ceilingDaySpendCents: 100_000,
   runRequestBytes: 262_144,
+  /** What a wrapper hands over of one request of a tool in a box, as JSON with the body in base64. */
+  containedRequestBytes: 1_048_576,
+  /** Of a refused one, the log keeps a body up to this, to draft a pack from. */
+  containedKeptBytes: 16_384,
   runsRemembered: 1_000,
   runsPerCaller: 16,
   /** What a user may have written down before a person said yes: runs at once, then a second; a large request counts for several. */

@@ -78,7 +78,7 @@ export const callEvents = {
    * it, and once for each time it is referred to anew.
    */
   content_kept: {
-    what: oneOf("card", "decision", "request", "fields"),
+    what: oneOf("card", "decision", "request", "fields", "plain_request"),
     digest: open.text,
     part: open.integer,
     parts: open.integer,
@@ -223,6 +223,20 @@ export const callEvents = {
     reason: open.text,
     source: claim.text,
     request: optional(request),
+  },
+  /** What a tool in a box sent, and the action it is. Without one it was refused, and `kept_digest` names what was kept of it. */
+  contained_request: {
+    run_id: open.text,
+    ...links,
+    origin: claim.text,
+    method: claim.text,
+    path: claim.text,
+    action: nullable(open.text),
+    /** Names of header fields and query members that were left out of what is sent. */
+    dropped: claim.texts,
+    kept_digest: optional(open.text),
+    /** The process in the box as the wrapper names it: its claim. */
+    process: optional(group({ pid: open.integer, executable: claim.text, arguments: claim.texts })),
   },
   call_denied: {
     run_id: optional(open.text),

@@ -151,7 +151,9 @@ function writeHeaders(
   own: ReadonlyMap<string, string>,
   mediaType: string | null,
 ): Readonly<Record<string, string>> {
-  const headers: Record<string, string> = { accept: action.kind === "url" ? "*/*" : "application/json" };
+  const headers: Record<string, string> = {
+    accept: action.kind === "url" ? "*/*" : (action.accept ?? "application/json"),
+  };
   const version = action.kind === "http" ? pack.provider?.version : null;
   if (version !== null && version !== undefined) headers[version.header.toLowerCase()] = version.value;
   if (mediaType !== null) headers["content-type"] = mediaType;

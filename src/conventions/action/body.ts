@@ -17,12 +17,14 @@ export interface WrittenBody {
 export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<string, BodyValue>): WrittenBody {
   switch (action.body) {
     case null:
-      return { bytes: null, mediaType: null, digested: "null" };
+      return NONE;
     case "application/json": {
+      if (values.size === 0 && isEmptyAllowed(action)) return NONE;
       const text = writeJsonBody(action, values);
       return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: text };
     }
     case "application/x-www-form-urlencoded": {
+      if (values.size === 0 && isEmptyAllowed(action)) return NONE;
       const text = buildQuery([...values].map(formPair));
       return { bytes: Buffer.from(text, "utf8"), mediaType: action.body, digested: JSON.stringify(text) };
     }
@@ -32,6 +34,12 @@ export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<st
       return { bytes, mediaType, digested: canonicalJson(parts.map((part) => ({ ...digestPart(part) }))) };
     }
   }
+}
+
+const NONE: WrittenBody = { bytes: null, mediaType: null, digested: "null" };
+
+function isEmptyAllowed(action: HttpAction | UrlAction): boolean {
+  return action.kind === "http" && action.emptyBody;
 }
 
 /** RFC 8785 with the order of the members known from the definition; a property holds it equal to the general writer. */

@@ -11,6 +11,8 @@ export interface GatewayFill {
   readonly planId?: string;
   readonly planRevision?: string | number;
   readonly cursor?: string;
+  /** One page of a list as a tool asked for it, and nothing beside what it said. */
+  readonly page?: { readonly size: number | null; readonly cursor: string | null };
   readonly pageSize?: number;
   readonly rollback?: RollbackFill;
 }
@@ -41,7 +43,12 @@ export function gather(action: HttpAction | UrlAction, args: JsonObject, fill: G
     placeSlot(gathered, action.plan.id, id);
     if (action.plan.revision !== null) placeSlot(gathered, action.plan.revision, revision);
   }
-  if (action.pages !== null) {
+  if (action.pages !== null && fill.page !== undefined) {
+    const { cursorParam, sizeParam } = action.pages;
+    const { size, cursor } = fill.page;
+    if (sizeParam !== null && size !== null) placeSlot(gathered, { place: "query", wireName: sizeParam }, size);
+    if (cursor !== null) placeSlot(gathered, { place: "query", wireName: cursorParam }, cursor);
+  } else if (action.pages !== null) {
     const { cursorParam, sizeParam, pageSize } = action.pages;
     if (sizeParam !== null) placeSlot(gathered, { place: "query", wireName: sizeParam }, fill.pageSize ?? pageSize);
     if (fill.cursor !== undefined) placeSlot(gathered, { place: "query", wireName: cursorParam }, fill.cursor);

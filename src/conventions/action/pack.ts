@@ -50,6 +50,10 @@ export interface Provider {
   readonly success: SuccessMember | null;
   /** Null where the provider's callbacks are not taken. */
   readonly callbacks: CallbackRule | null;
+  /** Media types that a tool may ask for where an action asks for JSON: they mean the same here. Lower case. */
+  readonly accepts: readonly string[];
+  /** Header fields of tools that mean nothing to this provider's state. Lower case. */
+  readonly tolerates: readonly string[];
 }
 
 export type Auth =
@@ -115,6 +119,12 @@ export interface HttpAction extends ActionBase {
   readonly method: Method;
   readonly template: PathTemplate;
   readonly body: BodyType | null;
+  /** With nothing to say in it, no body is sent at all. */
+  readonly emptyBody: boolean;
+  /** What it asks for in Accept; null for JSON. Lower case. */
+  readonly accept: string | null;
+  /** Query members of a tool's own request that are not sent on. */
+  readonly tolerates: readonly string[];
 }
 
 /** Takes a whole URL as the argument `url`, under an allow-list. */

@@ -50,9 +50,11 @@ export function readChannel(wire: ActionWire, context: ActionContext): ChannelPa
   }
   const template = readTemplate(request.path, `${path}/request/path`, findings);
   if (template === null) return null;
-  const { method, body = null } = request;
+  const { method, body = null, empty_body: emptyBody = false, accept = null, tolerates = [] } = request;
   lintMethod(wire, method, body !== null, `${path}/request`, findings);
-  return { kind: "http", method, template, body };
+  if (emptyBody && (body === null || body === "multipart/form-data"))
+    findings.error("pack_member_unfit", `${path}/request/empty_body`, "empty_body is for a JSON or form body");
+  return { kind: "http", method, template, body, emptyBody, accept, tolerates };
 }
 
 function readFullUrl(wire: NonNullable<ActionWire["full_url"]>, path: string, findings: Findings): Parts<"url"> {

@@ -42,6 +42,8 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     limits: readLimits(wire.limits, { timeoutMs: null, responseBytes: defaults.responseBytes }),
     success: wire.success ?? null,
     callbacks,
+    accepts: wire.accepts ?? [],
+    tolerates: (wire.tolerates ?? []).map((name) => name.toLowerCase()),
   };
 }
 

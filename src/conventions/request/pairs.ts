@@ -8,11 +8,15 @@ export type Pairs = ReadonlyMap<string, readonly string[]>;
 
 export interface PairRules {
   readonly malformed: Extract<Code, "form_malformed" | "query_malformed">;
-  readonly lists: ReadonlySet<string>;
+  /** Names that may come more than once. */
+  readonly lists: ReadonlySet<string> | "all";
+  /** A name may hold brackets: they are part of it and mean nothing else. */
+  readonly brackets?: boolean;
 }
 
 /** Everything that may stand unescaped in a name or value. `;`, brackets and a second `=` mean different things to different parsers. */
 const PLAIN = /^[A-Za-z0-9\-._~!$'()*+,:@/?%]*$/;
+const PLAIN_OR_BRACKETS = /^[A-Za-z0-9\-._~!$'()*+,:@/?%[\]]*$/;
 
 /** The form convention, strictly: `name=value` joined by `&`, each escaped once, `+` for a space. */
 export function readPairs(text: string, rules: PairRules): Pairs {
@@ -25,10 +29,11 @@ export function readPairs(text: string, rules: PairRules): Pairs {
     if (equals < 1) throw malformed(rules, `pair ${index + 1} has no name or no equals sign`);
     const name = decode(piece.slice(0, equals), index, rules);
     const value = decode(piece.slice(equals + 1), index, rules);
-    if (/[[\]]/.test(name)) throw malformed(rules, `pair ${index + 1} uses brackets, which have no meaning here`);
+    if (rules.brackets !== true && /[[\]]/.test(name))
+      throw malformed(rules, `pair ${index + 1} uses brackets, which have no meaning here`);
     const values = pairs.get(name);
     if (values === undefined) pairs.set(name, [value]);
-    else if (rules.lists.has(name)) values.push(value);
+    else if (rules.lists === "all" || rules.lists.has(name)) values.push(value);
     else {
       const path = shortenPointer(appendPointer("", name));
       const message = "came more than once";
@@ -39,7 +44,8 @@ export function readPairs(text: string, rules: PairRules): Pairs {
 }
 
 function decode(raw: string, index: number, rules: PairRules): string {
-  if (!PLAIN.test(raw)) throw malformed(rules, `pair ${index + 1} holds a character that must be escaped`);
+  if (!(rules.brackets === true ? PLAIN_OR_BRACKETS : PLAIN).test(raw))
+    throw malformed(rules, `pair ${index + 1} holds a character that must be escaped`);
   const spaced = raw.replaceAll("+", " ");
   if (!spaced.includes("%")) return spaced;
   try {

@@ -33,7 +33,11 @@ export function intentEvents(
     }),
     ...reservationRecord(run.budget, reservedFor(outbound), "allow"),
   };
-  const granted = [...keptEvents(core, outbound), ...grantEvents(core, sending, attemptId, url)];
+  const granted = [
+    ...contextEvents(sending),
+    ...keptEvents(core, outbound),
+    ...grantEvents(core, sending, attemptId, url),
+  ];
   const { kept } = outbound.bound;
   const sent = {
     url: shownUrl,
@@ -104,12 +108,21 @@ function shownUrlOf({ outbound: { bound }, request }: Shot): string {
   return bound.kept.url === bound.url ? request.url : `${new URL(request.url).origin}/…`;
 }
 
-/** Authorizations that the log already knows: retries and confirming reads rest on the one of their call. */
-const told = new WeakSet<Authorization>();
+/** Authorizations and contexts that the log already knows: retries and confirming reads rest on those of their call. */
+const told = new WeakSet<Authorization | NewEvent>();
+
+export function isTold(context: NewEvent): boolean {
+  return told.has(context);
+}
+
+function contextEvents({ context }: Shot): NewEvent[] {
+  return context === undefined || told.has(context) ? [] : [context];
+}
 
 /** From here on the log has it: an intent that could not be written leaves the next one to tell. */
-export function tellGranted({ authorization, outbound }: Shot): void {
+export function tellGranted({ authorization, outbound, context }: Shot): void {
   told.add(authorization);
+  if (context !== undefined) told.add(context);
   keptBefore.add(outbound);
 }
 

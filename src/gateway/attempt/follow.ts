@@ -145,13 +145,22 @@ export function resultOf(
   };
 }
 
+/** The very bytes of an answer, for who hands them on as they came. */
+const bytes = new WeakMap<ResponseRecord, Buffer>();
+
+export function bytesOf(response: ResponseRecord): Buffer | null {
+  return bytes.get(response) ?? null;
+}
+
 function responseOf(answer: Answered): ResponseRecord {
-  return {
+  const response = {
     status: answer.status,
     headers: { ...answer.headers },
     ...bodyOf(answer),
     provider_request_id: answer.remoteRequestId,
   };
+  if (answer.withheld === null) bytes.set(response, answer.body);
+  return response;
 }
 
 function bodyOf({ body, headers, withheld }: Answered): Pick<ResponseRecord, "body" | "body_kind"> {

@@ -33,6 +33,8 @@ export interface Shot {
   readonly carries?: Carried | undefined;
   /** Of every send that has an effect: nobody else sends the same while it is open. */
   readonly claim?: Claim | HeldByOperation | undefined;
+  /** Where the call came from, as a surface told it: written once, with the first intent of the call. */
+  readonly context?: NewEvent;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */

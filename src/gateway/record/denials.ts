@@ -1,3 +1,4 @@
+import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type Denied, placeDenied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
@@ -10,6 +11,8 @@ export interface DenialContext {
   readonly runId: string | null;
   readonly callId: string | null;
   readonly action: string;
+  /** What else is to be told of it, where it is not merely counted. */
+  readonly before?: () => readonly NewEvent[];
 }
 
 /**
@@ -36,7 +39,7 @@ export function createDenialRecorder(core: Core): DenialRecorder {
   );
 
   return {
-    async record(denied, { caller, runId, callId, action }) {
+    async record(denied, { caller, runId, callId, action, before }) {
       const { code } = denied;
       placeDenied(denied, {
         ...(runId === null ? {} : { runId }),
@@ -53,6 +56,7 @@ export function createDenialRecorder(core: Core): DenialRecorder {
       placeDenied(denied, { recordedAs: { eventId: envelope.event_id } });
       await core.ledger
         .record("call.denied", [
+          ...(before?.() ?? []),
           {
             ...envelope,
             ...(run === undefined ? {} : { run_id: run }),

@@ -23,7 +23,13 @@ export interface RunRequest {
   readonly notes?: readonly string[];
   /** Whatever the caller starts may act as well. The card says so. */
   readonly descendants?: boolean;
+  /** The caller says that it holds a box without a network, and speaks for whatever runs in it. The card says so. */
+  readonly contained?: boolean;
 }
+
+/** Said on the wrapper's card. Nobody but the wrapper can know it, and the card says that too. */
+const containedNote =
+  "whatever runs in its box speaks through this program; the box has no other network (so this program says; nothing here proves it)";
 
 /** Opens a run and asks a person for its first session. */
 export async function openRun(core: Core, caller: LiveCaller, request: RunRequest): Promise<Run> {
@@ -42,7 +48,12 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     id,
     ownerKey: caller.key,
     purpose: request.purpose,
-    notes: [...(request.descendants === true ? [descendantsNote] : []), ...(request.notes ?? [])],
+    notes: [
+      ...(request.contained === true ? [containedNote] : []),
+      ...(request.descendants === true ? [descendantsNote] : []),
+      ...(request.notes ?? []),
+    ],
+    contained: request.contained === true,
     asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
     createdAt: isoTime(moment.wallMs),
     sessions: new Map(),

@@ -13,6 +13,8 @@ export interface Run {
   readonly purpose: string;
   /** What the surface that opened it wants a person to know about its caller. Our words, never the agent's. */
   readonly notes: readonly string[];
+  /** Its owner says that it holds a box, whose tools speak through it. */
+  readonly contained: boolean;
   /** What was asked for. What was granted stands in the session. */
   readonly asked: Scope;
   readonly createdAt: string;

@@ -305,6 +305,9 @@ function definitionOf(name: string, effect: "read" | "write", method: Method, li
     method,
     template: parseTemplate("/"),
     body: null,
+    emptyBody: false,
+    accept: null,
+    tolerates: [],
   };
   return { pack, action };
 }

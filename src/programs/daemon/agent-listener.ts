@@ -47,6 +47,8 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     dropBusy: false,
   });
   const seatOf = new WeakMap<Duplex, Seat>();
+  /** Its end is the end of the request, whether it was answered or whoever asked hung up. */
+  const responses = new WeakMap<IncomingMessage, ServerResponse>();
   const server = createServer(
     {
       maxHeaderSize: defaults.agentHeaderBytes,
@@ -68,6 +70,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
           caller,
           waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
           traceparent: readTraceparent(request.headers["traceparent"]),
+          onGone: (hear) => void (responses.get(request)?.once("close", hear) ?? hear()),
         };
       },
       correlationId: options.correlationId,
@@ -75,6 +78,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       onFault: options.onFault,
     }),
   );
+  server.prependListener("request", (request, response) => void responses.set(request, response));
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
@@ -101,7 +105,8 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
   async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {
     const caller = await identified.get(socket)?.catch(() => undefined);
-    const context = caller === undefined ? null : { name: caller.key, caller, waitMs: 0, traceparent: null };
+    const context =
+      caller === undefined ? null : { name: caller.key, caller, waitMs: 0, traceparent: null, onGone: () => undefined };
     tellRefused<AgentContext>(options, context, denied, id, bytes);
   }
 

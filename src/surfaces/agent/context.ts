@@ -8,4 +8,6 @@ export interface AgentContext {
   readonly waitMs: number;
   /** The trace it says its request belongs to: a claim, for the record alone. */
   readonly traceparent: string | null;
+  /** Hears when whoever asked is gone before the answer was sent. */
+  readonly onGone: (hear: () => void) => void;
 }

@@ -1,4 +1,5 @@
 import { budgetRecord } from "../../conventions/budget/record.ts";
+import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { Call, Run, Session, Tally } from "../../gateway/run/run.ts";
@@ -17,6 +18,7 @@ export function runRecord(run: Run, session: Session | undefined): JsonObject {
     scope: session === undefined ? null : scopeRecord(session.scope),
     budget: budgetRecord(run.budget),
     descendants: run.kin !== null,
+    ...(run.contained ? { contained: true, placeholder: placeholderOf(run.id) } : {}),
     calls: tallyRecord(run.tally),
   };
 }

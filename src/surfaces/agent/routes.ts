@@ -9,6 +9,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { containedRoutes } from "./contained-routes.ts";
 import type { AgentContext } from "./context.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
@@ -29,7 +30,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs",
         body: { kind: "json", schema: runSchema },
-        recorded: ["/body/purpose", "/body/actions", "/body/budget", "/body/descendants"],
+        recorded: ["/body/purpose", "/body/actions", "/body/budget", "/body/descendants", "/body/contained"],
       },
       {
         summary: "Open a run: one budgeted piece of work, which a person approves",
@@ -37,8 +38,8 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
-        const { purpose, actions, descendants = false } = body;
-        const run = await gateway.openRun(caller, { purpose, actions, limits, descendants });
+        const { purpose, actions, descendants = false, contained = false } = body;
+        const run = await gateway.openRun(caller, { purpose, actions, limits, descendants, contained });
         await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 201);
       },
@@ -121,6 +122,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       anyCaller,
     ),
+    ...containedRoutes(gateway),
     ...planRoutes(gateway, sleep),
     ...operationRoutes(gateway, sleep),
     planeRoute(
@@ -156,6 +158,7 @@ const runSchema = {
       },
     },
     descendants: { type: "boolean" },
+    contained: { type: "boolean" },
   },
   required: ["purpose", "actions"],
 } as const satisfies JsonSchema;

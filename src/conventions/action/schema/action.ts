@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../request/schema.ts";
 import { inputSchema } from "./input.ts";
-import { labelSchema, limitsSchema } from "./provider.ts";
+import { labelSchema, limitsSchema, mediaRange } from "./provider.ts";
 
 const method = { enum: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] } as const satisfies JsonSchema;
 const body = {
@@ -156,7 +156,20 @@ export const actionSchema = {
       type: "object",
       additionalProperties: false,
       required: ["method", "path"],
-      properties: { method, path: { type: "string", maxLength: 1024 }, body },
+      properties: {
+        method,
+        path: { type: "string", maxLength: 1024 },
+        body,
+        empty_body: { type: "boolean", description: "Where no input goes into the body, none is sent at all." },
+        accept: { ...mediaRange, description: "What the request asks for in Accept; application/json unless said." },
+        tolerates: {
+          type: "array",
+          minItems: 1,
+          maxItems: 32,
+          items: { type: "string", minLength: 1, maxLength: 128 },
+          description: "Query members that tools in a box add, and that are left out of what is sent.",
+        },
+      },
     },
     full_url: fullUrlSchema,
     ssh: sshSchema,

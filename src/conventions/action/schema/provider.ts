@@ -12,6 +12,11 @@ const headerSchema = {
   description: "The name of a header field.",
 } as const satisfies JsonSchema;
 
+export const mediaRange = {
+  type: "string",
+  pattern: "^([a-z0-9.+-]{1,127}|\\*)/([a-z0-9.+-]{1,127}|\\*)$",
+} as const satisfies JsonSchema;
+
 export const limitsSchema = {
   type: "object",
   additionalProperties: false,
@@ -136,5 +141,19 @@ export const providerSchema = {
     },
     limits: limitsSchema,
     callbacks: callbacksSchema,
+    accepts: {
+      type: "array",
+      minItems: 1,
+      maxItems: 32,
+      items: mediaRange,
+      description: "What a tool in a box may ask for where an action asks for JSON: the same answer to this provider.",
+    },
+    tolerates: {
+      type: "array",
+      minItems: 1,
+      maxItems: 64,
+      items: headerSchema,
+      description: "Header fields of tools in a box that change nothing for this provider, and are not sent.",
+    },
   },
 } as const satisfies JsonSchema;

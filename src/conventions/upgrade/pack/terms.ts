@@ -44,6 +44,8 @@ const provider: Rows<keyof Provider> = {
   limits: ["decision", fits, "how long and how much is waited for"],
   success: ["decision", reach, "which answer counts as done"],
   callbacks: ["decision", reach, "which word of the provider is taken"],
+  accepts: ["decision", fits, "what tools may ask for instead of JSON"],
+  tolerates: ["decision", fits, "which header fields of tools are left out"],
 };
 
 const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {
@@ -73,6 +75,9 @@ const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {
   method: ["evidence", reach, "the method"],
   template: ["evidence", reach, "the path"],
   body: ["evidence", reach, "the form of the body"],
+  emptyBody: ["decision", fits, "whether an empty body is sent"],
+  accept: ["decision", fits, "what it asks for in Accept"],
+  tolerates: ["decision", fits, "which query members of tools are left out"],
   allow: ["decision", trust, "which URLs it takes"],
   credential: ["decision", trust, "which credential is presented"],
   host: ["decision", trust, "the host"],

@@ -1,0 +1,102 @@
+import { Denied } from "../../kernel/failure.ts";
+import type { HttpAction, Pack } from "../action/pack.ts";
+import { matchPath, type RequestTarget, splitTarget } from "../request/target.ts";
+import type { PathTemplate } from "../url/template.ts";
+import { type Head, readHead } from "./head.ts";
+import { type Match, matchAction } from "./match.ts";
+import { nearestByPath } from "./nearest.ts";
+import type { Miss, NoAction, PlainRequest, Reversed } from "./plain.ts";
+
+interface Candidate {
+  readonly pack: Pack;
+  readonly action: HttpAction;
+  readonly params: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The one action of these packs that says this request, with what it is told; or why there is none. */
+export function reverse(packs: readonly Pack[], request: PlainRequest, placeholder: string): Reversed {
+  try {
+    return find(packs, request, placeholder);
+  } catch (error) {
+    if (error instanceof Denied) return refused(error.code, error.message, null);
+    throw error;
+  }
+}
+
+function find(packs: readonly Pack[], request: PlainRequest, placeholder: string): Reversed {
+  const here = packs.filter(({ provider }) => provider?.origin === request.origin);
+  const target = splitTarget(request.target);
+  // Before anything else: whatever comes of it, a foreign credential is never looked at twice.
+  const heads = new Map(here.map((pack) => [pack, readHead(request.headers, placeholder, tokenField(pack))]));
+  if (here.length === 0) {
+    readHead(request.headers, placeholder, null);
+    return refused("origin_not_in_packs", `no pack of this run speaks to ${request.origin}`, null);
+  }
+  const matching = here.flatMap((pack) => candidatesOf(pack, target));
+  const sameMethod = mostLiteral(matching.filter(({ action }) => action.method === request.method));
+  if (sameMethod.length === 0) {
+    const [other] = matching;
+    if (other === undefined) {
+      const nearest = nearestByPath(here, request.method, target.path);
+      return refused("path_not_in_packs", `no action has the path ${target.path}`, nearest);
+    }
+    const why = `it is ${other.action.method}, not ${request.method}`;
+    return refused("request_not_in_packs", "no action says this request", missOf(other, why, 1));
+  }
+  return choose(sameMethod, (one) =>
+    matchAction(one.pack, one.action, one.params, target, heads.get(one.pack) as Head, request),
+  );
+}
+
+/** Exactly one may fit. Where an action says by a constant what another takes as an input, it is the one that is meant. */
+function choose(candidates: readonly Candidate[], match: (one: Candidate) => Match): Reversed {
+  const hits: Extract<Match, { kind: "hit" }>[] = [];
+  let nearest: Miss | null = null;
+  for (const candidate of candidates) {
+    const matched = match(candidate);
+    if (matched.kind === "hit") hits.push(matched);
+    else if (nearest === null || matched.depth > nearest.depth) nearest = missOf(candidate, matched.why, matched.depth);
+  }
+  const best = Math.max(...hits.map(({ rank }) => rank));
+  const [hit, other] = hits.filter(({ rank }) => rank === best);
+  if (hit === undefined) return refused("request_not_in_packs", "no action says this request", nearest);
+  const packs = new Set(hits.map(({ found }) => found.pack.name));
+  if (packs.size > 1)
+    return refused("pack_choice_needed", `the packs ${[...packs].join(" and ")} both say this request`, null);
+  if (other === undefined) return hit.found;
+  const names = [hit, other].map(({ found }) => found.action.qualifiedName);
+  return refused("action_ambiguous", `${names.join(" and ")} both say this request`, null);
+}
+
+function candidatesOf(pack: Pack, { path }: RequestTarget): readonly Candidate[] {
+  return [...pack.actions.values()].flatMap((action) => {
+    if (action.kind !== "http") return [];
+    const matched = matchPath(action.template, path);
+    return matched === undefined ? [] : [{ pack, action, params: matched.params }];
+  });
+}
+
+/** What a provider serves under a literal path is never what it serves under a parameter. */
+function mostLiteral(candidates: readonly Candidate[]): readonly Candidate[] {
+  const weights = candidates.map(({ action }) => shapeOf(action.template));
+  const least = weights.toSorted()[0];
+  return candidates.filter((_, index) => weights[index] === least);
+}
+
+/** Sorts before another where it has a literal first. */
+export function shapeOf({ segments }: PathTemplate): string {
+  return segments.map(({ kind }) => (kind === "literal" ? "0" : "1")).join("");
+}
+
+/** The field in which this provider takes its token, where that is not Authorization. */
+function tokenField({ provider }: Pack): string | null {
+  return provider?.auth?.header ?? null;
+}
+
+function missOf({ action }: Pick<Candidate, "action">, why: string, depth: number): Miss {
+  return { action: action.qualifiedName, why, depth };
+}
+
+function refused(code: NoAction["code"], message: string, nearest: Miss | null): NoAction {
+  return { kind: "refused", code, message, nearest };
+}

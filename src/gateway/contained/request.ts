@@ -1,0 +1,125 @@
+/**
+ * Requests of tools in a box. The wrapper hands over what a tool sent; here it becomes one action of a trusted pack, and
+ * from then on it is a call like any other: card, budget, intent, outcome, log. Whatever is refused is an answer too.
+ */
+import type { NewEvent } from "../../audit/event.ts";
+import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
+import type { FoundAction, NoAction, PlainRequest } from "../../conventions/reverse/plain.ts";
+import { reverse } from "../../conventions/reverse/reverse.ts";
+import { digestText } from "../../kernel/canonical-json.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { CallId } from "../../kernel/ids.ts";
+import type { Core } from "../core.ts";
+import { startCall, takeBackCall } from "../dispatch.ts";
+import type { LiveCaller } from "../ports.ts";
+import { contentEvents } from "../record/content.ts";
+import type { DenialRecorder } from "../record/denials.ts";
+import type { Run } from "../run/run.ts";
+import { type ContainedAnswer, tellRefusal, tellResult } from "./answer.ts";
+import { keepPlain } from "./keep-plain.ts";
+
+export interface ContainedRequest extends PlainRequest {
+  /** Who sent it in the box, as the wrapper says. */
+  readonly process: ProcessClaim | null;
+}
+
+export interface ProcessClaim {
+  readonly pid: number;
+  readonly executable: string;
+  readonly arguments: readonly string[];
+}
+
+/** `onGone` is told how to take it back: before it is sent, nothing is sent. */
+export async function answerContained(
+  core: Core,
+  denials: DenialRecorder,
+  caller: LiveCaller,
+  run: Run,
+  request: ContainedRequest,
+  onGone: (takeBack: () => void) => void,
+): Promise<ContainedAnswer> {
+  const plainText = isGit(request);
+  const found = reverse(packsOf(core, run, caller), request, placeholderOf(run.id));
+  if (found.kind === "refused") {
+    const { code, message, nearest } = found;
+    await refuse(core, denials, caller, run, request, found);
+    return tellRefusal({ code, message, callId: null, outcome: "refused", nearest, plainText });
+  }
+  const action = found.action.qualifiedName;
+  const { input, page } = found;
+  const call = startCall(core, denials, caller, run, {
+    action,
+    input,
+    ...(page === null ? {} : { page }),
+    context: (callId) => containedEvent(core, run, request, found, callId),
+  });
+  onGone(() => void takeBackCall(core, call).catch(() => undefined));
+  try {
+    return tellResult(await call.done, plainText);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    const { code, message } = error;
+    const nearest = { action, why: "this is the action it would be", depth: 0 };
+    return tellRefusal({ code, message, callId: call.id, outcome: "refused", nearest, plainText });
+  }
+}
+
+/** The packs of the session's scope, whole: which action a request is does not depend on which are allowed. */
+function packsOf(core: Core, run: Run, caller: LiveCaller) {
+  const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
+  const names = new Set(scope.actions.map(({ action }) => action));
+  const reached = core
+    .packs()
+    .all()
+    .filter(({ action }) => names.has(action.qualifiedName));
+  return [...new Set(reached.map(({ pack }) => pack))];
+}
+
+async function refuse(
+  core: Core,
+  denials: DenialRecorder,
+  caller: LiveCaller,
+  run: Run,
+  request: ContainedRequest,
+  { code, message }: NoAction,
+): Promise<void> {
+  const action = `${request.method} ${request.origin}`.slice(0, 200);
+  await denials.record(new Denied(code, message), {
+    caller,
+    runId: run.id,
+    callId: null,
+    action,
+    before: () => {
+      const text = keepPlain(request, code);
+      const event = containedEvent(core, run, request, null, null);
+      return [...contentEvents(core.envelope, "plain_request", text), { ...event, kept_digest: digestText(text) }];
+    },
+  });
+  run.tally.calls++;
+  run.tally.denied++;
+}
+
+function containedEvent(
+  core: Core,
+  run: Run,
+  { origin, method, target, process }: ContainedRequest,
+  found: FoundAction | null,
+  callId: CallId | null,
+): Extract<NewEvent, { readonly event_type: "contained_request" }> {
+  return {
+    ...core.envelope("contained_request"),
+    run_id: run.id,
+    ...(callId === null ? {} : { call_id: callId }),
+    origin,
+    method,
+    path: target.split("?", 1)[0] ?? "",
+    action: found?.action.qualifiedName ?? null,
+    dropped: found?.dropped ?? [],
+    ...(process === null ? {} : { process }),
+  };
+}
+
+/** Git prints an error only where it is plain text. */
+function isGit({ headers }: PlainRequest): boolean {
+  return headers.some(([name, value]) => name === "user-agent" && value.startsWith("git/"));
+}

@@ -1,0 +1,87 @@
+import { STATUS_CODES } from "node:http";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { readId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import type { AgentContext } from "./context.ts";
+import { anyCaller, runParams } from "./wait.ts";
+
+/** What tools in a box send, handed over by the wrapper that holds the box. */
+export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentContext>[] {
+  return [
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/requests",
+        params: runParams,
+        body: { kind: "json", schema: plainSchema, maxBytes: defaults.containedRequestBytes },
+        recorded: ["/params/run_id", "/body/origin", "/body/method"],
+      },
+      {
+        summary: "A request that a tool in a box sent: it becomes the one action that says it, or is refused",
+        answers: { 200: { description: "What the tool is to be told, a refusal too" } },
+      },
+      async ({ params, body }, { caller, onGone }) => {
+        const { origin, method, target, headers, process } = body;
+        const request = {
+          origin,
+          method,
+          target,
+          headers: headers.map(([name, value]) => [name ?? "", value ?? ""] as const),
+          body: body.body === undefined ? null : decode(body.body),
+          process: process ?? null,
+        };
+        const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
+        return { status: 200, body: recordOf(answer) };
+      },
+      anyCaller,
+    ),
+  ];
+}
+
+function decode(text: string): Buffer {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text)
+    throw new Denied("value_not_allowed", "the body is not base64 in its one spelling");
+  return bytes;
+}
+
+function recordOf({ callId, outcome, status, code, headers, body }: ContainedAnswer): JsonObject {
+  return {
+    call_id: callId,
+    outcome,
+    status,
+    reason: code === null ? (STATUS_CODES[status] ?? "") : `Refused by gw - ${code}`,
+    headers: headers.map(([name, value]) => [name, value]),
+    body: body.toString("base64"),
+  };
+}
+
+const plainSchema = {
+  type: "object",
+  properties: {
+    origin: { type: "string", minLength: 8, maxLength: 300 },
+    method: { type: "string", pattern: "^[A-Z]{1,20}$" },
+    target: { type: "string", minLength: 1, maxLength: 16_384 },
+    headers: {
+      type: "array",
+      maxItems: 200,
+      items: { type: "array", minItems: 2, maxItems: 2, items: { type: "string", maxLength: 16_384 } },
+    },
+    body: { type: "string", maxLength: defaults.containedRequestBytes },
+    process: {
+      type: "object",
+      properties: {
+        pid: { type: "integer", minimum: 1, maximum: 4_194_304 },
+        executable: { type: "string", maxLength: 4096 },
+        arguments: { type: "array", maxItems: 64, items: { type: "string", maxLength: 1024 } },
+      },
+      required: ["pid", "executable", "arguments"],
+    },
+  },
+  required: ["origin", "method", "target", "headers"],
+} as const satisfies JsonSchema;

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  demoPack,
+  type Gateway,
+  Home,
+  type Json,
+  type Members,
+  makeFolder,
+  openPlane,
+  type Plane,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+interface Told {
+  readonly call_id: string | null;
+  readonly outcome: string;
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly text: string;
+}
+
+/** The real gateway and the part of a wrapper: what tools in a box send becomes an action of a trusted pack, or nothing. */
+describe("a request of a tool in a box is the action that says it, or is refused", asUser, () => {
+  let home: Home;
+  let provider: TestProvider;
+  let gateway: Gateway;
+  let wrapper: Plane;
+  let run: string;
+  let placeholder: string;
+  const process = { pid: 7, executable: "/usr/bin/curl", arguments: ["curl", "-s"] };
+
+  async function send(method: string, target: string, more: Members = {}): Promise<Told> {
+    const asked = { origin: provider.origin, method, target, headers: [["user-agent", "curl/8"]], process, ...more };
+    const { status, body, text } = await wrapper.ask("POST", `/v1/runs/${run}/requests`, asked);
+    assert.equal(status, 200, text);
+    return { ...(body as unknown as Told), text: Buffer.from(String(body["body"]), "base64").toString("utf8") };
+  }
+
+  function jsonBody(value: Json, headers: readonly Json[] = []): Members {
+    const body = Buffer.from(JSON.stringify(value)).toString("base64");
+    return { body, headers: [["user-agent", "curl/8"], ["content-type", "application/json"], ...headers] };
+  }
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+    wrapper = openPlane(home.agentSocket);
+    const opening = {
+      purpose: "box",
+      actions: ["demo.*"],
+      contained: true,
+      budget: { attempts: 50, side_effects: 20 },
+    };
+    const asked = await wrapper.ask("POST", "/v1/runs", opening);
+    const [card] = await home.approvals();
+    assert.ok(JSON.stringify(card).includes("whatever runs in its box speaks through this program"));
+    await home.approve(String(asked.body["approval_id"]));
+    run = String(asked.body["run_id"]);
+    placeholder = String(asked.body["placeholder"]);
+    assert.match(placeholder, /^gw-placeholder-[0-9a-f]{32}$/);
+  });
+
+  after(async () => {
+    wrapper?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  test("a read is sent with the gateway's credential, and its answer comes back as it came", async () => {
+    const bytes = '{ "big": 12345678901234567890 }';
+    provider.answer((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json", "set-cookie": "a=b" }).end(bytes);
+    });
+    const headers = [
+      ["user-agent", "curl/8"],
+      ["accept", "*/*"],
+      ["authorization", `token ${placeholder}`],
+    ];
+    const told = await send("GET", "/v1/things/a%2Fb", { headers });
+    assert.deepEqual([told.outcome, told.status, told.reason, told.text], ["success", 200, "OK", bytes]);
+    assert.deepEqual(told.headers.map(([name]) => name).includes("set-cookie"), false);
+    const sent = provider.received.at(-1);
+    assert.equal(sent?.url, "/v1/things/a%2Fb");
+    assert.match(String(sent?.headers["authorization"]), /^Bearer s3cr3t/);
+    assert.equal(String(sent?.headers["user-agent"]).includes("curl"), false);
+  });
+
+  test("a write counts, is logged with the process that the wrapper names, and is done once", async () => {
+    provider.answer((_request, response) => {
+      response.writeHead(201, { "content-type": "application/json" }).end("{}");
+    });
+    const told = await send("POST", "/v1/things", jsonBody({ name: "one" }));
+    assert.deepEqual([told.outcome, told.status, told.reason], ["success", 201, "Created"]);
+    assert.equal(provider.received.at(-1)?.body, '{"name":"one"}');
+    const events = await home.events("contained_request");
+    const event = events.find(({ call_id }) => call_id === told.call_id);
+    assert.equal(event?.["action"], "demo.thing.make");
+    assert.deepEqual(event?.["process"], process);
+    assert.deepEqual(event?.["dropped"], ["user-agent"]);
+  });
+
+  test("what no action says is refused with 403, names the nearest action, and reaches nobody", async () => {
+    const before = provider.received.length;
+    const cases: readonly (readonly [string, Promise<Told>])[] = [
+      ["path_not_in_packs", send("GET", "/v2/things/a")],
+      ["request_not_in_packs", send("DELETE", "/v1/things/a")],
+      ["request_not_in_packs", send("GET", "/v1/things/a?verbose=1")],
+      ["request_not_in_packs", send("POST", "/v1/things", jsonBody({ name: "x", admin: true }))],
+      ["request_not_in_packs", send("POST", "/v1/things", jsonBody({ name: "x" }, [["x-dry-run", "true"]]))],
+      ["request_not_in_packs", send("GET", "/v1/things/a", { headers: [["range", "bytes=0-1"]] })],
+      ["segment_refused", send("GET", "/v1/things/..")],
+      ["origin_not_in_packs", send("GET", "/", { origin: "https://elsewhere.example" })],
+    ];
+    for (const [code, asked] of cases) {
+      const told = await asked;
+      assert.deepEqual([told.outcome, told.status, told.reason], ["refused", 403, `Refused by gw - ${code}`]);
+      const { message, error, detail } = JSON.parse(told.text) as Record<string, string>;
+      assert.ok(message !== undefined && message === error && message === detail);
+    }
+    const { action, more } = JSON.parse((await send("GET", "/v1/things/a?verbose=1")).text) as Record<string, string>;
+    assert.deepEqual([action, more], ["demo.thing.get", "gw actions demo.thing.get"]);
+    const git = await send("GET", "/a/b.git/info/refs?service=git-upload-pack", {
+      headers: [["user-agent", "git/2.39"]],
+    });
+    assert.ok(git.headers.some(([name, value]) => name === "content-type" && value.startsWith("text/plain")));
+    assert.equal(provider.received.length, before);
+  });
+
+  test("a credential that is not the placeholder is refused, and stands nowhere in the log", async () => {
+    const foreign = "ghp_0123456789abcdefghijklmnop";
+    for (const [name, value] of [
+      ["authorization", `Bearer ${foreign}`],
+      ["authorization", `Basic ${Buffer.from(`me:${foreign}`).toString("base64")}`],
+      ["cookie", foreign],
+      ["x-api-key", foreign],
+    ]) {
+      const told = await send("GET", `/v1/things/a?token=${foreign}`, { headers: [[name ?? "", value ?? ""]] });
+      assert.equal(told.reason, "Refused by gw - credential_foreign");
+    }
+    const log = await home.must(["audit", "export", "--log", `${home.folder}/audit`]);
+    assert.equal(log.out.includes(foreign), false);
+    assert.ok(log.out.includes("credential_foreign"));
+  });
+
+  test("a person's no, and an outcome that nobody saw, are 403 and never 5xx", async () => {
+    const denied = send("POST", "/v1/burnt", jsonBody({ name: "x" }));
+    const [card] = await home.approvals();
+    await home.must(["deny", String(card?.["approval_id"])]);
+    assert.deepEqual([(await denied).outcome, (await denied).reason], ["refused", "Refused by gw - approval_denied"]);
+    provider.answer((_request, response) => response.destroy());
+    const unknown = await send("POST", "/v1/things", jsonBody({ name: "unseen" }));
+    const told = [unknown.outcome, unknown.status, unknown.reason];
+    assert.deepEqual(told, ["unknown", 403, "Refused by gw - outcome_unknown"]);
+    assert.match(String(unknown.call_id), /^call_/);
+    const again = await send("POST", "/v1/things", jsonBody({ name: "unseen" }));
+    assert.equal(again.reason, "Refused by gw - outcome_unsettled");
+  });
+
+  test("a tool that hangs up before it was sent has sent nothing", async () => {
+    const before = provider.received.length;
+    const second = openPlane(home.agentSocket);
+    const asked = { origin: provider.origin, method: "POST", target: "/v1/burnt", ...jsonBody({ name: "gone" }) };
+    const hanging = second.ask("POST", `/v1/runs/${run}/requests`, asked).catch(() => undefined);
+    await home.approvals();
+    second.close();
+    await hanging;
+    await until("the question is taken back", async () => (await home.status())["approvals_pending"] === 0);
+    assert.equal(provider.received.length, before);
+  });
+
+  test("an envelope that is not what the plane takes, and a run of somebody else, are problems of the plane", async () => {
+    const path = `/v1/runs/${run}/requests`;
+    const good = { origin: provider.origin, method: "GET", target: "/v1/things/a", headers: [] };
+    assert.equal((await wrapper.ask("POST", path, { ...good, extra: 1 })).status, 422);
+    assert.equal((await wrapper.ask("POST", path, { ...good, body: "not base64!" })).status, 422);
+    assert.equal((await wrapper.ask("POST", "/v1/runs/run_0/requests", good)).status, 404);
+  });
+
+  test("while one is on its way, others are answered", async () => {
+    const held: ServerResponse[] = [];
+    provider.answer((_request, response) => void held.push(response));
+    const second = openPlane(home.agentSocket);
+    const slow = send("GET", "/v1/things/slow");
+    await until("the slow one is at the provider", () => held.length === 1);
+    const asked = { origin: provider.origin, method: "GET", target: "/v3", headers: [] };
+    const { body } = await second.ask("POST", `/v1/runs/${run}/requests`, asked);
+    assert.equal(body["outcome"], "refused");
+    held[0]?.writeHead(200, { "content-type": "text/plain" }).end("at last");
+    assert.equal((await slow).text, "at last");
+    second.close();
+  });
+});
