@@ -50,6 +50,8 @@ describe("a provider's members", () => {
       limits: { timeoutMs: null, responseBytes: defaults.responseBytes },
       callbacks: null,
       success: null,
+      accepts: [],
+      tolerates: [],
     });
   });
 
@@ -64,6 +66,8 @@ describe("a provider's members", () => {
       "network: private",
       "ca: /etc/acme/ca.pem",
       "limits: { timeout_s: 7, response_bytes: 2048 }",
+      "accepts: [application/vnd.acme+json]",
+      "tolerates: [X-Acme-Client]",
     ]);
     assert.deepEqual(provider, {
       origin: "https://api.acme.example",
@@ -76,6 +80,8 @@ describe("a provider's members", () => {
       network: "private",
       ca: "/etc/acme/ca.pem",
       limits: { timeoutMs: 7_000, responseBytes: 2048 },
+      accepts: ["application/vnd.acme+json"],
+      tolerates: ["x-acme-client"],
       callbacks: null,
       success: null,
     });
