@@ -59,6 +59,17 @@ describe("consequential actions on the reference provider, with the real program
     return { status: reply.status, ...reply.body };
   }
 
+  async function promote(run: string, input: Members): Promise<Members> {
+    const body = { action: "reference.deployment.promote", input };
+    const { body: previewed } = await agent.ask("POST", `/v1/runs/${run}/plans`, body, { prefer: "wait=20" });
+    const plan = previewed["plan"] as Members;
+    assert.equal((plan["effects"] as readonly Members[])[0]?.["total"], 1);
+    const expected_revision = String(plan["expected_revision"]);
+    const path = `/v1/plans/${String(plan["plan_id"])}/execute`;
+    const reply = await agent.ask("POST", path, { expected_revision }, { prefer: "wait=20" });
+    return { status: reply.status, ...reply.body };
+  }
+
   test("gw plan --execute previews, asks with the diff, executes the plan alone and confirms it", async () => {
     const words = ["project_id=atlas", "subject_id=ada", "role=editor", "if_match=r1"];
     const planning = home.run(["plan", "reference.membership.apply", ...words, "--execute", "--json"]);
@@ -86,13 +97,15 @@ describe("consequential actions on the reference provider, with the real program
   });
 
   test("a deployment is rolled back from its record, and refused after a newer release", async () => {
-    const actions = ["reference.deployment.promote", "reference.deployment.rollback"];
+    const actions = ["plan", "promote", "rollback"].map((name) => `reference.deployment.${name}`);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "ship", actions });
     const run = String(opened.body["run_id"]);
     await home.approve(String(opened.body["approval_id"]));
     const target = { environment: "staging" };
-    await call(run, "deployment.promote", { ...target, release: release(1) });
-    const second = await call(run, "deployment.promote", { ...target, release: release(2) });
+    const direct = await call(run, "deployment.promote", {});
+    assert.equal(direct["code"], "plan_required", "a promotion is previewed before it is made");
+    await promote(run, { ...target, release: release(1) });
+    const second = await promote(run, { ...target, release: release(2) });
     const body = (second["response"] as Members)["body"] as Members;
     assert.equal(body["capability"], undefined);
     assert.equal(second["confirmed"], true, "the read shows the release that the receipt names");

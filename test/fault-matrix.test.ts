@@ -65,6 +65,7 @@ interface Convention {
 const ADA = { project_id: "project-001", subject_id: "ada", role: "editor", if_match: "r1" };
 const REPORT = { account: "a1", range: { start: "2026-01-01", end: "2026-01-31" }, format: "csv" };
 const RELEASE = { operation_id: "release-7", service: "web", artifact: digestText("seven"), environment: "staging" };
+const SHIP = { environment: "staging", release: digestText("reference release 2") };
 const reports = (stage: Stage): number => stage.rows("operations").filter(({ kind }) => kind === "report").length;
 const members = (stage: Stage): number => stage.rows("memberships").length;
 
@@ -96,14 +97,27 @@ const conventions: Readonly<Record<string, Convention>> = {
     },
     async play(stage) {
       const run = await stage.openRun("membership.plan", "membership.apply");
-      const request = { action: "reference.membership.apply", input: ADA };
-      const { result } = await stage.answer(stage.bench.gateway.startPlan(stage.caller, run.id, request));
-      const { plan_id, expected_revision } = (result as { readonly plan?: JsonObject } | null)?.plan ?? {};
+      const execute = await planned(stage, run, "membership.apply", ADA);
       await stage.strike("POST /memberships");
-      const planId = String(plan_id) as PlanId;
-      return stage.answer(stage.bench.gateway.startExecution(stage.caller, planId, String(expected_revision)));
+      return execute();
     },
     effects: members,
+  },
+  promote: {
+    errand: "promote",
+    cells: {
+      before: { told: "unknown", effects: 1, known: "succeeded" },
+      after: { told: "unknown", effects: 1, known: "succeeded" },
+      cut: { told: "unknown", effects: 1, known: "succeeded" },
+      lie: { told: "success", effects: 1, known: "-" },
+    },
+    async play(stage) {
+      const run = await stage.openRun("deployment.plan", "deployment.promote");
+      const execute = await planned(stage, run, "deployment.promote", SHIP);
+      await stage.strike("POST /v1/deployments/execute");
+      return execute();
+    },
+    effects: (stage) => stage.rows("deployments").filter(({ actor_id }) => actor_id === "robot").length,
   },
   rollback: {
     errand: "rollback",
@@ -114,9 +128,8 @@ const conventions: Readonly<Record<string, Convention>> = {
       lie: { told: "success", effects: 1, known: "-" },
     },
     async play(stage) {
-      const run = await stage.openRun("deployment.promote", "deployment.rollback");
-      const release = digestText("reference release 2");
-      const made = await stage.call(run, "deployment.promote", { environment: "staging", release });
+      const run = await stage.openRun("deployment.plan", "deployment.promote", "deployment.rollback");
+      const made = await (await planned(stage, run, "deployment.promote", SHIP))();
       const body = made.result?.response?.body as { readonly deployment_id?: string } | null;
       await stage.strike("POST /v1/environments/{environment}/rollbacks");
       const undo = { origin_deployment_id: String(body?.deployment_id), reason: "it burns" };
@@ -235,7 +248,6 @@ const conventions: Readonly<Record<string, Convention>> = {
 /** Errands whose faults are told elsewhere, or are those of another row. */
 const elsewhere: Readonly<Partial<Record<Errand, string>>> = {
   confirm: "a read after a success: without it the success stands unconfirmed (gateway-plans)",
-  promote: "a write like the ticketed one, whose provenance is kept with its answer (gateway-rollback)",
   collect_result: "a read like a poll, under the same allowance (gateway-operations)",
   resume: "a write on a job whose end the next poll tells (gateway-operations)",
   token_retry: "the creation once more under its token (gateway-operations)",
@@ -257,6 +269,35 @@ describe("what each convention makes of each fault of the provider", { concurren
     }
   }
 });
+
+test("a promotion from a plan whose answer was lost is proven under its token, and can then be undone", async () => {
+  const undone: Convention = {
+    ...{ errand: "rollback", cells: {} as Convention["cells"] },
+    async play(stage) {
+      const run = await stage.openRun("deployment.plan", "deployment.promote", "deployment.rollback");
+      const execute = await planned(stage, run, "deployment.promote", SHIP);
+      await stage.strike("POST /v1/deployments/execute");
+      const told = await execute();
+      assert.equal(told.outcome, "unknown");
+      await stage.found(told);
+      const [made] = stage.rows("deployments").filter(({ actor_id }) => actor_id === "robot");
+      const undo = { origin_deployment_id: String(made?.["deployment_id"]), reason: "it burns" };
+      return stage.call(run, "deployment.rollback", undo);
+    },
+    effects: (stage) => stage.rows("deployments").filter(({ rollback_of }) => rollback_of !== null).length,
+  };
+  assert.deepEqual(await playCell(undone, "after"), { told: "success", effects: 1, known: "-" });
+});
+
+/** Previews, and gives what then executes that plan. */
+async function planned(stage: Stage, run: Run, action: string, input: JsonObject): Promise<() => Promise<Told>> {
+  const { gateway } = stage.bench;
+  const request = { action: `reference.${action}`, input };
+  const { result } = await stage.answer(gateway.startPlan(stage.caller, run.id, request));
+  const { plan_id, expected_revision } = (result as { readonly plan?: JsonObject } | null)?.plan ?? {};
+  const planId = String(plan_id) as PlanId;
+  return () => stage.answer(gateway.startExecution(stage.caller, planId, String(expected_revision)));
+}
 
 function packFor(origin: string): string {
   const shipped = readFileSync(join(dirname(import.meta.dirname), "packs", "reference.yaml"), "utf8");

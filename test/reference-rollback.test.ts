@@ -292,3 +292,35 @@ test("an environment or deployment of another tenant is not there", async (t) =>
   const crossed = await stand.ask("POST", "/v1/environments/production/rollbacks", { body: requestFor(promoted) });
   assert.deepEqual([crossed.status, crossed.body.code], [404, "not_found"]);
 });
+
+test("a promotion is previewed without a trace, executed by its plan once, and is stale after another one", async (t) => {
+  const stand = await startStand(t);
+  const before = stand.dump();
+  const plan = (token = stand.token) =>
+    stand.ask("POST", "/v1/deployments/plan", {
+      ...{ token, key: null, body: { environment: "staging", release: seedReleases.second } },
+    });
+  const execute = (plan_id: string, key: string = randomUUID(), token = stand.token) =>
+    stand.ask("POST", "/v1/deployments/execute", { token, key, body: { plan_id, expected_revision: "g1" } });
+  const [first, second] = [await plan(), await plan()];
+  assert.deepEqual(stand.dump(), before);
+  assert.deepEqual([first.status, first.body.mode, first.body.executable], [200, "preview", true]);
+  assert.equal(first.headers["cache-control"], "no-store");
+  assert.deepEqual(first.body.read_revisions, [{ resource: "environments/staging", revision: "g1" }]);
+  const [{ sample }] = first.body.effects;
+  assert.deepEqual(
+    [sample[0].previous, sample[0].proposed],
+    [{ release_id: seedReleases.first }, { release_id: seedReleases.second }],
+  );
+  const other = await stand.tokenFor({ actor: "somebody-else" });
+  assert.equal((await execute(first.body.plan_id, randomUUID(), other)).status, 404);
+  const key = randomUUID();
+  const done = await execute(first.body.plan_id, key);
+  assert.deepEqual([done.status, done.body.prior_release_id], [201, seedReleases.first]);
+  assert.equal((await execute(first.body.plan_id, key)).body.deployment_id, done.body.deployment_id);
+  const again = await execute(first.body.plan_id);
+  assert.deepEqual([again.status, again.body.code], [409, "plan_used"]);
+  const stale = await execute(second.body.plan_id);
+  assert.deepEqual([stale.status, stale.body.code], [409, "plan_stale"]);
+  assert.deepEqual(stale.body.changed, ["environments/staging"]);
+});

@@ -1,5 +1,6 @@
 import type { CallResult } from "../conventions/outcome/result.ts";
-import { follow, followThrough } from "./attempt/follow.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { type Followed, follow, followThrough } from "./attempt/follow.ts";
 import type { Sending } from "./attempt/sending.ts";
 import type { Core } from "./core.ts";
 import { discover } from "./discovery/discover.ts";
@@ -20,14 +21,12 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
     case "plain":
       if (!sending.outbound.sideEffect) return read(core, sending, way.list);
       if (sending.outbound.definition.action.job !== null) return createJob(core, sending);
-      if (isUndoable(sending.outbound.definition)) return promoteThrough(core, sending);
-      return concludeEffect(core, sending, await follow(core, sending), sending.outbound.input);
+      return effect(core, sending, (one) => follow(core, one), sending.outbound.input);
     case "preview":
       return previewThrough(core, sending, way.executes);
     case "execute": {
       const { plan, expectedRevision } = way;
-      const followed = await executeThrough(core, sending, plan, expectedRevision);
-      return concludeEffect(core, sending, followed, plan.input);
+      return effect(core, sending, (one) => executeThrough(core, one, plan, expectedRevision), plan.input);
     }
     case "cancel":
       return cancelThrough(core, sending, way.operation, way.reason);
@@ -36,6 +35,17 @@ export async function perform(core: Core, sending: Sending, way: Way): Promise<C
     case "rollback":
       return rollBackThrough(core, sending, way.deployment);
   }
+}
+
+/** What can be undone is kept on record, by whichever way it is done. */
+async function effect(
+  core: Core,
+  sending: Sending,
+  through: (sending: Sending) => Promise<Followed>,
+  intent: JsonObject,
+): Promise<CallResult> {
+  if (isUndoable(sending.outbound.definition)) return promoteThrough(core, sending, through, intent);
+  return concludeEffect(core, sending, await through(sending), intent);
 }
 
 function read(core: Core, sending: Sending, list: ListStart | undefined): Promise<CallResult> {

@@ -173,7 +173,7 @@ function prepareExecution(
   if (planId === null) throw new Denied("plan_not_executable", "The provider named no plan.");
   const fill = { planId, planRevision: expectedRevision };
   return {
-    outbound: bindDefinition(definition, executionInput(plan, definition), fill),
+    outbound: { ...bindDefinition(definition, executionInput(plan.input, definition), fill), plan: fill },
     way: { kind: "execute", plan, expectedRevision },
     // Asked about by what it was made from: another preview of the same is the same question.
     card: { plan: cardPlan(plan), sameAs: plan.requestDigest, notes: readsAfter(definition) },

@@ -1,9 +1,11 @@
 import { createHmac, type KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/clock.ts";
+import type { PromotionPlan } from "./deployment/plan.ts";
 import type { Faults } from "./faults.ts";
 import type { Identify } from "./identify.ts";
-import type { PlanShelf } from "./membership/shelf.ts";
+import type { MembershipPlan } from "./membership/shelf.ts";
+import type { PlanShelf } from "./plan/shelf.ts";
 import type { Store } from "./store.ts";
 import type { TokenKeys } from "./tokens/keys.ts";
 
@@ -16,7 +18,8 @@ export interface Core {
   readonly identify: Identify;
   readonly faults: Faults;
   readonly tokens: TokenKeys;
-  readonly plans: PlanShelf;
+  readonly plans: PlanShelf<MembershipPlan>;
+  readonly promotions: PlanShelf<PromotionPlan>;
   /** Seals cursors and plan tokens: what comes back was made here. */
   readonly macKey: KeyObject;
   /** The provider's own address, which links are written with; never the Host that a client sent. */

@@ -16,7 +16,7 @@ import { createFaults } from "./faults.ts";
 import { buryTokens } from "./idempotency.ts";
 import { createIdentify } from "./identify.ts";
 import { createListener } from "./listen.ts";
-import { createShelf } from "./membership/shelf.ts";
+import { createShelf } from "./plan/shelf.ts";
 import { seed } from "./seed.ts";
 import { openStore, type Store } from "./store.ts";
 import { generateTokenKey, issueToken, readTokenKeys, type TokenRequest } from "./tokens/keys.ts";
@@ -79,6 +79,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     faults: createFaults(options.faults ?? false, defaults.referenceFaultsArmed),
     tokens: keys,
     plans: createShelf(),
+    promotions: createShelf(),
     macKey: createSecretKey(setting(store, "mac_key", newKey), "base64"),
     artifactFolder: `${options.file}.artifacts`,
     subscribed: () => webhookUrl !== null,

@@ -348,13 +348,14 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     {
       kills: [...all("promote", "rollback")],
       async play(stage) {
-        const run = await openRun(stage, ["deployment.promote", "deployment.rollback"]);
+        const run = await openRun(stage, ["deployment.plan", "deployment.promote", "deployment.rollback"]);
         const environment = "staging";
         const release = digestText(`reference release ${(stage.life.number % 2) + 1}`);
         // What an earlier life left open is a person's to end: until then the same call is not sent.
         await stage.settleAll(stage.bench);
         await settleByHand(stage);
-        const made = await call(stage, run, "deployment.promote", { environment, release });
+        const { planId, revision } = await planFor(stage, run, "deployment.promote", { environment, release });
+        const made = await answered(stage, stage.bench.gateway.startExecution(stage.caller, planId, revision));
         const body = made?.response?.body as { readonly deployment_id?: string } | null;
         const origin_deployment_id = String(body?.deployment_id);
         await call(stage, run, "deployment.rollback", { origin_deployment_id, reason: stage.life.tag });
@@ -513,11 +514,21 @@ async function preview(
 ): Promise<{ readonly planId: PlanId; readonly revision: string }> {
   const project_id = `project-${String(stage.life.number + 1).padStart(3, "0")}`;
   const input = { project_id, subject_id: subject, role: "editor", if_match: "r1" };
-  const asked = stage.bench.gateway.startPlan(stage.caller, run.id, { action: "reference.membership.apply", input });
+  const made = await planFor(stage, run, "membership.apply", input);
+  stage.tell({ kind: "plan", tag: stage.life.tag, ...made });
+  return made;
+}
+
+async function planFor(
+  stage: Stage,
+  run: Run,
+  action: string,
+  input: JsonObject,
+): Promise<{ readonly planId: PlanId; readonly revision: string }> {
+  const asked = stage.bench.gateway.startPlan(stage.caller, run.id, { action: `reference.${action}`, input });
   const { plan } = (await asked.done) as CallResult & { readonly plan?: JsonObject };
   const planId = String(plan?.["plan_id"]) as PlanId;
   const revision = String(plan?.["expected_revision"]);
-  stage.tell({ kind: "plan", tag: stage.life.tag, planId, revision });
   return { planId, revision };
 }
 

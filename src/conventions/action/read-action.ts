@@ -161,9 +161,7 @@ function lintTokenRetry(
     refuse("token_retry is for an idempotent_write of an HTTP provider: only its token makes a repeat safe");
   }
   if (wire.unknown?.retry_allowed === false) refuse("token_retry repeats what retry_allowed: false forbids");
-  if (wire.needs?.plan !== undefined || wire.rollback !== undefined) {
-    refuse("a plan or a rollback is sent once; name the read that shows its effect");
-  }
+  if (wire.rollback !== undefined) refuse("a rollback is sent once; name the read that shows its effect");
 }
 
 function argumentsSchema(inputs: readonly InputField[]): JsonSchema {

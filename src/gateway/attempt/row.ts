@@ -46,6 +46,7 @@ function evidenceOf({ outbound, request, session, authorization, claim }: Sendin
     pack_digest: pack.digest,
     token: tokenOf(request, pack),
     caller: session.caller.key,
+    ...(outbound.plan == null ? {} : { plan: outbound.plan }),
     ...(typeof claim === "object" ? { claim: claim.key } : {}),
     authorization: { kind, approvalId, authorizedBy, decidedAt },
   };

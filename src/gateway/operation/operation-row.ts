@@ -52,6 +52,7 @@ export function readOperation(core: Core, row: StateRow): Operation {
     firstSent: rest.firstSent ?? { at: rest.createdAt, bootMs: Number.MAX_SAFE_INTEGER },
     repeats: rest.repeats ?? 0,
     claim: rest.claim ?? null,
+    plan: rest.plan ?? null,
     held: rest.held ?? 0,
     // Rows from before there was such a thing have none.
     resumes: rest.resumes ?? [],

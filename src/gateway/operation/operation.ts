@@ -38,7 +38,7 @@ export function openOperation(
     readonly run: { readonly id: RunId };
     readonly session: { readonly id: string; readonly caller: { readonly key: string } };
     readonly callId: CallId;
-    readonly outbound: Pick<Outbound, "credential" | "requestDigest"> & { readonly definition: Opened };
+    readonly outbound: Pick<Outbound, "credential" | "requestDigest" | "plan"> & { readonly definition: Opened };
     readonly claim?: { readonly key: string } | string | undefined;
     readonly authorization: Authorization;
     readonly token: string | null;
@@ -75,6 +75,7 @@ export function openOperation(
     credential: sent.outbound.credential,
     input: sent.input,
     fingerprint: sent.outbound.requestDigest,
+    plan: sent.outbound.plan ?? null,
     claim: typeof sent.claim === "object" ? sent.claim.key : null,
     token: sent.token,
     firstSent: momentIn(core, (sent.firstSentMs ?? moment.bootMs) - moment.bootMs),

@@ -8,6 +8,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
+import type { PlanFill } from "../outbound/outbound.ts";
 
 /** A time that decides: wall time for records and people, boot time for decisions within this boot. */
 export interface Moment {
@@ -32,6 +33,8 @@ export interface Operation {
   readonly credential: string | null;
   readonly input: JsonObject;
   readonly fingerprint: string;
+  /** The provider's plan that it carried out, which its repeat must name again. */
+  readonly plan: PlanFill | null;
   /** The claim that it holds until it is settled; null for one that began before there were claims. */
   readonly claim: string | null;
   readonly token: string | null;

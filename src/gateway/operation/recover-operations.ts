@@ -4,7 +4,7 @@ import type { CallId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
-import { reachOf } from "../outbound/outbound.ts";
+import { type PlanFill, reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 import { CUSTODIAN, stopCaring, takeCustody } from "./care.ts";
 import { waitFor } from "./lease.ts";
@@ -75,6 +75,7 @@ export function adoptAttempt(
       definition,
       credential: trusted === null ? null : reachOf(trusted).credential,
       requestDigest: String(body["request_digest"]),
+      plan: (body["plan"] ?? null) as PlanFill | null,
     },
     authorization: body["authorization"] as unknown as Authorization,
     token: typeof body["token"] === "string" ? body["token"] : null,

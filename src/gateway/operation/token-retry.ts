@@ -14,6 +14,7 @@ import type { Core } from "../core.ts";
 import { askOf, bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
+import { executionInput } from "../plan/execute.ts";
 import type { StateRow } from "../ports.ts";
 import { scheduleNext, standingOf, stopCaring } from "./care.ts";
 import { linksOf, step } from "./operation.ts";
@@ -26,7 +27,7 @@ export function prepareRepeat(
   operation: Operation,
   definition: Definition,
 ): { readonly decision: RepeatDecision; readonly outbound: Outbound } {
-  const outbound = bindDefinition(definition, operation.input);
+  const outbound = bindAgain(operation, definition);
   const decision = decideRepeat({
     token: operation.token,
     windowMs: definition.pack.provider?.idempotency?.windowMs ?? null,
@@ -39,6 +40,12 @@ export function prepareRepeat(
     rebuilt: outbound.requestDigest,
   });
   return { decision, outbound };
+}
+
+/** A plan is carried out by its name alone; what it was made from stays with the operation, for whoever reads it back. */
+function bindAgain({ input, plan }: Operation, definition: Definition): Outbound {
+  if (plan === null) return bindDefinition(definition, input);
+  return { ...bindDefinition(definition, executionInput(input, definition), plan), input, plan };
 }
 
 /**

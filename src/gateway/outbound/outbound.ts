@@ -33,7 +33,11 @@ export interface Outbound {
   readonly requestBytes: number;
   readonly shownArguments: JsonObject;
   readonly versionSelector: string | null;
+  /** Where it executes one: the provider's plan, as it goes out. Its arguments are those of the preview. */
+  readonly plan?: PlanFill | null;
 }
+
+export type PlanFill = { readonly planId: string; readonly planRevision: string };
 
 /** What a definition reaches, before any argument is known. */
 export function reachOf({ pack, action }: Definition): ActionReach {

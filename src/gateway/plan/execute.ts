@@ -9,10 +9,10 @@ import { planRow, planStale, requireExecutable } from "./plan.ts";
 import type { Plan } from "./shelf.ts";
 
 /** All that an execution may carry: path parameters that repeat the plan's own. Everything else is in the plan. */
-export function executionInput(plan: Plan, { action }: Definition): JsonObject {
+export function executionInput(previewed: JsonObject, { action }: Definition): JsonObject {
   const input: Record<string, JsonValue> = {};
   for (const { name, constant } of action.inputs) {
-    const value = plan.input[name];
+    const value = previewed[name];
     if (constant === undefined && value !== undefined) input[name] = value;
   }
   return input;
@@ -36,7 +36,7 @@ export async function executeThrough(
   try {
     const followed = await follow(core, {
       ...sending,
-      errand: "execute",
+      errand: sending.errand === "promote" ? "promote" : "execute",
       // What was meant is in the plan: whoever has to find out after a crash reads it by that.
       outbound: { ...sending.outbound, input: plan.input },
       beside: () => {

@@ -6,7 +6,7 @@ import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { follow } from "../attempt/follow.ts";
+import { type Followed, follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
@@ -138,15 +138,20 @@ function isReceipt(
 }
 
 /** Keeps the provenance of a promotion together with its completion. What undoing it needs is never asked of an agent. */
-export async function promoteThrough(core: Core, sending: Sending): Promise<CallResult> {
+export async function promoteThrough(
+  core: Core,
+  sending: Sending,
+  through: (sending: Sending) => Promise<Followed>,
+  intent: JsonObject,
+): Promise<CallResult> {
   const after = ({ verdict }: Attempted): Beside => {
     if (!isReceipt(sending, verdict)) return NOTHING;
     const made = { runId: sending.run.id, party: partyOf(sending.run, sending.session.caller.key) };
     const rows = keepPromotion(core, sending.outbound.definition, made, readJson(verdict.observation));
     return { events: [], rows };
   };
-  const followed = await follow(core, { ...sending, errand: "promote", after });
-  const result = await concludeEffect(core, sending, followed, sending.outbound.input);
+  const followed = await through({ ...sending, errand: "promote", after });
+  const result = await concludeEffect(core, sending, followed, intent);
   const { response } = result;
   if (response === null || response.body_kind !== "json") return result;
   return { ...result, response: { ...response, body: withoutCapability(response.body) } };

@@ -1,67 +1,23 @@
 import { sql } from "kysely";
-import { decideExecution } from "../../conventions/plan/lifecycle.ts";
-import { isExecutable } from "../../conventions/plan/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Who } from "../context.ts";
 import { type Core, nowIso } from "../core.ts";
 import { post, recordChange } from "../events.ts";
+import { carryOut } from "../plan/execute.ts";
 import { type Role, roleNames } from "../version.ts";
 import { type PlannedMembership, planMembership, revisionText } from "./plan.ts";
 import type { MembershipPlan } from "./shelf.ts";
 
-/**
- * Carries out one previewed plan. The plan is made again inside the write transaction and must come out the same; then
- * all of it is applied, or none. What cannot join the transaction leaves from the outbox afterwards.
- */
+/** Carries out one previewed plan. What cannot join its transaction leaves from the outbox afterwards. */
 export function executePlan(
   core: Core,
   who: Who,
   plan: MembershipPlan | undefined,
   expectedRevision: string,
 ): JsonObject {
-  if (plan === undefined || plan.tenant !== who.tenant) throw notFound();
-  return core.store.write(() => {
-    const used = isUsed(core, plan.plan_id);
-    const planned = replan(core, who, plan);
-    const decision = decideExecution(
-      {
-        caller: plan.actor,
-        requestDigest: plan.request_digest,
-        equivalence: plan.equivalence,
-        readRevisions: plan.read_revisions,
-        expiresAtMs: plan.expires_at_ms,
-        state: used ? "executed" : "previewed",
-      },
-      {
-        caller: who.actor,
-        nowMs: core.clock.wallMs(),
-        expectedRevision,
-        requestDigest: planned?.requestDigest ?? "",
-        readRevisions: planned?.readRevisions ?? [],
-        equivalence: planned !== undefined && isExecutable(planned.validation) ? planned.equivalence : null,
-      },
-    );
-    switch (decision.kind) {
-      case "not_found":
-        throw notFound();
-      case "used":
-        throw new Denied("plan_used", "this plan was executed before");
-      case "stale":
-        throw stale(decision.changed);
-      case "execute":
-        if (planned === undefined) throw stale(["effects"]);
-        return apply(core, who, plan, planned);
-    }
-  });
-}
-
-function notFound(): Denied {
-  return new Denied("not_found", "there is no such plan");
-}
-
-function stale(changed: readonly string[]): Denied {
-  return new Denied("plan_stale", `no longer as previewed: ${changed.join(", ")}`, { extra: { changed } });
+  const again = (one: MembershipPlan) => replan(core, who, one);
+  return carryOut(core, who, plan, expectedRevision, again, (one, planned) => apply(core, who, one, planned));
 }
 
 /** Undefined where the same intent is refused today: then nothing can be shown to be equivalent. */
@@ -74,12 +30,6 @@ function replan(core: Core, who: Who, plan: MembershipPlan): PlannedMembership |
   }
 }
 
-function isUsed(core: Core, planId: string): boolean {
-  const { store } = core;
-  const query = store.db.selectFrom("plan_executions").select("executed_at").where("plan_id", "=", planId);
-  return store.one(query) !== undefined;
-}
-
 function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembership): JsonObject {
   const { store } = core;
   const { project, subject } = planned;
@@ -87,11 +37,6 @@ function apply(core: Core, who: Who, plan: MembershipPlan, planned: PlannedMembe
   const [tenant_id, project_id, subject_id] = [who.tenant, project.project_id, subject.subject_id];
   const revision = project.revision + 1;
   const executed_at = nowIso(core);
-  store.run(
-    store.db
-      .insertInto("plan_executions")
-      .values({ plan_id: plan.plan_id, tenant_id, actor_id: who.actor, equivalence: plan.equivalence, executed_at }),
-  );
   store.run(
     store.db
       .insertInto("memberships")

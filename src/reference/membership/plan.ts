@@ -1,8 +1,9 @@
 import { digestPlan, type Effects } from "../../conventions/plan/effects.ts";
-import type { Assumption, Effect, ReadRevision, Validation } from "../../conventions/plan/record.ts";
+import type { Assumption, Effect, Validation } from "../../conventions/plan/record.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
+import type { Planned } from "../plan/execute.ts";
 import { requireProject } from "../project.ts";
 import type { Tables } from "../tables.ts";
 import { type Role, roleNames, type Version } from "../version.ts";
@@ -13,14 +14,8 @@ export interface Actor {
   readonly actor: string;
 }
 
-/** What one intent would do to the present state. Preview and execution both come through here, and it only reads. */
-export interface PlannedMembership {
-  readonly validation: readonly Validation[];
-  readonly readRevisions: readonly ReadRevision[];
-  readonly effects: Effects;
+export interface PlannedMembership extends Planned {
   readonly assumptions: readonly Assumption[];
-  readonly requestDigest: string;
-  readonly equivalence: string;
   readonly project: Tables["projects"];
   readonly subject: Tables["subjects"];
 }

@@ -6,10 +6,12 @@ import type { Who } from "../context.ts";
 import type { Core } from "../core.ts";
 import { endCapabilities, issueCapability } from "../deployment/capability.ts";
 import { type DeploymentRow, findDeployment, provenanceOf, stateNow } from "../deployment/deployment.ts";
-import { findRelease, promoteRelease } from "../deployment/promote.ts";
+import { executePromotion, previewPromotion } from "../deployment/plan.ts";
+import { findRelease, type Promoted, promoteRelease } from "../deployment/promote.ts";
 import { rollBack } from "../deployment/rollback.ts";
 import { entityTag, environments, readTarget, requireMatch } from "../deployment/target.ts";
 import { underToken } from "../idempotency.ts";
+import { refuseUsed } from "../plan/execute.ts";
 import type { MakeRoute, ReferenceRoute } from "../route.ts";
 
 const environment = { enum: environments } as const;
@@ -28,6 +30,8 @@ export function environmentRoutes(core: Core, route: MakeRoute): readonly Refere
   return [
     readEnvironment(core, route),
     promote(core, route),
+    plan(core, route),
+    execute(core, route),
     setTarget(core, route),
     rollback(core, route),
     readDeployment(core, route),
@@ -73,6 +77,62 @@ function promote(core: Core, route: MakeRoute): ReferenceRoute {
   );
 }
 
+function plan(core: Core, route: MakeRoute): ReferenceRoute {
+  return route(
+    {
+      method: "POST",
+      path: "/v1/deployments/plan",
+      body: {
+        kind: "json",
+        schema: { type: "object", required: ["environment", "release"], properties: { environment, release } },
+      },
+      recorded: ["/body/environment", "/body/release"],
+    },
+    {
+      summary: "What putting a release on an environment would change. Nothing is changed.",
+      answers: { 200: { description: "A preview: `mode` is `preview`" } },
+      scope: "deployments:read",
+    },
+    ({ command: { body }, who }) => ({
+      status: 200,
+      body: previewPromotion(core, who, { environment: body.environment, release: body.release }),
+      headers: { "cache-control": "no-store" },
+    }),
+  );
+}
+
+function execute(core: Core, route: MakeRoute): ReferenceRoute {
+  return route(
+    {
+      method: "POST",
+      path: "/v1/deployments/execute",
+      body: {
+        kind: "json",
+        schema: {
+          type: "object",
+          required: ["plan_id", "expected_revision"],
+          properties: {
+            plan_id: { type: "string", minLength: 1, maxLength: 64 },
+            expected_revision: { type: "string", minLength: 1, maxLength: 64 },
+          },
+        },
+      },
+      recorded: ["/body/plan_id", "/body/expected_revision"],
+    },
+    {
+      summary: "Carry out a previewed promotion, by its plan and nothing else",
+      answers: { 201: { description: "Accepted: the provenance record and the authority to undo it" } },
+      headers: [token],
+      scope: "deployments:write",
+    },
+    ({ command: { body, endpoint }, digest, who }) =>
+      underToken(core, who, endpoint, digest, () => {
+        const found = core.promotions.get(body.plan_id) ?? refuseUsed(core, who, body.plan_id);
+        return promotedAnswer(core, executePromotion(core, who, found, body.expected_revision));
+      }),
+  );
+}
+
 /** The same write for those who always say what they read: without If-Match it is 428. */
 function setTarget(core: Core, route: MakeRoute): ReferenceRoute {
   return route(
@@ -97,11 +157,10 @@ function setTarget(core: Core, route: MakeRoute): ReferenceRoute {
 function promoteTo(core: Core, who: Who, to: string, releaseId: string, conditional: boolean) {
   const target = readTarget(core, who.tenant, to);
   requireMatch(who, target, conditional);
-  const { deployment, generation, capability } = promoteRelease(core, target, {
-    tenant: who.tenant,
-    actor: who.actor,
-    releaseId,
-  });
+  return promotedAnswer(core, promoteRelease(core, target, { tenant: who.tenant, actor: who.actor, releaseId }));
+}
+
+function promotedAnswer(core: Core, { deployment, generation, capability }: Promoted) {
   const body = { ...describe(core, deployment), target_generation: generation, capability };
   return { status: 201, body, headers: { location: `/v1/deployments/${deployment.deployment_id}` } };
 }

@@ -6,6 +6,7 @@ import { underToken } from "../idempotency.ts";
 import { executePlan } from "../membership/execute.ts";
 import { findMembership, revisionText } from "../membership/plan.ts";
 import { openPlanToken, previewMembership, readEffects } from "../membership/preview.ts";
+import { refuseUsed } from "../plan/execute.ts";
 import { requireProject } from "../project.ts";
 import type { MakeRoute, ReferenceRoute } from "../route.ts";
 import { readRole, roleNames, type Version } from "../version.ts";
@@ -122,8 +123,10 @@ function execute(core: Core, route: MakeRoute): ReferenceRoute {
     ({ command: { body, endpoint }, digest, who }) => {
       const found =
         body.plan_id === undefined ? openPlanToken(core, body.plan_token ?? "") : core.plans.get(body.plan_id);
-      const planOrUsed = found ?? refuseUsed(core, who, body.plan_id);
-      const work = () => ({ status: 200, body: executePlan(core, who, planOrUsed, body.expected_revision) });
+      const work = () => {
+        const plan = found ?? refuseUsed(core, who, body.plan_id);
+        return { status: 200, body: executePlan(core, who, plan, body.expected_revision) };
+      };
       const answer = who.fields.idempotencyKey === undefined ? work() : underToken(core, who, endpoint, digest, work);
       core.step("execute_committed");
       return answer;
@@ -133,22 +136,6 @@ function execute(core: Core, route: MakeRoute): ReferenceRoute {
         ? [{ code: "value_not_allowed", path: "", message: "exactly one of plan_id and plan_token" }]
         : [],
   );
-}
-
-/** A plan that is no longer on the shelf, but was executed by the same caller before a restart. */
-function refuseUsed(core: Core, who: Who, planId: string | undefined): undefined {
-  if (planId === undefined || who.fields.idempotencyKey !== undefined) return undefined;
-  const { store } = core;
-  const used = store.one(
-    store.db
-      .selectFrom("plan_executions")
-      .select("executed_at")
-      .where("plan_id", "=", planId)
-      .where("tenant_id", "=", who.tenant)
-      .where("actor_id", "=", who.actor),
-  );
-  if (used !== undefined) throw new Denied("plan_used", "this plan was executed before");
-  return undefined;
 }
 
 function read(core: Core, route: MakeRoute, version: Version): ReferenceRoute {

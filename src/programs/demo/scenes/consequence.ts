@@ -28,13 +28,9 @@ export const stalePlan: Scene = {
     const revision = String(
       answerOf(await call(actor, run, "reference.project.get", { project_id: "borealis" }))["revision"],
     );
-    const preview = async (subject_id: string): Promise<JsonObject> => {
+    const preview = (subject_id: string): Promise<JsonObject> => {
       const input = { project_id: "borealis", subject_id, role: "viewer", if_match: revision };
-      const body = { action: "reference.membership.plan", input };
-      const reply = await actor.ask({ method: "POST", path: `/v1/runs/${run}/plans`, body, wait: 60 });
-      const plan = reply.body["plan"];
-      expect(typeof plan === "object" && plan !== null, "the preview should be stored as a plan", reply.body);
-      return plan as JsonObject;
+      return previewOf(actor, run, "reference.membership.plan", input);
     };
     const [first, second] = [await preview("grace"), await preview("linus")];
     tell.say(
@@ -56,6 +52,14 @@ export const stalePlan: Scene = {
     await actor.player.ended;
   },
 };
+
+async function previewOf(actor: Actor, run: string, action: string, input: JsonObject): Promise<JsonObject> {
+  const body = { action, input };
+  const reply = await actor.ask({ method: "POST", path: `/v1/runs/${run}/plans`, body, wait: 60 });
+  const plan = reply.body["plan"];
+  expect(typeof plan === "object" && plan !== null, "the preview should be stored as a plan", reply.body);
+  return plan as JsonObject;
+}
 
 /** Executes a plan by its identifier and revision; a card is answered when one comes before the result does. */
 async function execute(stage: Stage, actor: Actor, plan: JsonObject, decide: () => Promise<unknown>): Promise<Reply> {
@@ -88,6 +92,7 @@ export const staleRollback: Scene = {
     const run = await openRun(stage, tell, actor, "ship two releases and undo the first", [
       ...[
         "reference.release.record",
+        "reference.deployment.plan",
         "reference.deployment.promote",
         "reference.environment.get",
         "reference.deployment.rollback",
@@ -99,7 +104,8 @@ export const staleRollback: Scene = {
       const recorded = await call(actor, run, "reference.release.record", input);
       expect(recorded.body["outcome"] === "success", "the release should be recorded", recorded.body);
       const release = String(answerOf(recorded)["release_id"]);
-      const promoted = await call(actor, run, "reference.deployment.promote", { environment: "staging", release });
+      const plan = await previewOf(actor, run, "reference.deployment.plan", { environment: "staging", release });
+      const promoted = await execute(stage, actor, plan, () => approveNext(stage, tell));
       expect(promoted.body["outcome"] === "success", "the release should be promoted", promoted.body);
       deployments.push(String(answerOf(promoted)["deployment_id"]));
     }
