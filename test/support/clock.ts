@@ -2,7 +2,7 @@ import type { Clock, Sleep } from "../../src/kernel/clock.ts";
 
 /** Lets real input and output happen until `done` says so, moving the manual clock along; fails when it never does. */
 export async function untilDone(time: ManualTime, stepMs: number, done: () => boolean): Promise<void> {
-  const giveUpAt = Date.now() + 100_000;
+  const giveUpAt = Date.now() + 240_000;
   while (!done()) {
     if (Date.now() > giveUpAt) throw new Error("what the test waits for did not happen");
     await time.advance(stepMs);
