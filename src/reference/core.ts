@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/clock.ts";
-import type { PromotionPlan } from "./deployment/plan.ts";
+import type { PromotionPlan } from "./deployment/shelf.ts";
 import type { Faults } from "./faults.ts";
 import type { Identify } from "./identify.ts";
 import type { MembershipPlan } from "./membership/shelf.ts";

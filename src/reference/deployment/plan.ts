@@ -9,13 +9,10 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Who } from "../context.ts";
 import type { Core } from "../core.ts";
 import { carryOut, type Planned } from "../plan/execute.ts";
-import type { ShelvedPlan } from "../plan/shelf.ts";
 import type { Tables } from "../tables.ts";
 import { findRelease, type Promoted, promoteRelease } from "./promote.ts";
+import type { PromotionIntent, PromotionPlan } from "./shelf.ts";
 import { readTarget } from "./target.ts";
-
-export type PromotionIntent = { readonly environment: string; readonly release: string };
-export type PromotionPlan = ShelvedPlan & { readonly intent: PromotionIntent };
 
 interface PlannedPromotion extends Planned {
   readonly target: TargetRecord;
