@@ -48,4 +48,7 @@ export interface LogLimits {
   readonly sealBusyMs: number;
   readonly heartbeatMs: number;
   readonly inlineFlushMs: number;
+  /** How many turns of the loop a flush waits for company, and which share of those under way is enough. */
+  readonly gatherTurns: number;
+  readonly gatherShare: number;
 }

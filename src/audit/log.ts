@@ -21,6 +21,8 @@ export interface LogOptions extends SegmentSettings {
   readonly scheduler?: Scheduler;
   readonly files?: LogFiles;
   readonly limits?: Partial<LogLimits>;
+  /** How many are under way who each append again soon: a flush waits a little for most of them, and not for nobody. */
+  readonly company?: () => number;
   /** Called once, when a write or a flush failed and the log stopped. */
   readonly onFailure?: (failure: Denied) => void;
 }
@@ -35,6 +37,8 @@ export const logLimits: LogLimits = {
   sealBusyMs: defaults.logSealBusyMs,
   heartbeatMs: defaults.logHeartbeatMs,
   inlineFlushMs: defaults.logInlineFlushMs,
+  gatherTurns: defaults.logGatherTurns,
+  gatherShare: defaults.logGatherShare,
 };
 
 export async function openLog(options: LogOptions): Promise<AuditLog> {

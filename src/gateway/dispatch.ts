@@ -125,12 +125,16 @@ async function dispatch(
     ...(context === undefined ? {} : { context }),
   };
   const confirmed = await confirmTicket(core, sending);
+  const { traffic } = core.ports;
+  if (traffic !== undefined) traffic.calls++;
   try {
     return await perform(core, confirmed, prepared.way);
   } catch (error) {
     // Nothing of it left, or the answer that came back is what refuses it.
     if (claim?.doubt !== true) throw error;
     return endUnseen(core, confirmed, claim, error);
+  } finally {
+    if (traffic !== undefined) traffic.calls--;
   }
 }
 

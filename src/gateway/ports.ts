@@ -117,6 +117,8 @@ export interface Ports {
   readonly ssh: SshTransport;
   /** Whether the disk under the log has only its reserve left. Absent where there is no disk. */
   readonly space?: { low(): boolean };
+  /** How many calls are on their way to a provider, for the log to know whom a flush is worth waiting for. */
+  readonly traffic?: { calls: number };
   /** Absent wherever nobody has to end the process between two steps. */
   readonly steps?: StepPort;
 }

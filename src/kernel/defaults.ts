@@ -277,6 +277,8 @@ export const defaults = {
   logSealBusyMs: 1_000,
   logHeartbeatMs: 300_000,
   logInlineFlushMs: 0.25,
+  logGatherTurns: 4,
+  logGatherShare: 0.6,
   // Numbers for machines: so many values of one label, the rest together
   metricLabels: 200,
   /** A service manager that did not take our word is told again after this. */

@@ -98,6 +98,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     stoppedBy: null,
   };
   const writtenAhead = millisecondsAhead(settings.auditFolder, clock);
+  const traffic = { calls: 0 };
   const log = await openResumable(settings.auditFolder, () =>
     openLog({
       folder: settings.auditFolder,
@@ -106,6 +107,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
       recipients: auditRecipientsOf(state.trust),
       vaultGeneration: state.trust.vault.generation,
       vaultHash: vaultHashOf(state.trust),
+      company: () => traffic.calls,
     }),
   );
   log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
@@ -132,7 +134,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
   const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space },
+    { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space, traffic },
     {
       packs: () => state.packs.book,
       posture: () => ({

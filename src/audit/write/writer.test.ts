@@ -73,6 +73,7 @@ async function withLog(
   inlineFlushMs: number,
   use: (log: AuditLog, watched: ReturnType<typeof watchedFiles>, folder: string) => Promise<void>,
   limits: { readonly segmentBytes?: number; readonly frameBytes?: number } = {},
+  company?: () => number,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "gw-"));
   const watched = watchedFiles(folder);
@@ -86,6 +87,7 @@ async function withLog(
       random: { bytes: (length) => randomBytes(length) },
       files: watched.files,
       limits: { inlineFlushMs, spaceBytes: 4_096, ...limits },
+      ...(company === undefined ? {} : { company }),
     });
     try {
       await use(log, watched, folder);
@@ -205,3 +207,46 @@ test("a change of the event after the append does not change the record", () =>
 async function turns(count: number): Promise<void> {
   for (let index = 0; index < count; index++) await new Promise((resolve) => setImmediate(resolve));
 }
+
+const INLINE = Number.POSITIVE_INFINITY;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("an append with nobody else under way is on disk before anything else happens", () => {
+  let underWay = 0;
+  return withLog(
+    INLINE,
+    async (log, { steps }) => {
+      underWay = 1;
+      steps.length = 0;
+      const appended = log.append([event("alone")]);
+      assert.equal(steps.at(-1), "durable");
+      await appended;
+      underWay = 0;
+    },
+    {},
+    () => underWay,
+  );
+});
+
+test("a flush waits for most of those who are under way, and for no more than a few turns", () => {
+  let underWay = 0;
+  return withLog(
+    INLINE,
+    async (log, { steps }) => {
+      underWay = 10;
+      steps.length = 0;
+      const first = log.append([event("first")]);
+      await turn();
+      await turn();
+      assert.deepEqual(steps, [], "nobody came yet");
+      const others = [2, 3, 4, 5, 6].map((index) => log.append([event(`of ${index}`)]));
+      const receipts = await Promise.all([first, ...others]);
+      assert.equal(new Set(receipts.map(({ frame }) => frame)).size, 1, "they share one frame");
+      await log.append([event("and nobody else came")]);
+      assert.equal(steps.at(-1), "durable");
+      underWay = 0;
+    },
+    {},
+    () => underWay,
+  );
+});

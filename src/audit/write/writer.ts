@@ -17,6 +17,7 @@ interface WriterOptions extends Omit<ChainOptions, "limits" | "seconds" | "onSea
   readonly scheduler: Scheduler;
   readonly limits: LogLimits;
   readonly lock: WriterLock;
+  readonly company?: () => number;
   readonly onFailure?: (failure: Denied) => void;
 }
 
@@ -40,6 +41,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
   let durable = chain.head();
   let inFlight: Batch | null = null;
   let draining = false;
+  let waitingAppends = 0;
   let section: (() => Buffer) | null = null;
   let failure: Denied | null = null;
   let closing: Promise<void> | null = null;
@@ -57,9 +59,10 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     if (failure !== null) return Promise.reject(failure);
     if (closing !== null) return Promise.reject(new Denied("log_failed", "The audit log is closed."));
     try {
-      const batch = queue.add(events);
+      const { promise } = queue.add(events).waiting;
+      waitingAppends++;
       wake();
-      return batch.waiting.promise;
+      return promise;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -76,11 +79,19 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
 
   const isIdle = (): boolean => queue.isEmpty() && errands.length === 0;
 
-  /** The next loop turn: whoever wants to append on this one gets into the same frame. */
+  /** The next loop turn: whoever wants to append on this one gets into the same frame. Who is alone waits for nobody. */
   function wake(): void {
     if (draining || failure !== null) return;
     draining = true;
-    scheduler.soon(drain);
+    if (options.company?.() === 1) drain();
+    else scheduler.soon(() => gather(limits.gatherTurns));
+  }
+
+  /** Most of those who are under way want this flush or the next one: a few turns of the loop are worth their company. */
+  function gather(turns: number): void {
+    const enough = (options.company?.() ?? 0) * limits.gatherShare;
+    if (turns > 0 && waitingAppends < enough && errands.length === 0) scheduler.soon(() => gather(turns - 1));
+    else drain();
   }
 
   /** Works through what waits, until nothing does or the disk has to be waited for. */
@@ -100,6 +111,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
         }
         const batch = queue.take();
         if (batch === undefined) break;
+        waitingAppends = 0;
         const flushed = commit(batch);
         if (flushed !== undefined) {
           flushed.then(() => resume(batch)).catch(fail);
