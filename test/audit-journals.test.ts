@@ -9,7 +9,7 @@ import { foldSessions } from "../src/audit/journals/sessions.ts";
 import type { LogItem } from "../src/audit/read/reader.ts";
 import { runAuditCheckpoint } from "../src/surfaces/cli/audit/checkpoint.ts";
 import { runAuditExport } from "../src/surfaces/cli/audit/export.ts";
-import { runActivity, runSessions } from "../src/surfaces/cli/audit/journals.ts";
+import { readJournal } from "../src/surfaces/cli/audit/journals.ts";
 import { runAuditVerify } from "../src/surfaces/cli/audit/verify.ts";
 import type { CliIo } from "../src/surfaces/cli/io.ts";
 import {
@@ -334,15 +334,15 @@ function capture(): CliIo & { readonly lines: string[]; readonly errors: string[
   };
 }
 
-const never = { sleep: () => Promise.resolve() };
+const never = { wallMs: () => Date.parse(AT), sleep: () => Promise.resolve() };
 
 test("gw activity prints one line a call, hides previews and escapes what others wrote", async () => {
   const io = capture();
-  assert.equal(await runActivity({ log: folder }, keys.readingKey, io, never), 0);
+  assert.equal(await readJournal("activity", { log: folder }, io, never)(keys.readingKey), 0);
   assert.equal(io.lines.length, 5);
   assert.ok(io.lines.some((line) => line.includes("unknown")) && io.lines.some((line) => line.includes("reconciled")));
   const sessions = capture();
-  assert.equal(await runSessions({ log: folder }, keys.readingKey, sessions, never), 0);
+  assert.equal(await readJournal("sessions", { log: folder }, sessions, never)(keys.readingKey), 0);
   assert.equal(sessions.lines.length, 1);
   assert.match(sessions.lines[0] ?? "", /\\u\{202e\}reports\\u\{7\}/);
 });
@@ -350,7 +350,7 @@ test("gw activity prints one line a call, hides previews and escapes what others
 test("gw activity filters by run, caller, action, outcome and time", async () => {
   const count = async (filter: object): Promise<number> => {
     const io = capture();
-    await runActivity({ log: folder, json: true, ...filter }, keys.readingKey, io, never);
+    await readJournal("activity", { log: folder, json: true, ...filter }, io, never)(keys.readingKey);
     return (JSON.parse(io.lines.join("\n")) as unknown[]).length;
   };
   assert.equal(await count({}), 5);
@@ -364,6 +364,66 @@ test("gw activity filters by run, caller, action, outcome and time", async () =>
   assert.equal(await count({ until: AT }), 0);
 });
 
+test("times are said as people say them, and in any offset of RFC 3339", async () => {
+  const count = async (filter: object): Promise<number> => {
+    const io = capture();
+    await readJournal("activity", { log: folder, json: true, ...filter }, io, never)(keys.readingKey);
+    return (JSON.parse(io.lines.join("\n")) as unknown[]).length;
+  };
+  for (const since of ["1h", "today", "yesterday", "2025-06-15", "2025-06-15T17:06:40+02:00", "2025-06-15 15:06Z"])
+    assert.equal(await count({ since }), 5, since);
+  for (const since of ["2025-06-15T17:06:41+02:00", "2025-06-15T11:06:41-04:00", "2025-06-16"])
+    assert.equal(await count({ since }), 0, since);
+  assert.equal(await count({ until: "today" }), 0);
+  for (const since of ["soon", "1y", "2025-06-15T15:06:40", "2025-02-30", "2025-02-30T10:00:00Z", ""])
+    assert.throws(() => readJournal("activity", { log: folder, since }, capture(), never), {
+      code: "value_not_allowed",
+    });
+});
+
+test("a filter that matches nothing says so, and a value that no entry can have is refused", async () => {
+  const io = capture();
+  assert.equal(await readJournal("activity", { log: folder, run: "run_2" }, io, never)(keys.readingKey), 0);
+  assert.deepEqual([io.lines.length, io.errors.length], [0, 1]);
+  for (const wrong of [{ outcome: "sucess" }, { limit: "0" }, { limit: "ten" }, { since: "1h", until: "2h" }])
+    assert.throws(() => readJournal("activity", { log: folder, ...wrong }, capture(), never), {
+      code: "value_not_allowed",
+    });
+  assert.throws(() => readJournal("sessions", { log: folder, outcome: "succeeded" }, capture(), never));
+});
+
+test("the newest stands first, a limit keeps the newest, and says how many are older", async () => {
+  const whole = capture();
+  await readJournal("activity", { log: folder, json: true }, whole, never)(keys.readingKey);
+  const frames = (JSON.parse(whole.lines.join("\n")) as { frame: number }[]).map(({ frame }) => frame);
+  const newest = Math.max(...frames);
+  const two = capture();
+  await readJournal("activity", { log: folder, json: true, limit: "1" }, two, never)(keys.readingKey);
+  assert.deepEqual(
+    (JSON.parse(two.lines.join("\n")) as { frame: number }[]).map(({ frame }) => frame),
+    [newest],
+  );
+  const all = capture();
+  await readJournal("activity", { log: folder }, all, never)(keys.readingKey);
+  const one = capture();
+  await readJournal("activity", { log: folder, limit: "1" }, one, never)(keys.readingKey);
+  assert.equal(one.lines.length, 1);
+  const words = (line: string | undefined): readonly string[] => (line ?? "").split(/ +/);
+  assert.deepEqual(words(one.lines[0]), words(all.lines[0]));
+  assert.match(one.errors.join("\n"), /^4 older/);
+});
+
+test("rows stand in columns, and what does not fit a narrow terminal stands below its own row", async () => {
+  const wide = capture();
+  await readJournal("activity", { log: folder }, wide, never)(keys.readingKey);
+  const calls = wide.lines.filter((line) => line.includes(" → "));
+  assert.equal(new Set(calls.map((line) => line.indexOf("call_"))).size, 1);
+  const narrow = { ...capture(), columns: 80 };
+  await readJournal("activity", { log: folder }, narrow, never)(keys.readingKey);
+  assert.equal(narrow.lines.length, 10);
+  assert.ok(narrow.lines.every((line, index) => line.startsWith("  ") === (index % 2 === 1)));
+});
+
 test("gw activity --follow prints what comes, a record a line, until it is stopped", async () => {
   const live = freshFolder();
   const log = await openTestLog(live, { keys });
@@ -375,7 +435,8 @@ test("gw activity --follow prints what comes, a record a line, until it is stopp
     if (turn === 1) await log.append([intentEvent(1), finishedEvent(1)]);
     else stop.abort();
   };
-  await runActivity({ log: live, json: true, follow: true }, keys.readingKey, io, { sleep, signal: stop.signal });
+  const ports = { ...never, sleep, signal: stop.signal };
+  await readJournal("activity", { log: live, json: true, follow: true }, io, ports)(keys.readingKey);
   assert.equal(io.lines.length, 1);
   assert.equal((JSON.parse(io.lines[0] ?? "") as { outcome: string }).outcome, "succeeded");
   await log.close();
@@ -383,7 +444,7 @@ test("gw activity --follow prints what comes, a record a line, until it is stopp
 
 test("a key that opens nothing is told so, with exit 1", async () => {
   const io = capture();
-  assert.equal(await runActivity({ log: folder }, generateKeyPairSync("x25519").privateKey, io, never), 1);
+  assert.equal(await readJournal("activity", { log: folder }, io, never)(generateKeyPairSync("x25519").privateKey), 1);
   assert.match(io.lines[0] ?? "", /GAP/);
   const out = capture();
   assert.equal(await runAuditExport({ log: folder }, generateKeyPairSync("x25519").privateKey, out), 1);

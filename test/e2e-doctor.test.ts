@@ -12,7 +12,10 @@ test("gw doctor says what still keeps a call from working, each with the command
     ["gateway", "warning", "gw up"],
     ["packs", "warning", "gw pack add FILE"],
     ["credentials", "ok", null],
-    ["grants", "ok", null],
+    ["PIN", "warning", "gw operator pin"],
+    ["backup", "warning", "gw backup FILE"],
+    ["checkpoint", "warning", "gw audit checkpoint > FILE, kept elsewhere"],
+    ["asked today", "ok", null],
   ]);
 
   const file = join(dirname(home.folder), "demo.yaml");
@@ -30,8 +33,8 @@ test("gw doctor says what still keeps a call from working, each with the command
   const gateway = await home.up();
   try {
     assert.deepEqual(
-      (await told(home)).map(([, state]) => state),
-      ["ok", "ok", "ok", "ok"],
+      (await told(home)).slice(0, 3).map(([, state]) => state),
+      ["ok", "ok", "ok"],
     );
     await home.must(["lock"]);
     assert.deepEqual((await told(home))[0], ["gateway", "warning", "gw unlock"]);
@@ -40,8 +43,32 @@ test("gw doctor says what still keeps a call from working, each with the command
   }
 });
 
+test(
+  "gw doctor knows of the backup and the checkpoint that were made, and says what a person will be asked",
+  asUser,
+  async () => {
+    const home = await new Home(makeFolder()).init();
+    const detailOf = async (name: string): Promise<string> => {
+      const rows = JSON.parse((await home.run(["doctor", "--json"])).out) as readonly Members[];
+      return String(rows.find((row) => row["name"] === name)?.["detail"]);
+    };
+    assert.match(await detailOf("asked today"), /^every session$/);
+    await home.must(["backup", join(dirname(home.folder), "one.gwbackup")]);
+    assert.deepEqual((await told(home))[4], ["backup", "ok", null]);
+    const gateway = await home.up();
+    try {
+      await home.must(["audit", "checkpoint"]);
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+    assert.deepEqual((await told(home))[5], ["checkpoint", "ok", null]);
+    await home.addCredential("careful", ORIGIN, ["--each-use"]);
+    assert.match(await detailOf("asked today"), /^every session; each use of careful$/);
+  },
+);
+
 async function told(home: Home): Promise<readonly (readonly unknown[])[]> {
   const rows = JSON.parse((await home.run(["doctor", "--json"])).out) as readonly Members[];
-  const ours = ["gateway", "packs", "credentials", "grants"];
-  return rows.filter(({ name }) => ours.includes(String(name))).map(({ name, state, mend }) => [name, state, mend]);
+  const first = rows.findIndex(({ name }) => name === "gateway");
+  return rows.slice(first).map(({ name, state, mend }) => [name, state, mend]);
 }

@@ -35,6 +35,11 @@ export const defaults = {
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
   callTimeoutMs: 30_000,
+  /** What fits a small terminal. */
+  journalRows: 20,
+  /** gw doctor speaks up about a backup or a checkpoint that is older. */
+  backupOldMs: 7 * 86_400_000,
+  checkpointOldMs: 30 * 86_400_000,
   // Requests
   jsonBodyBytes: 262_144,
   jsonDepth: 32,

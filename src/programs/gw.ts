@@ -105,7 +105,7 @@ function createDeps(): CliDeps {
       const door = place?.operator ?? { path: join(home, "operator.sock") };
       // Of a home that only its owner reads, the gateway alone can be asked.
       const elsewhere = place !== null && isElsewhere(place);
-      const rows = await examineGateway(door, elsewhere ? null : home, clock, systemRandom);
+      const rows = await examineGateway(door, elsewhere ? null : home, clock, systemRandom, stateFolder());
       return [...(await examineMachine(home)), ...rows];
     },
     async formats(home) {

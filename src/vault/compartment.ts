@@ -1,5 +1,6 @@
 import type { Random } from "../kernel/clock.ts";
 import { Fault } from "../kernel/failure.ts";
+import { BOX_OVERHEAD_BYTES } from "./box.ts";
 import { KDF_SALT_BYTES } from "./kdf.ts";
 import { RAW_KEY_BYTES } from "./keys.ts";
 import type { PinVerifier } from "./passphrase/pin.ts";
@@ -51,6 +52,11 @@ export function writeCompartment({ approver, reading, wrapping, pin }: Compartme
     pin.tag.copy(plain, KEYS_END + 6 + KDF_SALT_BYTES);
   }
   return plain;
+}
+
+/** Told by the length of what is sealed, without a passphrase. */
+export function hasPin(sealed: Buffer): boolean {
+  return sealed.length === BOX_OVERHEAD_BYTES + KEYS_END + PIN_BYTES;
 }
 
 /** Copies out of `plain`, which the caller wipes. */

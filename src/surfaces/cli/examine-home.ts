@@ -8,7 +8,9 @@ import { Unreachable } from "../client/connection.ts";
 import { readStatus } from "../client/operator.ts";
 import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
+import { examineCare } from "./examine-care.ts";
 import { listPackTrust, readTrustedPacks } from "./packs.ts";
+import { readMade } from "./vault/made.ts";
 
 /** How the gateway of a home fares, and what still has to be done before an agent's call works. Asks for no passphrase. */
 export async function examineGateway(
@@ -16,6 +18,7 @@ export async function examineGateway(
   home: string | null,
   clock: Clock,
   random: Random,
+  stateFolder: string,
 ): Promise<readonly Finding[]> {
   const gateway = await examineRunning(door);
   if (home === null) return [gateway];
@@ -26,14 +29,13 @@ export async function examineGateway(
     const policy = opened.readPolicy(vault);
     const packs = listPackTrust(home, policy);
     const labels = new Set(summariesOf(vault).flatMap(({ label, state }) => (state === "enabled" ? [label] : [])));
-    const wanted = new Set(readTrustedPacks(home, policy).flatMap(labelsOf));
-    const now = new Date(clock.wallMs()).toISOString();
-    const grants = policy.grants.filter(({ until }) => until > now).map(({ name }) => name);
+    const trusted = readTrustedPacks(home, policy);
+    const wanted = new Set(trusted.flatMap(labelsOf));
     return [
       gateway,
       packsRow(packs),
       credentialsRow([...wanted].filter((label) => !labels.has(label))),
-      grantsRow(grants),
+      ...examineCare(vault, policy, trusted, readMade(stateFolder, vault.vaultId), clock.wallMs()),
     ];
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
@@ -75,14 +77,6 @@ function credentialsRow(absent: readonly string[]): Finding {
     return { name, state: "ok", detail: "every one that a trusted pack names is there", mend: null };
   const detail = `trusted packs name what is not there or not enabled: ${absent.map(showIdentifier).join(", ")}`;
   return { name, state: "warning", detail, mend: `gw credential add ${absent[0]}, or gw credential list` };
-}
-
-function grantsRow(grants: readonly string[]): Finding {
-  const detail =
-    grants.length === 0
-      ? "none: a person is asked about every session"
-      : `${grants.length} pass without a card: ${grants.map(showIdentifier).join(", ")}`;
-  return { name: "grants", state: "ok", detail, mend: null };
 }
 
 function labelsOf({ provider, actions }: Pack): readonly string[] {

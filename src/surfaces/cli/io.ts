@@ -9,6 +9,8 @@ export interface CliIo {
   /** Whether standard output is a terminal; colour and progress need it. */
   readonly isTty: boolean;
   readonly color: boolean;
+  /** How wide that terminal is. */
+  readonly columns?: number;
   /** Asks on the terminal without echo; Denied `terminal_needed` where there is none. */
   askSecret(prompt: string): Promise<Secret>;
   /** Asks a question on the terminal with echo. */

@@ -1,15 +1,18 @@
 import { join } from "node:path";
+import { isoTime } from "../../../kernel/clock.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
+import { noteMade } from "../vault/made.ts";
 import { seenOf } from "../vault/seen.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
-import { type JournalOptions, runActivity, runSessions } from "./journals.ts";
+import type { JournalName } from "./filter.ts";
+import { type JournalOptions, readJournal } from "./journals.ts";
 import { runActivityShow } from "./show.ts";
 import type { Signers } from "./trace-record.ts";
 
@@ -17,16 +20,16 @@ type LogOption = { readonly log?: string };
 
 /** The commands that need an operator's keys: the log is opened in this process and nowhere else. */
 export function runJournalCommand(
-  journal: "sessions" | "activity",
+  journal: JournalName,
   options: OperatorOptions & Partial<JournalOptions>,
   deps: CliDeps,
 ): Promise<Exit> {
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
-  return reading(options, deps, ({ operator }) => {
-    const print = journal === "sessions" ? runSessions : runActivity;
-    const ports = { sleep: deps.sleep.sleep, signal: stop.signal };
-    return print({ ...options, log: logOf(options) }, operator.readingKey, deps.io, ports);
+  const ports = { wallMs: deps.clock.wallMs, sleep: deps.sleep.sleep, signal: stop.signal };
+  return answering(deps.io, () => {
+    const print = readJournal(journal, { ...options, log: logOf(options) }, deps.io, ports);
+    return reading(options, deps, ({ operator }) => print(operator.readingKey));
   });
 }
 
@@ -63,11 +66,15 @@ export function runExportCommand(
 
 export function runCheckpointCommand(options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, ({ home, operator }) => {
-      const { head: rememberedHead } = seenOf(deps.vault.stateFolder, home.readVault());
+    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+      const { stateFolder, clock } = deps.vault;
+      const { head: rememberedHead } = seenOf(stateFolder, home.readVault());
       const head = rememberedHead === null ? {} : { rememberedHead };
       const vault = options.log === undefined ? home.readVault() : null;
-      return runAuditCheckpoint({ ...options, log: logOf(options), vault, ...head }, operator.approver.key, deps.io);
+      const asked = { ...options, log: logOf(options), vault, ...head };
+      const exit = await runAuditCheckpoint(asked, operator.approver.key, deps.io);
+      if (exit === 0 && vault !== null) noteMade(stateFolder, vault.vaultId, "checkpoint", isoTime(clock.wallMs()));
+      return exit;
     }),
   );
 }

@@ -1,145 +1,151 @@
 import type { KeyObject } from "node:crypto";
 import { startActivity } from "../../../audit/journals/activity.ts";
-import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
-import { type SessionsEntry, startSessions } from "../../../audit/journals/sessions.ts";
+import { startSessions } from "../../../audit/journals/sessions.ts";
 import { type LogItem, openReader } from "../../../audit/read/reader.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { activityLine, sessionLine } from "./lines.ts";
+import { type FilterWords, type JournalEntry, type JournalName, readFilter } from "./filter.ts";
+import { layRows, rowOf } from "./lines.ts";
 
-export interface JournalOptions {
+export interface JournalOptions extends FilterWords {
   readonly log: string;
-  readonly run?: string;
-  readonly caller?: string;
-  readonly action?: string;
-  readonly outcome?: string;
-  /** ISO 8601 times: entries from `since` on, before `until`. */
-  readonly since?: string;
-  readonly until?: string;
-  readonly previews?: boolean;
+  /** How many of the newest; a number, or `all`. */
+  readonly limit?: string;
   readonly json?: boolean;
   readonly follow?: boolean;
 }
 
 /** How a journal that is followed waits for more, and is told to stop. */
 export interface FollowPorts {
+  wallMs(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   readonly signal?: AbortSignal;
 }
 
 const FOLLOW_MS = 250;
 
-type Entry = ActivityEntry | SessionsEntry;
-
 interface Fold {
-  add(item: LogItem): readonly Entry[];
-  rest(): readonly Entry[];
+  add(item: LogItem): readonly JournalEntry[];
+  rest(): readonly JournalEntry[];
 }
 
-/** `gw sessions`: one line a session, decrypted in this process. */
-export function runSessions(
-  options: JournalOptions,
-  readingKey: KeyObject,
-  io: CliIo,
-  ports: FollowPorts,
-): Promise<Exit> {
-  return printJournal(startSessions(), options, readingKey, io, ports);
+interface Printer {
+  entry(entry: JournalEntry): void;
+  end(read: number): void;
 }
 
-/** `gw activity`: one line a call. */
-export function runActivity(
-  options: JournalOptions,
-  readingKey: KeyObject,
-  io: CliIo,
-  ports: FollowPorts,
-): Promise<Exit> {
-  return printJournal(startActivity(), options, readingKey, io, ports);
-}
+/** `gw activity`, one row a call, and `gw sessions`, one a session; decrypted in this process. */
+export type Journal = (readingKey: KeyObject) => Promise<Exit>;
 
-async function printJournal(
-  fold: Fold,
-  options: JournalOptions,
-  readingKey: KeyObject,
-  io: CliIo,
-  ports: FollowPorts,
-): Promise<Exit> {
-  const reader = openReader(options.log, readingKey);
-  const wanted = filterOf(options);
-  const print = printerOf(options, io);
-  let gaps = 0;
-  const show = (entries: readonly Entry[]): void => {
-    for (const entry of entries) {
-      if (entry.kind === "gap") gaps++;
-      if (wanted(entry)) print.entry(entry);
-    }
-  };
-  try {
-    for (;;) {
-      for (let items = reader.next(); items !== undefined; items = reader.next()) {
-        for (const item of items) show(fold.add(item));
-        if (ports.signal?.aborted === true) break;
+/** What was asked is read first, so that nobody types a passphrase for a word that means nothing. */
+export function readJournal(journal: JournalName, options: JournalOptions, io: CliIo, ports: FollowPorts): Journal {
+  const wanted = readFilter(journal, options, ports.wallMs());
+  const print = printerOf(options, limitOf(options), io);
+  return async (readingKey) => {
+    const fold: Fold = journal === "activity" ? startActivity() : startSessions();
+    const reader = openReader(options.log, readingKey);
+    let gaps = 0;
+    let read = 0;
+    const show = (entries: readonly JournalEntry[]): void => {
+      for (const entry of entries) {
+        if (entry.kind === "gap") gaps++;
+        else read++;
+        if (wanted(entry)) print.entry(entry);
       }
-      if (options.follow !== true || ports.signal?.aborted === true) break;
-      await ports.sleep(FOLLOW_MS, ports.signal);
+    };
+    try {
+      for (;;) {
+        for (let items = reader.next(); items !== undefined; items = reader.next()) {
+          for (const item of items) show(fold.add(item));
+          if (ports.signal?.aborted === true) break;
+        }
+        if (options.follow !== true || ports.signal?.aborted === true) break;
+        await ports.sleep(FOLLOW_MS, ports.signal);
+      }
+      show(fold.rest());
+      print.end(read);
+    } finally {
+      reader.close();
     }
-    show(fold.rest());
-    print.end();
-  } finally {
-    reader.close();
-  }
-  return gaps > 0 ? exits.denied : exits.done;
-}
-
-/** A gap is shown whatever is filtered: it may hide what was asked for. */
-function filterOf(options: JournalOptions): (entry: Entry) => boolean {
-  const { run, caller, action, outcome, since, until } = options;
-  return (entry) => {
-    if (entry.kind === "gap") return true;
-    if (entry.kind === "preview" && options.previews !== true) return false;
-    const at = entry.kind === "session" ? entry.started_at : entry.at;
-    if (since !== undefined && at < since) return false;
-    if (until !== undefined && at >= until) return false;
-    if (run !== undefined && entry.run_id !== run) return false;
-    if (caller !== undefined && !("caller" in entry && (entry.caller ?? "").includes(caller))) return false;
-    if (action !== undefined && !actionsOf(entry).includes(action)) return false;
-    return outcome === undefined || outcomeOf(entry) === outcome;
+    return gaps > 0 ? exits.denied : exits.done;
   };
 }
 
-function actionsOf(entry: Exclude<Entry, { kind: "gap" }>): readonly string[] {
-  if (entry.kind === "session") return entry.scope;
-  return "action" in entry && entry.action !== null ? [entry.action] : [];
+/** People see what fits a screen unless they ask for more; programs get all of it. */
+function limitOf({ limit, json, follow }: JournalOptions): number {
+  if (limit === undefined) return json === true ? Number.POSITIVE_INFINITY : defaults.journalRows;
+  if (follow === true) throw new Denied("value_not_allowed", "--limit and --follow: what is followed has no end.");
+  if (limit === "all") return Number.POSITIVE_INFINITY;
+  if (/^[1-9]\d{0,8}$/.test(limit)) return Number(limit);
+  throw new Denied("value_not_allowed", "--limit is how many to show, 1 or more, or all.");
 }
 
-function outcomeOf(entry: Exclude<Entry, { kind: "gap" }>): string | null {
-  switch (entry.kind) {
-    case "session":
-      return entry.state;
-    case "denial":
-      return "denied";
-    case "operation":
-      return entry.to;
-    case "call":
-    case "reconciliation":
-    case "preview":
-      return entry.outcome;
-  }
-}
-
-function printerOf(options: JournalOptions, io: CliIo): { entry(entry: Entry): void; end(): void } {
-  if (options.json !== true) {
-    return {
-      entry: (entry) => io.out(entry.kind === "session" ? sessionLine(entry) : activityLine(entry)),
-      end: () => undefined,
+function printerOf(options: JournalOptions, limit: number, io: CliIo): Printer {
+  if (options.follow === true) {
+    const linesOf = (entry: JournalEntry): readonly string[] =>
+      options.json === true ? [JSON.stringify(entry)] : layRows([rowOf(entry)], io.columns);
+    const print = (entry: JournalEntry): void => {
+      for (const line of linesOf(entry)) io.out(line);
     };
+    return { entry: print, end: () => undefined };
   }
-  // A list that ends is one array; one that is followed has no end, so it is a record a line.
-  if (options.follow === true) return { entry: (entry) => io.out(JSON.stringify(entry)), end: () => undefined };
-  let before = "[";
+  return options.json === true ? recordPrinter(limit, io) : rowPrinter(limit, io);
+}
+
+/** The newest first: that is what somebody who looks now wants to know. */
+function rowPrinter(limit: number, io: CliIo): Printer {
+  const newest = keepNewest(limit);
   return {
-    entry(entry) {
-      io.out(before + JSON.stringify(entry));
-      before = ",";
+    entry: newest.add,
+    end(read) {
+      const { entries, older, gaps } = newest.take();
+      for (const line of layRows(entries.reverse().map(rowOf), io.columns)) io.out(line);
+      if (older > 0) io.err(`${older} older not shown: --limit N, or --limit all.`);
+      if (gaps > 0) io.err(`${gaps} of them are GAPS, where the log is not whole for you: gw audit verify.`);
+      if (entries.length > 0) return;
+      io.err(read === 0 ? "Nothing is on record yet." : `Nothing matches; ${read} on record without the filter.`);
     },
-    end: () => io.out(before === "[" ? "[]" : "]"),
+  };
+}
+
+/** In the order of the log. All of it goes out as it is read; only a limit has to be waited for. */
+function recordPrinter(limit: number, io: CliIo): Printer {
+  let before = "[";
+  const out = (entry: JournalEntry): void => {
+    io.out(before + JSON.stringify(entry));
+    before = ",";
+  };
+  const newest = keepNewest(limit);
+  return {
+    entry: limit === Number.POSITIVE_INFINITY ? out : newest.add,
+    end() {
+      for (const entry of newest.take().entries) out(entry);
+      io.out(before === "[" ? "[]" : "]");
+    },
+  };
+}
+
+/** As many of the newest as wanted, and no more in memory than twice that: calls come in the order in which they end. */
+function keepNewest(limit: number) {
+  let kept: JournalEntry[] = [];
+  let older = 0;
+  let gaps = 0;
+  const trim = (): void => {
+    kept.sort((a, b) => a.frame - b.frame);
+    const cut = Math.max(0, kept.length - limit);
+    older += cut;
+    for (const entry of kept.slice(0, cut)) if (entry.kind === "gap") gaps++;
+    kept = kept.slice(cut);
+  };
+  return {
+    add(entry: JournalEntry): void {
+      kept.push(entry);
+      if (kept.length > limit * 2) trim();
+    },
+    take() {
+      trim();
+      return { entries: kept, older, gaps };
+    },
   };
 }

@@ -8,6 +8,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
+import { noteMade } from "../vault/made.ts";
 import { say, withOperator } from "../vault/session.ts";
 import { readEntries } from "./entries.ts";
 import { writeBackup } from "./sealed-file.ts";
@@ -37,6 +38,7 @@ export function runBackup(file: string, options: OperatorOptions, deps: CliDeps)
           { name: operator.name, sign: operator.approver.sign },
           ports.random,
         );
+        noteMade(ports.stateFolder, vault.vaultId, "backup", head.madeAt);
         const { generation } = vault;
         const record = { file: path, digest, generation, policy_version: policy.version };
         say(

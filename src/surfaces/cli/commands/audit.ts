@@ -69,17 +69,18 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
       finish(await runExportCommand(options, deps));
     });
   for (const [journal, about] of [
-    ["sessions", "the Sessions journal: agent runs, who approved them, how they ended"],
-    ["activity", "the Activity journal: one line a call"],
+    ["sessions", "the Sessions journal: agent runs, who approved them, how they ended; newest first"],
+    ["activity", "the Activity journal: one row a call, newest first"],
   ] as const) {
-    const command = addOperatorCommand(program, journal, about, `gw ${journal} --since 2026-01-01T00:00:00Z`)
+    const command = addOperatorCommand(program, journal, about, `gw ${journal} --since yesterday --limit 100`)
       .option("--log <DIR>", "the log folder; the home's own without it")
       .option("--run <RUN>", "only this run")
       .option("--caller <TEXT>", "only callers whose name holds this")
       .option("--action <NAME>", "only this action")
       .option("--outcome <OUTCOME>", "only this outcome")
-      .option("--since <TIME>", "not before this ISO 8601 time")
-      .option("--until <TIME>", "not after this ISO 8601 time")
+      .option("--since <TIME>", "not before: 1h, 7d, today, yesterday, 2026-11-15, or a time of RFC 3339")
+      .option("--until <TIME>", "before this time, said in the same ways")
+      .option("--limit <N>", "so many of the newest, or all (20 for people, all with --json)")
       .option("--previews", "previews too", false)
       .option("--follow", "go on as the log grows", false)
       .action(async (_options, command: Command) => {

@@ -51,13 +51,19 @@ export function runOperatorAdd(
 export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, async () => {
     const vault = openHome(options.home, ports.random).readVault();
-    const rows = vault.operators.map(({ name, keyId, readingKey }) => ({
+    const rows = vault.operators.map(({ name, keyId, approverKey, readingKey }) => ({
       operator: name,
       key_id: keyId,
+      key: approverKey.toString("hex"),
       reading_key_id: keyIdOf(readingKey),
     }));
     if (options.json) io.out(JSON.stringify(rows));
-    else for (const row of rows) io.out(`${row.operator}  key ${row.key_id}  reads with ${row.reading_key_id}`);
+    else {
+      for (const row of rows) {
+        io.out(`${row.operator}  signs with ${row.key_id}  reads with ${row.reading_key_id}`);
+        io.out(`  gw audit verify --operator ${row.key}`);
+      }
+    }
     return exits.done;
   });
 }
