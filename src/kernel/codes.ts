@@ -388,6 +388,16 @@ export const codes = {
     means: "The operating system refused a protection that this program must have before it may run.",
     mend: "The message names the protection; see docs/callers.md.",
   },
+  contain_unavailable: {
+    status: 501,
+    means: "This machine does not let a user make the namespaces that a contained run needs.",
+    mend: "The message and gw doctor name the setting; docs/contained.md has the limits.",
+  },
+  box_request_refused: {
+    status: 403,
+    means: "A tool in a contained run sent what is not carried: a request to an address, through a proxy, or in another protocol.",
+    mend: "Let the tool speak plain HTTPS to the name of the host; see docs/contained.md.",
+  },
   // Upgrades: documents, decisions, probes
   file_unreadable: {
     status: 422,

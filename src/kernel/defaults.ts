@@ -344,4 +344,18 @@ export const defaults = {
   sshRecordingBytes: 1_048_576,
   sshSpareHelperMs: 60_000,
   sshProbeWaitMs: 10_000,
+  // Contained runs: the way out of a box
+  boxDatagramBytes: 1_232,
+  boxNames: 131_070,
+  boxHeadBytes: 32_768,
+  boxHeaders: 128,
+  boxBodyBytes: 6_291_456,
+  boxConnections: 512,
+  boxRelayed: 64,
+  boxRequestsAtOnce: 64,
+  boxHandshakeMs: 10_000,
+  boxHeadMs: 20_000,
+  boxIdleMs: 60_000,
+  boxReadyMs: 30_000,
+  boxFolderBytes: 1_073_741_824,
 } as const;

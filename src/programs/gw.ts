@@ -142,10 +142,17 @@ function createDeps(): CliDeps {
       return playDemo(options, io, { clock, random: systemRandom, sleep: systemSleep });
     },
     async wrapper() {
-      if (process.platform !== "linux") return { umask, sleep: systemSleep, keepOrphans: null, openPty: null };
+      const plain = { umask, clock, random: systemRandom, sleep: systemSleep };
+      if (process.platform !== "linux") return { ...plain, keepOrphans: null, openPty: null, box: null };
       const { keepOrphans } = await import("../adapters/platform/linux/orphans.ts");
       const { openPty } = await import("../adapters/platform/linux/pty.ts");
-      return { umask, sleep: systemSleep, keepOrphans, openPty };
+      const { boxCommand, openBox, outerSockets } = await import("../adapters/platform/linux/box/open.ts");
+      const { probeBox, programFolders } = await import("../adapters/platform/linux/box/probe.ts");
+      const box = {
+        ...{ command: boxCommand, open: openBox, probe: probeBox, outerSockets, programFolders: programFolders() },
+        ownFolders: [stateFolder()],
+      };
+      return { ...plain, keepOrphans, openPty, box };
     },
     async signatures() {
       if (process.platform !== "linux") {

@@ -1,5 +1,6 @@
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
@@ -31,6 +32,8 @@ export interface AgentClient {
   run(runId: string, waitSeconds?: number): Promise<RunView>;
   /** `repeatOf` names the open call that a person is asked to go past. */
   call(runId: string, action: string, input: JsonObject, waitSeconds: number, repeatOf?: string): Promise<CallAnswer>;
+  /** A request as a tool in a box made it. The gateway finds the action that it stands for, or refuses it. */
+  carry(runId: string, request: CarriedRequest, signal: AbortSignal): Promise<CarriedAnswer>;
   waitForCall(callId: string, waitSeconds: number): Promise<CallAnswer>;
   /** Previews an action; the result carries the plan. */
   plan(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
@@ -49,6 +52,33 @@ export interface RunOpening {
   readonly budget?: Partial<LimitsRecord>;
   /** Whatever this process starts may act in the run as well. */
   readonly descendants?: boolean;
+  /** It speaks for a box, and whatever runs in there has no other network. */
+  readonly contained?: boolean;
+}
+
+type HeaderLines = readonly (readonly [string, string])[];
+
+export interface CarriedRequest {
+  readonly origin: string;
+  readonly method: string;
+  readonly target: string;
+  /** As received, names in lower case. */
+  readonly headers: HeaderLines;
+  /** Base64. */
+  readonly body?: string;
+  /** Who made it, for the record. */
+  readonly process?: { readonly pid: number; readonly executable: string; readonly arguments: readonly string[] };
+}
+
+/** What the tool is told, word for word. */
+export interface CarriedAnswer {
+  readonly call_id: string | null;
+  readonly outcome: "success" | "error" | "unknown" | "refused";
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: HeaderLines;
+  /** Base64. */
+  readonly body: string;
 }
 
 export function connectAgent(door: string | Door): AgentClient {
@@ -69,12 +99,13 @@ export function connectAgent(door: string | Door): AgentClient {
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
     actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
-    openRun: ({ purpose, actions, budget, descendants }, wait) => {
+    openRun: ({ purpose, actions, budget, descendants, contained }, wait) => {
       const body = {
         purpose,
         actions: [...actions],
         ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
         ...(descendants === true ? { descendants } : {}),
+        ...(contained === true ? { contained } : {}),
       };
       return runView(connection.ask("POST", "/v1/runs", { body, ...prefer(wait) }));
     },
@@ -98,6 +129,11 @@ export function connectAgent(door: string | Door): AgentClient {
       callAnswer(connection.ask("POST", path("operations", id, "resume"), { body: { reason }, ...prefer(wait) })),
     reconcileOperation: async (id) =>
       (await connection.ask("POST", path("operations", id, "reconcile"))).body as JsonObject,
+    async carry(runId, request, signal) {
+      const body = { ...request } as unknown as JsonObject;
+      const asked = { body, signal, ...prefer(defaults.preferWaitMs / 1000) };
+      return (await connection.ask("POST", path("runs", runId, "requests"), asked)).body as unknown as CarriedAnswer;
+    },
     waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
     close: () => connection.close(),
   };

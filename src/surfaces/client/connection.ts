@@ -28,6 +28,8 @@ export interface StreamEvent {
 export interface AskOptions {
   readonly body?: JsonValue;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Hangs up: whoever asked is no longer there. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Reply {
@@ -122,7 +124,7 @@ function over(socketPath: string, agent: Agent): Connection {
 
   return {
     async ask(method, path, options = {}) {
-      const response = await send(method, path, options);
+      const response = await send(method, path, options, options.signal);
       const text = await readText(response, socketPath);
       const body = text === "" ? null : (JSON.parse(text) as JsonValue);
       const status = response.statusCode ?? 0;

@@ -35,6 +35,11 @@ export interface Libc {
   setrlimit(resource: number, limits: Buffer): number;
   waitpid(pid: number, status: Buffer, options: number): number;
   clockGettime(clock: number, time: Buffer): number;
+  mount(source: string | null, target: string, type: string | null, flags: number, data: string | null): number;
+  mountSetattr(directory: number, path: string, flags: number, attributes: Buffer, size: number): number;
+  closeRange(first: number, last: number, flags: number): number;
+  capset(header: Buffer, data: Buffer): number;
+  keyctl(operation: number, argument: number): number;
 }
 
 /** Numbers that differ between machines. Only 64-bit little-endian Linux is supported. */
@@ -43,11 +48,17 @@ interface Syscalls {
   readonly perfEventOpen: number;
   readonly statx: number;
   readonly seccomp: number;
+  readonly capset: number;
+  readonly keyctl: number;
 }
 
+/** The same on every machine. */
+const MOUNT_SETATTR = 442;
+const CLOSE_RANGE = 436;
+
 const SYSCALLS: Readonly<Record<string, Syscalls>> = {
-  x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332, seccomp: 317 },
-  arm64: { pidfdOpen: 434, perfEventOpen: 241, statx: 291, seccomp: 277 },
+  x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332, seccomp: 317, capset: 126, keyctl: 250 },
+  arm64: { pidfdOpen: 434, perfEventOpen: 241, statx: 291, seccomp: 277, capset: 91, keyctl: 219 },
 };
 
 let loaded: Libc | undefined;
@@ -84,6 +95,14 @@ function bindLibc(): Libc {
     "long syscall(long number, int directory, const char *path, int flags, unsigned int mask, void *answer)",
   );
   const seccomp = library.func("long syscall(long number, unsigned int operation, unsigned int flags, void *program)");
+  const mountSetattr = library.func(
+    "long syscall(long number, int directory, const char *path, unsigned int flags, void *attributes, size_t size)",
+  );
+  const closeRange = library.func(
+    "long syscall(long number, unsigned int first, unsigned int last, unsigned int flags)",
+  );
+  const capset = library.func("long syscall(long number, void *header, void *data)");
+  const keyctl = library.func("long syscall(long number, int operation, unsigned long argument)");
   return {
     getsockopt: bind<"getsockopt">("int getsockopt(int fd, int level, int option, void *value, void *length)"),
     setsockopt: bind<"setsockopt">("int setsockopt(int fd, int level, int option, void *value, uint32_t length)"),
@@ -115,6 +134,14 @@ function bindLibc(): Libc {
     setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
     waitpid: bind<"waitpid">("int waitpid(int pid, void *status, int options)"),
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
+    mount: bind<"mount">(
+      "int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)",
+    ),
+    mountSetattr: (directory, path, flags, attributes, size) =>
+      Number(mountSetattr(MOUNT_SETATTR, directory, path, flags, attributes, size)),
+    closeRange: (first, last, flags) => Number(closeRange(CLOSE_RANGE, first, last, flags)),
+    capset: (header, data) => Number(capset(numbers.capset, header, data)),
+    keyctl: (operation, argument) => Number(keyctl(numbers.keyctl, operation, argument)),
   };
 }
 

@@ -11,6 +11,11 @@ export function addRunCommand(program: Command, deps: CliDeps): void {
     'gw run --actions "acme.*" -- node agent.js\ngw run --purpose "close stale issues" --minutes 30 -- sh -c "gw call acme.project.list"',
   )
     .option("--actions <NAME...>", 'what it may do: PACK.ACTION or "PACK.*"; every trusted pack when left out')
+    .option(
+      "--contain",
+      "in a box without a network of its own: curl, git and other tools act through the gateway, as they are",
+    )
+    .option("--write <DIR...>", "with --contain: folders that stay writable beside the working folder")
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .option("--wait <SECONDS>", "how long to wait for a person", whole(0, 86_400), 300);
   addBudgetOptions(run).action(async (words: string[], _options, command: Command) => {

@@ -5,18 +5,21 @@ import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import { type CliIo, exits } from "../io.ts";
 import { agentDoor, type BaseOptions } from "../options.ts";
+import { type Containment, type ContainPorts, prepareContainment } from "./contain.ts";
 import { findProgram } from "./find-program.ts";
-import { type CommandPorts, type Ended, startCommand } from "./start-command.ts";
+import { type Ended, startCommand } from "./start-command.ts";
 import { summaryLines } from "./summary.ts";
 
 export interface RunOptions extends BaseOptions, BudgetOptions {
   readonly actions?: readonly string[];
   readonly purpose?: string;
   readonly wait: number;
+  readonly contain?: boolean;
+  readonly write?: readonly string[];
 }
 
 /** What the wrapper needs of the machine. */
-export interface WrapperPorts extends CommandPorts {
+export interface WrapperPorts extends ContainPorts {
   /** Keeps orphans below this process; null where the system cannot. */
   keepOrphans: ((own: () => number | undefined) => { count(own: number): number; close(): void }) | null;
   /** As it was before this program closed its own files to others. */
@@ -29,7 +32,8 @@ const ACTIONS = 200;
 
 /**
  * `gw run -- COMMAND`: opens one session for a command and whatever that starts. It proxies nothing: each process
- * connects by itself, and the gateway finds out that it is below this one.
+ * connects by itself, and the gateway finds out that it is below this one. With `--contain` the command runs in a box
+ * whose one way out is this program.
  */
 export async function runWrapped(
   command: readonly string[],
@@ -42,14 +46,17 @@ export async function runWrapped(
     io.err(found.message);
     return found.exit;
   }
-  const client = connectAgent(agentDoor(options));
+  const door = agentDoor(options);
+  const client = connectAgent(door);
   try {
     let run: RunView | undefined;
+    let box: Containment | null = null;
     const refused = await answering(io, async () => {
+      if (options.contain === true) box = await prepareContainment(command, options, { client, door }, io, ports);
       run = await openRun(client, command, options, io);
       return run.state === "open" ? exits.done : stillPending(run, io);
     });
-    return run?.state === "open" ? await follow(client, run, command, options, io, ports) : refused;
+    return run?.state === "open" ? await follow(client, run, command, options, io, ports, box) : refused;
   } finally {
     client.close();
   }
@@ -62,9 +69,11 @@ async function openRun(
   io: CliIo,
 ): Promise<RunView> {
   const actions = options.actions ?? (await everyPack(client));
-  const purpose = (options.purpose ?? `gw run -- ${command.join(" ")}`).slice(0, PURPOSE_LENGTH);
+  const contained = options.contain === true;
+  const typed = `gw run ${contained ? "--contain " : ""}-- ${command.join(" ")}`;
+  const purpose = (options.purpose ?? typed).slice(0, PURPOSE_LENGTH);
   io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
-  const asked = { purpose, actions, budget: budgetAsked(options), descendants: true };
+  const asked = { purpose, actions, budget: budgetAsked(options), contained, descendants: !contained };
   return client.openRun(asked, options.wait).catch((error: unknown) => {
     throw options.actions === undefined ? withAdvice(error, actions) : error;
   });
@@ -103,12 +112,15 @@ async function follow(
   options: RunOptions,
   io: CliIo,
   ports: WrapperPorts,
+  box: Containment | null,
 ): Promise<number> {
   let own: number | undefined;
-  const orphans = ports.keepOrphans?.(() => own) ?? null;
+  // Of a box nothing is left when its first process ends.
+  const orphans = box === null ? (ports.keepOrphans?.(() => own) ?? null) : null;
   // A command runs as it would without us.
   process.umask(ports.umask);
-  const running = startCommand(command, { ...process.env, GW_RUN: run.run_id, GW_HOME: options.home }, ports);
+  const env = { ...process.env, GW_RUN: run.run_id, GW_HOME: options.home };
+  const running = box === null ? startCommand(command, env, ports) : await box.start(run.run_id);
   own = running.pid;
   const ended = await running.ended;
   if (ended.fault !== null) io.err(`command_not_executable: ${ended.fault}`);

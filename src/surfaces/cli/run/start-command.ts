@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import type { Sleep } from "../../../kernel/clock.ts";
@@ -26,6 +26,7 @@ export interface Ended {
 }
 
 export interface RunningCommand {
+  readonly child: ChildProcess;
   readonly pid: number | undefined;
   readonly ended: Promise<Ended>;
 }
@@ -38,40 +39,67 @@ const DRAIN_MS = 200;
 /** As a session leader without a terminal, whoever opens one first gets it as its own. */
 const TAKE_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 || exit 126; exec "$@"';
 
+/** How a command is held that is started in a box. */
+export interface Held {
+  /** Takes the signals that go to the command. */
+  signal(signal: NodeJS.Signals): void;
+}
+
 /** Starts the command: on a terminal of its own when there is one, else with our input and output as they are. */
-export function startCommand(command: readonly string[], env: NodeJS.ProcessEnv, ports: CommandPorts): RunningCommand {
+export function startCommand(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  ports: CommandPorts,
+  held?: Held,
+): RunningCommand {
   const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return terminal && ports.openPty !== null
-    ? startOnPty(command, env, ports.openPty(), ports.sleep)
-    : startShared(command, env);
+    ? startOnPty(command, env, ports.openPty(), ports.sleep, held)
+    : startShared(command, env, held);
 }
 
-function startShared(command: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
+function startShared(command: readonly string[], env: NodeJS.ProcessEnv, held?: Held): RunningCommand {
   const [name = "", ...rest] = command;
-  const child = spawn(name, rest, { env, stdio: "inherit" });
+  const child = spawn(name, rest, { env, stdio: stdioOf("inherit", held) });
   const shares = process.stdin.isTTY === true;
-  const restore = passSignals(child, (signal) => shares && FROM_TERMINAL.includes(signal));
-  return { pid: child.pid, ended: endOf(child).finally(restore) };
+  const restore = passSignals(held?.signal ?? killing(child), (signal) => shares && FROM_TERMINAL.includes(signal));
+  return { child, pid: child.pid, ended: endOf(child).finally(restore) };
 }
 
-function startOnPty(command: readonly string[], env: NodeJS.ProcessEnv, pty: CommandPty, sleep: Sleep): RunningCommand {
+/** What builds a box is spoken to over a channel of its own. */
+function stdioOf(each: "inherit" | "ignore", held: Held | undefined): StdioOptions {
+  return held === undefined ? each : [each, each, each, "ipc"];
+}
+
+function startOnPty(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  pty: CommandPty,
+  sleep: Sleep,
+  held?: Held,
+): RunningCommand {
   const { stdin, stdout } = process;
   const fit = (): void => pty.resize(stdout.columns, stdout.rows);
   fit();
   const closed = new Promise<void>((resolve) => {
     pty.stream.on("error", () => resolve()).on("close", () => resolve());
   });
-  const child = spawn("/bin/sh", ["-c", TAKE_TERMINAL, pty.path, ...command], { env, detached: true, stdio: "ignore" });
+  const child = spawn("/bin/sh", ["-c", TAKE_TERMINAL, pty.path, ...command], {
+    env,
+    detached: true,
+    stdio: stdioOf("ignore", held),
+  });
   pty.stream.pipe(stdout, { end: false });
   stdin.setRawMode(true);
   stdin.pipe(pty.stream);
   stdout.on("resize", fit);
-  const restoreSignals = passSignals(child, () => false);
+  const restoreSignals = passSignals(held?.signal ?? killing(child), () => false);
   const ended = endOf(child).then(async (end) => {
     await Promise.race([closed, sleep.sleep(DRAIN_MS)]);
     return end;
   });
   return {
+    child,
     pid: child.pid,
     ended: ended.finally(() => {
       restoreSignals();
@@ -85,9 +113,13 @@ function startOnPty(command: readonly string[], env: NodeJS.ProcessEnv, pty: Com
   };
 }
 
-function passSignals(child: ChildProcess, isShared: (signal: string) => boolean): () => void {
+function killing(child: ChildProcess): Held["signal"] {
+  return (signal) => void child.kill(signal);
+}
+
+function passSignals(send: Held["signal"], isShared: (signal: string) => boolean): () => void {
   const pass = (signal: NodeJS.Signals): void => {
-    if (!isShared(signal)) child.kill(signal);
+    if (!isShared(signal)) send(signal);
   };
   for (const signal of FORWARDED) process.on(signal, pass);
   return () => {

@@ -1,26 +1,27 @@
 import { readFileSync } from "node:fs";
-import koffi from "koffi";
 import { Denied, Fault } from "../../../../kernel/failure.ts";
-import { lastErrno, loadLibc, nameErrno } from "../libc.ts";
+import {
+  argumentAt,
+  ENOSYS,
+  EPERM,
+  installFilter,
+  JUMP_ANY_BIT,
+  JUMP_AT_LEAST,
+  JUMP_EQUAL,
+  LOAD,
+  RET_ALLOW,
+  RET_ERRNO,
+  RET_KILL,
+  RETURN,
+  type Step,
+  X32_BIT,
+} from "../seccomp.ts";
 
 /**
  * What gw-ident gives up before its first question. CAP_SYS_PTRACE lets it open other users' processes for reading; the
  * filter takes away all that this right could do beyond: tracing, memory of others, signals, network, programs, writing.
  */
 const CAP_SYS_PTRACE = 19n;
-const SECCOMP_SET_MODE_FILTER = 1;
-const SECCOMP_FILTER_FLAG_TSYNC = 1;
-const RET_ALLOW = 0x7fff0000;
-const RET_ERRNO = 0x00050000;
-const RET_KILL = 0x80000000;
-const EPERM = 1;
-const ENOSYS = 38;
-const LOAD = 0x20;
-const JUMP_EQUAL = 0x15;
-const JUMP_AT_LEAST = 0x35;
-const X32_BIT = 0x40000000;
-const JUMP_ANY_BIT = 0x45;
-const RETURN = 0x06;
 const CLONE_THREAD = 0x10000;
 /** O_WRONLY, O_RDWR and O_CREAT. */
 const WRITES = 0o103;
@@ -84,31 +85,10 @@ export function requireOneRight(): void {
 export function confine(): void {
   const numbers = NUMBERS[process.arch];
   if (numbers === undefined) throw new Fault(`gw-ident knows no filter for ${process.arch}`);
-  const filter = encode(filterOf(numbers));
-  const memory: unknown = koffi.alloc("uint8_t", 16 + filter.length);
-  const start = koffi.address(memory);
-  const whole = Buffer.from(koffi.view(memory, 16 + filter.length));
-  filter.copy(whole, 16);
-  const program = whole.subarray(0, 16);
-  program.fill(0);
-  program.writeUInt16LE(filter.length / 8, 0);
-  program.writeBigUInt64LE(start + 16n, 8);
-  const result = loadLibc().seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
-  if (result !== 0) {
-    throw new Denied("program_not_hardened", `the kernel refused the filter of gw-ident (${nameErrno(lastErrno())})`);
-  }
+  installFilter(filterOf(numbers));
 }
 
-interface Step {
-  readonly code: number;
-  readonly yes?: number;
-  readonly no?: number;
-  readonly value: number;
-}
-
-/** Offsets in struct seccomp_data: number, architecture, and the low half of each argument. */
 function filterOf({ architecture, denied, opens, clone, clone3 }: Numbers): readonly Step[] {
-  const argumentAt = (index: number): number => 16 + index * 8;
   const deny: Step = { code: RETURN, value: RET_ERRNO | EPERM };
   const allow: Step = { code: RETURN, value: RET_ALLOW };
   return [
@@ -136,15 +116,4 @@ function filterOf({ architecture, denied, opens, clone, clone3 }: Numbers): read
     deny,
     allow,
   ];
-}
-
-function encode(steps: readonly Step[]): Buffer {
-  const filter = Buffer.alloc(steps.length * 8);
-  for (const [at, { code, yes = 0, no = 0, value }] of steps.entries()) {
-    filter.writeUInt16LE(code, at * 8);
-    filter.writeUInt8(yes, at * 8 + 2);
-    filter.writeUInt8(no, at * 8 + 3);
-    filter.writeUInt32LE(value >>> 0, at * 8 + 4);
-  }
-  return filter;
 }

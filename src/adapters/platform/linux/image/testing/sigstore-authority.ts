@@ -1,7 +1,19 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  bits,
+  der,
+  explicit,
+  integer,
+  octets,
+  oid,
+  sequence,
+  set,
+  time,
+  utf8,
+  yes,
+} from "../../../../../conventions/box/der.ts";
 import { canonicalJson } from "../../../../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../../../../kernel/json.ts";
-import { bits, der, explicit, integer, octets, oid, sequence, set, time, utf8, yes } from "./der.ts";
 
 /**
  * A whole Sigstore of its own, made for one test: certificate authority, certificate log, signature log. It signs the way

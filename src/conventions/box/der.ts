@@ -1,4 +1,4 @@
-/** Just enough DER to write certificates for tests. */
+/** Just enough DER to write certificates. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag]), lengthOf(body.length), body]);
@@ -12,8 +12,8 @@ export const bits = (bytes: Uint8Array): Buffer => der(0x03, Buffer.from([0]), b
 export const yes = (): Buffer => der(0x01, Buffer.from([0xff]));
 export const explicit = (number: number, ...parts: readonly Uint8Array[]): Buffer => der(0xa0 + number, ...parts);
 
-export function integer(value: number): Buffer {
-  return der(0x02, Buffer.from([value]));
+export function integer(value: number | Uint8Array): Buffer {
+  return der(0x02, typeof value === "number" ? Buffer.from([value]) : value);
 }
 
 export function oid(text: string): Buffer {
@@ -31,6 +31,12 @@ export function oid(text: string): Buffer {
 export function time(date: Date): Buffer {
   const text = `${date.toISOString().slice(0, 19).replace(/[-T:]/g, "")}Z`;
   return der(0x18, Buffer.from(text));
+}
+
+/** UTCTime, which certificates use for every date before 2050. */
+export function utcTime(date: Date): Buffer {
+  const text = `${date.toISOString().slice(2, 19).replace(/[-T:]/g, "")}Z`;
+  return der(0x17, Buffer.from(text));
 }
 
 function lengthOf(length: number): Buffer {

@@ -1,0 +1,128 @@
+import type { ChildProcess } from "node:child_process";
+import type { Socket as Datagrams } from "node:dgram";
+import { existsSync, readFileSync } from "node:fs";
+import type { Server } from "node:net";
+import { join } from "node:path";
+import type { BoxPlan, StageMessage } from "../../../../conventions/box/plan.ts";
+import { defaults } from "../../../../kernel/defaults.ts";
+import { Denied } from "../../../../kernel/failure.ts";
+import { type BoxProcess, descendants, findHolder } from "./who.ts";
+
+/** What the stage handed out: sockets of the box, served out here. */
+export interface BoxSockets {
+  readonly https: Server;
+  readonly http: Server;
+  readonly agent: Server;
+  readonly dns: Datagrams;
+}
+
+export interface OpenBox {
+  readonly sockets: BoxSockets;
+  /** Lets the command begin. */
+  go(): void;
+  /** To the command, past the shell that is process 1 in there: that one takes no signal. */
+  signal(signal: NodeJS.Signals): void;
+  findHolder(from: number, to: number): BoxProcess | null;
+}
+
+const STAGE = join(
+  import.meta.dirname,
+  "../../../../programs",
+  `gw-box${import.meta.filename.endsWith(".ts") ? ".ts" : ".js"}`,
+);
+const FOLDERS = ["/usr/bin", "/bin", "/usr/local/bin"];
+
+/** The command that makes the namespaces and starts the stage in them. It dies with whoever starts it, and the box with it. */
+export function boxCommand(): readonly string[] {
+  if (process.getuid?.() === 0 || process.geteuid?.() === 0) {
+    throw unavailable("root owns settings of the whole machine that a box cannot hide. Run it as an ordinary user.");
+  }
+  const namespaces = ["--user", "--map-current-user", "--keep-caps", "--net", "--mount", "--pid", "--ipc"];
+  return [
+    ...[findTool("setpriv"), "--pdeathsig", "KILL"],
+    ...[findTool("unshare"), ...namespaces, "--fork", "--kill-child", "--"],
+    ...[process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning", STAGE],
+  ];
+}
+
+/** Tells the stage what to build, and takes what it hands out. `said` is what the child has written to its standard error. */
+export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox> {
+  const sockets: Partial<Record<keyof BoxSockets, { close(): unknown }>> = {};
+  const building = new Promise<void>((resolve, reject) => {
+    child.on("message", (given, handle) => {
+      const message = given as StageMessage;
+      if (message.kind === "socket") sockets[message.socket] = handle as Server | Datagrams;
+      if (message.kind === "ready") resolve();
+      if (message.kind === "failed")
+        reject(unavailable(`the kernel refused "${message.what}" (${message.code}). ${mendOf(message.code)}`));
+    });
+    child.once("error", (error) => reject(unavailable(error.message)));
+    child.once("exit", () => reject(unavailable(`${lastLine(said())} ${mendOf(said())}`)));
+    setTimeout(() => reject(unavailable("it was not ready in time.")), defaults.boxReadyMs).unref();
+  });
+  child.send(plan, () => undefined);
+  try {
+    await building;
+  } catch (error) {
+    child.kill("SIGKILL");
+    for (const socket of Object.values(sockets)) socket.close();
+    throw error;
+  }
+  const first = (): number => descendants(child.pid ?? 0)[0] ?? 0;
+  return {
+    sockets: sockets as BoxSockets,
+    go: () => void child.send("go", () => undefined),
+    signal(signal) {
+      const [shell = 0, command = shell] = descendants(child.pid ?? 0);
+      if (command !== 0) process.kill(command, signal);
+    },
+    findHolder: (from, to) => findHolder(first(), from, to),
+  };
+}
+
+/** The outside's sockets that have a path; those inside have a network of their own. */
+export function outerSockets(): readonly string[] {
+  const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+  const paths = lines.map((line) => line.trim().split(/\s+/).slice(7).join(" ")).filter((path) => path.startsWith("/"));
+  return [...new Set(paths)];
+}
+
+function findTool(name: string): string {
+  const found = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  if (found === undefined) throw unavailable(`${name} is not installed. Install util-linux.`);
+  return found;
+}
+
+function unavailable(why: string): Denied {
+  return new Denied(
+    "contain_unavailable",
+    `This machine makes no box for a contained run: ${why.trim()} Nobody was asked and nothing ran.`,
+  );
+}
+
+/** What a person can do about it, by what the kernel said. */
+function mendOf(text: string): string {
+  const restricted = readSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+  if (restricted === "1") {
+    return "AppArmor keeps unprivileged programs from user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give /usr/bin/unshare a profile with userns.";
+  }
+  if (readSetting("/proc/sys/kernel/unprivileged_userns_clone") === "0") {
+    return "User namespaces are off: sudo sysctl kernel.unprivileged_userns_clone=1";
+  }
+  if (readSetting("/proc/sys/user/max_user_namespaces") === "0" || /ENOSPC|No space/.test(text)) {
+    return "No user namespaces are allowed: sudo sysctl user.max_user_namespaces=15000";
+  }
+  if (/EPERM|not permitted/.test(text)) {
+    return "In a container, let it make namespaces (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined), or run gw outside of it.";
+  }
+  return "See gw doctor.";
+}
+
+function readSetting(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : null;
+}
+
+function lastLine(text: string): string {
+  const line = text.trim().split("\n").at(-1) ?? "";
+  return line === "" ? "it ended before it was ready." : `${line}.`;
+}

@@ -1,0 +1,32 @@
+/** What the wrapper tells the stage of a box, which builds it from the inside. */
+export interface BoxPlan {
+  /** Where the command starts; writable, as are the folders of `write`. */
+  readonly folder: string;
+  readonly write: readonly string[];
+  /** Stays to be read where it lies below something that is covered. */
+  readonly read: readonly string[];
+  /** Folders that are empty inside, with room to write. */
+  readonly cover: readonly string[];
+  /** Folders that are empty inside, and stay so. */
+  readonly hide: readonly string[];
+  /** Sockets of the outside by their paths. */
+  readonly sockets: readonly string[];
+  /** PEM: what the box trusts. */
+  readonly certificate: string;
+  readonly subjectHash: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What the stage hands out, each with the socket itself. */
+export type BoxSocket = "https" | "http" | "dns" | "agent";
+
+export type StageMessage =
+  | { readonly kind: "socket"; readonly socket: BoxSocket }
+  | { readonly kind: "ready" }
+  | { readonly kind: "failed"; readonly what: string; readonly code: string };
+
+/** Inside, and nowhere else. */
+export const boxFolder = "/run/gw";
+export const boxCertificate = `${boxFolder}/ca.pem`;
+export const boxAgentSocket = `${boxFolder}/agent.sock`;

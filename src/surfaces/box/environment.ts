@@ -1,0 +1,36 @@
+import { boxCertificate, boxFolder } from "../../conventions/box/plan.ts";
+
+/** Lead to programs that are not in the box, or past the way out. */
+const DROPPED =
+  /^(?:(?:https?|all|no|ftp)_proxy|SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY|GPG_AGENT_INFO|DOCKER_HOST|GW_.*)$/i;
+
+/** Each is read by tools that look nowhere else. */
+const TRUST = [
+  "SSL_CERT_FILE",
+  "CURL_CA_BUNDLE",
+  "REQUESTS_CA_BUNDLE",
+  "GIT_SSL_CAINFO",
+  "NODE_EXTRA_CA_CERTS",
+  "PIP_CERT",
+  "AWS_CA_BUNDLE",
+  "DENO_CERT",
+  "NIX_SSL_CERT_FILE",
+  "CARGO_HTTP_CAINFO",
+  "NPM_CONFIG_CAFILE",
+] as const;
+
+/** The person's own environment, as far as it leads somewhere inside. */
+export function boxEnvironment(outer: NodeJS.ProcessEnv, runId: string): Record<string, string> {
+  const kept = Object.entries(outer).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && !DROPPED.test(entry[0]),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...Object.fromEntries(TRUST.map((name) => [name, boxCertificate])),
+    TMPDIR: "/tmp",
+    XDG_CACHE_HOME: "/tmp/.cache",
+    NPM_CONFIG_CACHE: "/tmp/.npm",
+    GW_HOME: boxFolder,
+    GW_RUN: runId,
+  };
+}

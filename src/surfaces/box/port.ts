@@ -1,0 +1,34 @@
+import type { ChildProcess } from "node:child_process";
+import type { Socket as Datagrams } from "node:dgram";
+import type { Server } from "node:net";
+import type { BoxPlan } from "../../conventions/box/plan.ts";
+import type { CarriedRequest } from "../client/agent.ts";
+
+/** What a machine that can make boxes has for us. */
+export interface BoxPort {
+  /** The command that starts one. Denied `contain_unavailable` where that cannot be. */
+  command(): readonly string[];
+  /** Builds one and throws it away: a person is asked about nothing that cannot be had. */
+  probe(plan: BoxPlan): Promise<void>;
+  /** Builds the box in a child that `command` started, which waits then. */
+  open(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox>;
+  outerSockets(): readonly string[];
+  /** Folders of this program, which stay to be read. */
+  readonly programFolders: readonly string[];
+  /** Folders of gw's own that are not for the box. */
+  readonly ownFolders: readonly string[];
+}
+
+export interface OpenBox {
+  readonly sockets: {
+    readonly https: Server;
+    readonly http: Server;
+    readonly agent: Server;
+    readonly dns: Datagrams;
+  };
+  /** Lets the command begin. */
+  go(): void;
+  signal(signal: NodeJS.Signals): void;
+  /** Who holds the connection between these two ports, as far as it can be seen. */
+  findHolder(from: number, to: number): CarriedRequest["process"] | null;
+}

@@ -1,0 +1,176 @@
+import {
+  createServer as createPlain,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createSecure } from "node:https";
+import type { Server, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import type { Authority } from "../../conventions/box/authority.ts";
+import { type BoxAnswer, originOf, refuseInBox } from "../../conventions/box/refusal.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { CarriedAnswer, CarriedRequest } from "../client/agent.ts";
+import { Unreachable } from "../client/connection.ts";
+
+/** The way out of a box: TLS ends here, and what a tool asks for goes to the gateway as the request that it is. */
+export interface WayOut {
+  readonly authority: Authority;
+  carry(request: CarriedRequest, signal: AbortSignal): Promise<CarriedAnswer>;
+  findHolder(from: number, to: number): CarriedRequest["process"] | null;
+  /** Told to the person who runs it, beside what the tool is told. */
+  refused(message: string): void;
+}
+
+type Scheme = "https" | "http";
+
+/** A name that no certificate in the world can be asked for: who sends none is told so, if it goes on. */
+const NO_NAME = "no-name.invalid";
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "trailer"]);
+
+/** Serves both listeners of a box for as long as it lives. */
+export function serveRequests(sockets: { readonly https: Server; readonly http: Server }, out: WayOut): void {
+  const contexts = new Map<string, SecureContext>();
+  const contextOf = (host: string): SecureContext => {
+    const known = contexts.get(host);
+    if (known !== undefined) return known;
+    const made = createSecureContext({ key: out.authority.leafKey, cert: out.authority.chainFor(host) });
+    if (contexts.size < defaults.boxConnections) contexts.set(host, made);
+    return made;
+  };
+  const limits = {
+    maxHeaderSize: defaults.boxHeadBytes,
+    headersTimeout: defaults.boxHeadMs,
+    requestTimeout: 0,
+    keepAliveTimeout: defaults.boxIdleMs,
+    // Answered below, with words.
+    requireHostHeader: false,
+  };
+  const secure = createSecure(
+    {
+      ...limits,
+      ALPNProtocols: ["http/1.1"],
+      handshakeTimeout: defaults.boxHandshakeMs,
+      SNICallback: (name, done) => done(null, contextOf(name.toLowerCase())),
+      key: out.authority.leafKey,
+      cert: out.authority.chainFor(NO_NAME),
+    },
+    answerWith("https", out),
+  );
+  secure.on("tlsClientError", (error: Error & { code?: string }) =>
+    out.refused(`a TLS greeting failed (${error.code ?? error.message})`),
+  );
+  const plain = createPlain(limits, answerWith("http", out));
+  for (const [server, listener] of [
+    [secure, sockets.https],
+    [plain, sockets.http],
+  ] as const) {
+    server.maxHeadersCount = defaults.boxHeaders;
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex) => refuseBare(socket, WEBSOCKET, request, out));
+    server.on("connect", (request: IncomingMessage, socket: Duplex) => refuseBare(socket, PROXY, request, out));
+    server.on("clientError", (error: Error & { rawPacket?: Buffer }, socket: Duplex) => {
+      const isTwo = error.rawPacket?.subarray(0, 3).toString("latin1") === "PRI";
+      refuseBare(socket, isTwo ? TWO : "That is no HTTP/1.1 request that can be read.", null, out);
+    });
+    listener.maxConnections = defaults.boxConnections;
+    listener.on("connection", (socket: Socket) => void server.emit("connection", socket));
+  }
+}
+
+const WEBSOCKET = "WebSockets and other upgrades are not carried.";
+const PROXY = "CONNECT is for proxies, and there is none here. Connect to the host itself.";
+const TWO = "HTTP/2 without asking first is not carried. Let the tool negotiate, or speak HTTP/1.1.";
+
+function answerWith(scheme: Scheme, out: WayOut): RequestListener {
+  let open = 0;
+  return (request, response) => {
+    open++;
+    const gone = new AbortController();
+    response.once("close", () => {
+      open--;
+      if (!response.writableFinished) gone.abort();
+    });
+    request.on("error", () => undefined);
+    answer(scheme, request, out, gone.signal, open > defaults.boxRequestsAtOnce)
+      .then((given) => write(response, given))
+      .catch(() => response.destroy());
+  };
+}
+
+async function answer(
+  scheme: Scheme,
+  request: IncomingMessage,
+  out: WayOut,
+  gone: AbortSignal,
+  crowded: boolean,
+): Promise<BoxAnswer> {
+  const refuse = (code: string, message: string): BoxAnswer => {
+    out.refused(`${request.method ?? ""} ${request.headers.host ?? ""}: ${code}: ${message}`);
+    return refuseInBox(code, message, request.headers["user-agent"]);
+  };
+  const { method = "", url: target = "", socket } = request;
+  const headers = linesOf(request.rawHeaders);
+  const serverName = (scheme === "https" && (socket as TLSSocket).servername) || null;
+  const found = originOf({ scheme, serverName, method, target, headers });
+  if (found.kind === "refused") return refuse("box_request_refused", found.message);
+  if (crowded) return refuse("box_request_refused", `More than ${defaults.boxRequestsAtOnce} requests at once.`);
+  const body = await readBody(request);
+  if (body === null) return refuse("body_too_large", `More than ${defaults.boxBodyBytes} bytes.`);
+  const holder = out.findHolder(socket.remotePort ?? 0, socket.localPort ?? 0);
+  try {
+    const given = await out.carry(
+      {
+        origin: found.origin,
+        method,
+        target,
+        headers,
+        ...(body.length === 0 ? {} : { body: body.toString("base64") }),
+        ...(holder == null ? {} : { process: holder }),
+      },
+      gone,
+    );
+    return { ...given, body: Buffer.from(given.body, "base64") };
+  } catch (error) {
+    if (error instanceof Denied) return refuse(error.code, error.message);
+    if (error instanceof Unreachable)
+      return refuse("gateway_unreachable", `${error.message} It may have been sent: do not repeat it.`);
+    throw error;
+  }
+}
+
+/** Null for more than is carried; what comes after that is not kept. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= defaults.boxBodyBytes) chunks.push(chunk);
+    else if (length > defaults.boxBodyBytes * 4) return null;
+  }
+  return length > defaults.boxBodyBytes ? null : Buffer.concat(chunks);
+}
+
+function linesOf(raw: readonly string[]): readonly (readonly [string, string])[] {
+  return raw.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? ""] as const] : []));
+}
+
+function write(response: ServerResponse, { status, reason, headers, body }: BoxAnswer): void {
+  if (response.destroyed) return;
+  const hasBody = status >= 200 && status !== 204 && status !== 304;
+  const lines = headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
+  response.writeHead(status, reason, [...lines, ...(hasBody ? ["content-length", String(body.length)] : [])]);
+  response.end(hasBody ? body : undefined);
+}
+
+function refuseBare(socket: Duplex, message: string, request: IncomingMessage | null, out: WayOut): void {
+  out.refused(message);
+  const { status, reason, headers, body } = refuseInBox("box_request_refused", message, request?.headers["user-agent"]);
+  const lines = [...headers, ["content-length", String(body.length)], ["connection", "close"]].map((pair) =>
+    pair.join(": "),
+  );
+  socket.on("error", () => undefined);
+  if (socket.writable) socket.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join("\r\n")}\r\n\r\n${body.toString()}`);
+  else socket.destroy();
+}

@@ -1,0 +1,113 @@
+import { realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { createAuthority } from "../../../conventions/box/authority.ts";
+import type { BoxPlan } from "../../../conventions/box/plan.ts";
+import type { Clock, Random } from "../../../kernel/clock.ts";
+import { showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { boxEnvironment } from "../../box/environment.ts";
+import type { BoxPort, OpenBox } from "../../box/port.ts";
+import { relayAgent } from "../../box/relay-agent.ts";
+import { serveNames } from "../../box/serve-names.ts";
+import { serveRequests } from "../../box/serve-requests.ts";
+import type { AgentClient } from "../../client/agent.ts";
+import type { Door } from "../../place/place.ts";
+import type { CliIo } from "../io.ts";
+import { type CommandPorts, type RunningCommand, startCommand } from "./start-command.ts";
+
+/** Folders in which programs of this user leave what others find, above all sockets. */
+const COVERED = ["/tmp", "/run", "/var/tmp"];
+
+/** A box that is known to be possible, for one command. */
+export interface Containment {
+  /** Starts the command in its box; resolves once everything is in place and it begins. */
+  start(runId: string): Promise<RunningCommand>;
+}
+
+export interface ContainPorts extends CommandPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly box: BoxPort | null;
+}
+
+/** Everything that can be found out before a person is asked. */
+export async function prepareContainment(
+  command: readonly string[],
+  asked: { readonly home: string; readonly write?: readonly string[] },
+  agent: { readonly client: AgentClient; readonly door: Door },
+  io: CliIo,
+  ports: ContainPorts,
+): Promise<Containment> {
+  const { box } = ports;
+  if (box === null)
+    throw new Denied("contain_unavailable", "Contained runs need Linux: no other system has the namespaces for them.");
+  const authority = createAuthority(ports.clock, ports.random);
+  const folder = realpathSync(process.cwd());
+  const hide = [asked.home, ...box.ownFolders].filter(isFolder).map((path) => realpathSync(path));
+  const write = (asked.write ?? []).map(folderAt);
+  for (const path of [folder, ...write]) requireWritable(path, hide);
+  if (folder === realpathSync(homedir())) {
+    io.err(
+      "gw run: the working folder is your home: what the command writes there, such as .bashrc, runs outside later.",
+    );
+  }
+  const plan = (runId: string): BoxPlan => ({
+    folder,
+    write,
+    read: box.programFolders,
+    cover: COVERED,
+    hide,
+    sockets: box.outerSockets(),
+    certificate: authority.certificate,
+    subjectHash: authority.subjectHash,
+    command,
+    env: boxEnvironment(process.env, runId),
+  });
+  const start = box.command();
+  await box.probe(plan("run_probe"));
+  return {
+    async start(runId) {
+      let open: OpenBox | null = null;
+      const running = startCommand(start, { PATH: "/usr/bin:/bin" }, ports, {
+        signal: (signal) => open?.signal(signal),
+      });
+      open = await box.open(running.child, plan(runId), () => "");
+      serveNames(open.sockets.dns);
+      relayAgent(open.sockets.agent, agent.door);
+      const { findHolder } = open;
+      serveRequests(open.sockets, {
+        authority,
+        findHolder,
+        carry: (request, signal) => agent.client.carry(runId, request, signal),
+        refused: (message) => io.err(`gw run: refused: ${showText(message)}`),
+      });
+      const { sockets } = open;
+      const close = (): void => {
+        for (const server of [sockets.https, sockets.http, sockets.agent]) server.close();
+        sockets.dns.close();
+      };
+      open.go();
+      return { ...running, ended: running.ended.finally(close) };
+    },
+  };
+}
+
+function folderAt(path: string): string {
+  const real = isFolder(path) ? realpathSync(path) : null;
+  if (real === null) throw new Denied("file_unreadable", `--write names folders, and "${showText(path)}" is none.`);
+  return real;
+}
+
+function requireWritable(path: string, hidden: readonly string[]): void {
+  const inside = hidden.find((one) => path === one || path.startsWith(`${one}/`));
+  if (path !== "/" && inside === undefined) return;
+  const why = inside === undefined ? "then everything would be" : `${inside} is kept from the box`;
+  throw new Denied(
+    "contain_unavailable",
+    `${path} cannot be writable in a box: ${why}. Start it in the folder of the work.`,
+  );
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
