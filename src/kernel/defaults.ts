@@ -349,7 +349,8 @@ export const defaults = {
   boxNames: 131_070,
   boxHeadBytes: 32_768,
   boxHeaders: 128,
-  boxBodyBytes: 6_291_456,
+  /** In base64, and with its head, it fits into `containedRequestBytes`. */
+  boxBodyBytes: 720_896,
   boxConnections: 512,
   boxRelayed: 64,
   boxRequestsAtOnce: 64,

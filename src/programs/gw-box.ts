@@ -17,8 +17,7 @@ type Handle = SendHandle;
 try {
   const plan = (await nextMessage()) as BoxPlan;
   raiseLoopback();
-  await give("https", await listenTcp(443));
-  await give("http", await listenTcp(80));
+  for (const { scheme, port } of plan.ports) await give(scheme, await listenTcp(port));
   await give("dns", await listenUdp(53));
   layFolders(plan);
   await give("agent", await listenPath(boxAgentSocket));

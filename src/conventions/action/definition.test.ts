@@ -52,6 +52,7 @@ describe("a provider's members", () => {
       success: null,
       accepts: [],
       tolerates: [],
+      tokenVariables: [],
     });
   });
 
@@ -68,6 +69,7 @@ describe("a provider's members", () => {
       "limits: { timeout_s: 7, response_bytes: 2048 }",
       "accepts: [application/vnd.acme+json]",
       "tolerates: [X-Acme-Client]",
+      "token_variables: [ACME_TOKEN]",
     ]);
     assert.deepEqual(provider, {
       origin: "https://api.acme.example",
@@ -82,6 +84,7 @@ describe("a provider's members", () => {
       limits: { timeoutMs: 7_000, responseBytes: 2048 },
       accepts: ["application/vnd.acme+json"],
       tolerates: ["x-acme-client"],
+      tokenVariables: ["ACME_TOKEN"],
       callbacks: null,
       success: null,
     });

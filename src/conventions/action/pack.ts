@@ -54,6 +54,8 @@ export interface Provider {
   readonly accepts: readonly string[];
   /** Header fields of tools that mean nothing to this provider's state. Lower case. */
   readonly tolerates: readonly string[];
+  /** Where tools look for their token; in a box a placeholder stands there. */
+  readonly tokenVariables: readonly string[];
 }
 
 export type Auth =

@@ -44,6 +44,7 @@ export function readProvider(wire: ProviderWire, findings: Findings): Provider |
     callbacks,
     accepts: wire.accepts ?? [],
     tolerates: (wire.tolerates ?? []).map((name) => name.toLowerCase()),
+    tokenVariables: wire.token_variables ?? [],
   };
 }
 

@@ -9,6 +9,8 @@ export interface BoxPlan {
   readonly cover: readonly string[];
   /** Folders that are empty inside, and stay so. */
   readonly hide: readonly string[];
+  /** Ports that are served beside DNS, whatever the address. */
+  readonly ports: readonly BoxListener[];
   /** Sockets of the outside by their paths. */
   readonly sockets: readonly string[];
   /** PEM: what the box trusts. */
@@ -18,6 +20,11 @@ export interface BoxPlan {
   readonly env: Readonly<Record<string, string>>;
 }
 
+export interface BoxListener {
+  readonly scheme: "https" | "http";
+  readonly port: number;
+}
+
 /** What the stage hands out, each with the socket itself. */
 export type BoxSocket = "https" | "http" | "dns" | "agent";
 
@@ -25,6 +32,23 @@ export type StageMessage =
   | { readonly kind: "socket"; readonly socket: BoxSocket }
   | { readonly kind: "ready" }
   | { readonly kind: "failed"; readonly what: string; readonly code: string };
+
+const DNS_PORT = 53;
+const PORTS = 64;
+
+/** The usual two, and those that the origins of packs name. */
+export function portsOf(origins: readonly string[]): readonly BoxListener[] {
+  const ports = new Map<number, BoxListener["scheme"]>([
+    [443, "https"],
+    [80, "http"],
+  ]);
+  for (const origin of origins) {
+    const { protocol, port } = new URL(origin);
+    if (port === "" || Number(port) === DNS_PORT || ports.has(Number(port)) || ports.size >= PORTS) continue;
+    ports.set(Number(port), protocol === "https:" ? "https" : "http");
+  }
+  return [...ports].map(([port, scheme]) => ({ port, scheme }));
+}
 
 /** Inside, and nowhere else. */
 export const boxFolder = "/run/gw";

@@ -51,7 +51,7 @@ export function originOf({ scheme, serverName, method, target, headers }: BoxReq
   const hosts = values("host");
   if (hosts.length !== 1) return refused("A request has exactly one Host field.");
   const host = (hosts[0] ?? "").toLowerCase();
-  if (ADDRESS.test(host) || (scheme === "https" && serverName === null)) {
+  if (scheme === "https" && (ADDRESS.test(host) || serverName === null)) {
     return refused(
       "It was sent to an address and not to a name. Use the name of the host: actions are defined for names.",
     );

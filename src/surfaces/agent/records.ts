@@ -43,6 +43,8 @@ export function actionRecord({ pack, action }: Definition): JsonObject {
   return {
     action: action.qualifiedName,
     pack: pack.name,
+    origin: pack.provider?.origin ?? null,
+    ...(pack.provider?.tokenVariables.length ? { token_variables: [...pack.provider.tokenVariables] } : {}),
     description: action.description,
     effect: action.effect,
     input: action.schema as unknown as JsonValue,

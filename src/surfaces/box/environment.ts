@@ -19,14 +19,20 @@ const TRUST = [
   "NPM_CONFIG_CAFILE",
 ] as const;
 
-/** The person's own environment, as far as it leads somewhere inside. */
-export function boxEnvironment(outer: NodeJS.ProcessEnv, runId: string): Record<string, string> {
+/** The person's own environment, as far as it leads somewhere inside; where tools look for a token stands one that opens nothing. */
+export function boxEnvironment(
+  outer: NodeJS.ProcessEnv,
+  runId: string,
+  tokenVariables: readonly string[],
+  placeholder: string,
+): Record<string, string> {
   const kept = Object.entries(outer).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !DROPPED.test(entry[0]),
   );
   return {
     ...Object.fromEntries(kept),
     ...Object.fromEntries(TRUST.map((name) => [name, boxCertificate])),
+    ...Object.fromEntries(tokenVariables.map((name) => [name, placeholder])),
     TMPDIR: "/tmp",
     XDG_CACHE_HOME: "/tmp/.cache",
     NPM_CONFIG_CACHE: "/tmp/.npm",

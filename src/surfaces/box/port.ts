@@ -21,8 +21,8 @@ export interface BoxPort {
 
 export interface OpenBox {
   readonly sockets: {
-    readonly https: Server;
-    readonly http: Server;
+    readonly https: readonly Server[];
+    readonly http: readonly Server[];
     readonly agent: Server;
     readonly dns: Datagrams;
   };

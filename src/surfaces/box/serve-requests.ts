@@ -31,7 +31,10 @@ const NO_NAME = "no-name.invalid";
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "trailer"]);
 
 /** Serves both listeners of a box for as long as it lives. */
-export function serveRequests(sockets: { readonly https: Server; readonly http: Server }, out: WayOut): void {
+export function serveRequests(
+  sockets: { readonly https: readonly Server[]; readonly http: readonly Server[] },
+  out: WayOut,
+): void {
   const contexts = new Map<string, SecureContext>();
   const contextOf = (host: string): SecureContext => {
     const known = contexts.get(host);
@@ -63,7 +66,7 @@ export function serveRequests(sockets: { readonly https: Server; readonly http: 
     out.refused(`a TLS greeting failed (${error.code ?? error.message})`),
   );
   const plain = createPlain(limits, answerWith("http", out));
-  for (const [server, listener] of [
+  for (const [server, listeners] of [
     [secure, sockets.https],
     [plain, sockets.http],
   ] as const) {
@@ -74,8 +77,10 @@ export function serveRequests(sockets: { readonly https: Server; readonly http: 
       const isTwo = error.rawPacket?.subarray(0, 3).toString("latin1") === "PRI";
       refuseBare(socket, isTwo ? TWO : "That is no HTTP/1.1 request that can be read.", null, out);
     });
-    listener.maxConnections = defaults.boxConnections;
-    listener.on("connection", (socket: Socket) => void server.emit("connection", socket));
+    for (const listener of listeners) {
+      listener.maxConnections = defaults.boxConnections;
+      listener.on("connection", (socket: Socket) => void server.emit("connection", socket));
+    }
   }
 }
 
@@ -158,6 +163,7 @@ function linesOf(raw: readonly string[]): readonly (readonly [string, string])[]
 
 function write(response: ServerResponse, { status, reason, headers, body }: BoxAnswer): void {
   if (response.destroyed) return;
+  response.sendDate = false;
   const hasBody = status >= 200 && status !== 204 && status !== 304;
   const lines = headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
   response.writeHead(status, reason, [...lines, ...(hasBody ? ["content-length", String(body.length)] : [])]);

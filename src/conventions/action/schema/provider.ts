@@ -155,5 +155,12 @@ export const providerSchema = {
       items: headerSchema,
       description: "Header fields of tools in a box that change nothing for this provider, and are not sent.",
     },
+    token_variables: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      items: { type: "string", pattern: "^[A-Z][A-Z0-9_]{0,60}(TOKEN|KEY|SECRET|PASSWORD)$" },
+      description: "Variables in which tools look for their token: in a box they hold a placeholder.",
+    },
   },
 } as const satisfies JsonSchema;

@@ -46,6 +46,7 @@ const provider: Rows<keyof Provider> = {
   callbacks: ["decision", reach, "which word of the provider is taken"],
   accepts: ["decision", fits, "what tools may ask for instead of JSON"],
   tolerates: ["decision", fits, "which header fields of tools are left out"],
+  tokenVariables: ["decision", fits, "where tools in a box find a placeholder"],
 };
 
 const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {

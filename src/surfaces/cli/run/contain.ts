@@ -1,16 +1,17 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { createAuthority } from "../../../conventions/box/authority.ts";
-import type { BoxPlan } from "../../../conventions/box/plan.ts";
+import { type BoxPlan, portsOf } from "../../../conventions/box/plan.ts";
 import type { Clock, Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
 import { boxEnvironment } from "../../box/environment.ts";
 import type { BoxPort, OpenBox } from "../../box/port.ts";
 import { relayAgent } from "../../box/relay-agent.ts";
 import { serveNames } from "../../box/serve-names.ts";
 import { serveRequests } from "../../box/serve-requests.ts";
-import type { AgentClient } from "../../client/agent.ts";
+import type { AgentClient, RunView } from "../../client/agent.ts";
 import type { Door } from "../../place/place.ts";
 import type { CliIo } from "../io.ts";
 import { type CommandPorts, type RunningCommand, startCommand } from "./start-command.ts";
@@ -21,7 +22,7 @@ const COVERED = ["/tmp", "/run", "/var/tmp"];
 /** A box that is known to be possible, for one command. */
 export interface Containment {
   /** Starts the command in its box; resolves once everything is in place and it begins. */
-  start(runId: string): Promise<RunningCommand>;
+  start(run: RunView): Promise<RunningCommand>;
 }
 
 export interface ContainPorts extends CommandPorts {
@@ -51,27 +52,30 @@ export async function prepareContainment(
       "gw run: the working folder is your home: what the command writes there, such as .bashrc, runs outside later.",
     );
   }
-  const plan = (runId: string): BoxPlan => ({
+  const tools = toolsOf(await agent.client.actions());
+  const plan = (env: BoxPlan["env"]): BoxPlan => ({
     folder,
     write,
     read: box.programFolders,
     cover: COVERED,
     hide,
+    ports: portsOf(tools.origins),
     sockets: box.outerSockets(),
     certificate: authority.certificate,
     subjectHash: authority.subjectHash,
     command,
-    env: boxEnvironment(process.env, runId),
+    env,
   });
   const start = box.command();
-  await box.probe(plan("run_probe"));
+  await box.probe(plan({}));
   return {
-    async start(runId) {
+    async start({ run_id: runId, ...run }) {
+      const env = boxEnvironment(process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
       let open: OpenBox | null = null;
       const running = startCommand(start, { PATH: "/usr/bin:/bin" }, ports, {
         signal: (signal) => open?.signal(signal),
       });
-      open = await box.open(running.child, plan(runId), () => "");
+      open = await box.open(running.child, plan(env), () => "");
       serveNames(open.sockets.dns);
       relayAgent(open.sockets.agent, agent.door);
       const { findHolder } = open;
@@ -83,13 +87,25 @@ export async function prepareContainment(
       });
       const { sockets } = open;
       const close = (): void => {
-        for (const server of [sockets.https, sockets.http, sockets.agent]) server.close();
+        for (const server of [...sockets.https, ...sockets.http, sockets.agent]) server.close();
         sockets.dns.close();
       };
       open.go();
       return { ...running, ended: running.ended.finally(close) };
     },
   };
+}
+
+/** Where the actions of trusted packs lead, and the variables in which tools look for a token for that. */
+function toolsOf(actions: readonly JsonObject[]): {
+  readonly origins: readonly string[];
+  readonly variables: readonly string[];
+} {
+  const listed = (name: string): readonly string[] =>
+    actions
+      .flatMap(({ [name]: value }) => (Array.isArray(value) ? value : [value]))
+      .filter((value) => typeof value === "string");
+  return { origins: [...new Set(listed("origin"))], variables: [...new Set(listed("token_variables"))] };
 }
 
 function folderAt(path: string): string {

@@ -120,7 +120,7 @@ async function follow(
   // A command runs as it would without us.
   process.umask(ports.umask);
   const env = { ...process.env, GW_RUN: run.run_id, GW_HOME: options.home };
-  const running = box === null ? startCommand(command, env, ports) : await box.start(run.run_id);
+  const running = box === null ? startCommand(command, env, ports) : await box.start(run);
   own = running.pid;
   const ended = await running.ended;
   if (ended.fault !== null) io.err(`command_not_executable: ${ended.fault}`);

@@ -3,15 +3,15 @@ import type { Socket as Datagrams } from "node:dgram";
 import { existsSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
-import type { BoxPlan, StageMessage } from "../../../../conventions/box/plan.ts";
+import type { BoxPlan, BoxSocket, StageMessage } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
 import { type BoxProcess, descendants, findHolder } from "./who.ts";
 
 /** What the stage handed out: sockets of the box, served out here. */
 export interface BoxSockets {
-  readonly https: Server;
-  readonly http: Server;
+  readonly https: readonly Server[];
+  readonly http: readonly Server[];
   readonly agent: Server;
   readonly dns: Datagrams;
 }
@@ -47,11 +47,11 @@ export function boxCommand(): readonly string[] {
 
 /** Tells the stage what to build, and takes what it hands out. `said` is what the child has written to its standard error. */
 export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox> {
-  const sockets: Partial<Record<keyof BoxSockets, { close(): unknown }>> = {};
+  const given: [BoxSocket, Server | Datagrams][] = [];
   const building = new Promise<void>((resolve, reject) => {
-    child.on("message", (given, handle) => {
-      const message = given as StageMessage;
-      if (message.kind === "socket") sockets[message.socket] = handle as Server | Datagrams;
+    child.on("message", (said, handle) => {
+      const message = said as StageMessage;
+      if (message.kind === "socket") given.push([message.socket, handle as Server | Datagrams]);
       if (message.kind === "ready") resolve();
       if (message.kind === "failed")
         reject(unavailable(`the kernel refused "${message.what}" (${message.code}). ${mendOf(message.code)}`));
@@ -65,12 +65,18 @@ export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => st
     await building;
   } catch (error) {
     child.kill("SIGKILL");
-    for (const socket of Object.values(sockets)) socket.close();
+    for (const [, socket] of given) socket.close();
     throw error;
   }
+  const of = (name: BoxSocket) => given.filter(([each]) => each === name).map(([, socket]) => socket);
   const first = (): number => descendants(child.pid ?? 0)[0] ?? 0;
   return {
-    sockets: sockets as BoxSockets,
+    sockets: {
+      https: of("https") as Server[],
+      http: of("http") as Server[],
+      agent: of("agent")[0] as Server,
+      dns: of("dns")[0] as Datagrams,
+    },
     go: () => void child.send("go", () => undefined),
     signal(signal) {
       const [shell = 0, command = shell] = descendants(child.pid ?? 0);

@@ -22,7 +22,7 @@ export async function probeBox(plan: BoxPlan): Promise<void> {
   );
   try {
     const { sockets } = await openBox(child, plan, () => said);
-    for (const socket of Object.values(sockets)) socket.close();
+    for (const socket of Object.values(sockets).flat()) socket.close();
   } finally {
     child.kill("SIGKILL");
     await ended;

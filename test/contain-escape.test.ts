@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { approveRun, contained, startContained, workOf } from "./support/box.ts";
+import { asUser, demoPack, type Gateway, Home, makeFolder, until, within } from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** What a program in a box tries in order to get out, each way from inside. */
+let home: Home;
+let gateway: Gateway;
+let provider: TestProvider;
+let folder: string;
+const servers: Server[] = [];
+const skip = asUser;
+
+before(async () => {
+  if ("skip" in skip) return;
+  folder = makeFolder();
+  provider = await startProvider();
+  home = await new Home(folder).init();
+  await home.addCredential("demo-token", provider.origin);
+  await home.trustPack("demo", demoPack(provider.origin));
+  gateway = await home.up();
+});
+after(async () => {
+  for (const server of servers) server.close();
+  await gateway?.end("SIGTERM");
+  await provider?.close();
+});
+
+/** Somebody outside who answers whoever comes. */
+async function listen(path: string): Promise<void> {
+  const server = createServer((socket) => socket.on("error", () => undefined).end("REACHED"));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+}
+
+/** Runs Python in a box and gives what each line said: `name: value`. */
+async function inside(script: string): Promise<ReadonlyMap<string, string>> {
+  mkdirSync(workOf(home), { recursive: true });
+  writeFileSync(join(workOf(home), "try.py"), `${PRELUDE}\n${script}`);
+  const { code, out, err } = await contained(home, "/usr/bin/python3 try.py");
+  assert.equal(code, 0, err + out);
+  const pairs = out
+    .split("\n")
+    .flatMap((line) => (line.includes(": ") ? [line.split(": ", 2) as [string, string]] : []));
+  return new Map(pairs);
+}
+
+const PRELUDE = `import ctypes, errno, os, socket, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, number, *args):
+    ctypes.set_errno(0)
+    done = libc.syscall(number, *args)
+    print(name + ": " + ("DONE" if done >= 0 else errno.errorcode[ctypes.get_errno()]), flush=True)
+def attempt(name, work):
+    try:
+        print(name + ": DONE " + str(work()), flush=True)
+    except OSError as e:
+        print(name + ": " + errno.errorcode.get(e.errno, str(e)), flush=True)
+def reach(family, kind, to):
+    s = socket.socket(family, kind)
+    s.settimeout(5)
+    s.connect(to)
+    return s.recv(16).decode()
+def run(*command):
+    return subprocess.run(command, capture_output=True).returncode
+`;
+
+test("no mount, namespace or right can be had inside", skip, async () => {
+  const x64 = process.arch === "x64";
+  const said = await inside(`
+print("umount: " + str(run("umount", "/run")))
+print("remount: " + str(run("mount", "-o", "remount,rw", "/")))
+print("namespaces: " + str(run("unshare", "-Urmn", "true")))
+print("setns: " + str(run("nsenter", "-t", "1", "-n", "true")))
+call("unshare user", ${x64 ? 272 : 97}, 0x10000000)
+call("unshare net", ${x64 ? 272 : 97}, 0x40000000)
+call("io_uring", 425, 1, 0)
+call("keyctl", ${x64 ? 250 : 219}, 0, -3, 0)
+${x64 ? 'call("x32 socket", 0x40000000 | 41, 2, 1, 0)' : ""}
+attempt("core_pattern", lambda: open("/proc/sys/kernel/core_pattern", "w"))
+attempt("max namespaces", lambda: open("/proc/sys/user/max_user_namespaces", "w").write("10"))
+attempt("root", lambda: open("/usr/gw-was-here", "w"))
+attempt("etc", lambda: open("/etc/resolv.conf", "w"))
+attempt("certificates", lambda: open("/etc/ssl/certs/ca-certificates.crt", "w"))
+print("capabilities: " + [l for l in open("/proc/self/status") if l.startswith("CapPrm")][0].split()[1])
+print("first: " + open("/proc/1/comm").read().strip())
+`);
+  for (const name of ["umount", "remount", "namespaces", "setns"]) assert.notEqual(said.get(name), "0", name);
+  assert.match(said.get("unshare user") ?? "", /^(EPERM|ENOSPC)$/);
+  assert.equal(said.get("unshare net"), "EPERM");
+  assert.equal(said.get("io_uring"), "ENOSYS");
+  assert.equal(said.get("keyctl"), "EPERM");
+  if (x64) assert.equal(said.get("x32 socket"), "ENOSYS");
+  for (const name of ["core_pattern", "max namespaces", "root", "etc", "certificates"]) {
+    assert.match(said.get(name) ?? "", /^(EACCES|EROFS|EPERM)$/, name);
+  }
+  assert.equal(said.get("capabilities"), "0000000000000000");
+  assert.equal(said.get("first"), "sh");
+});
+
+test("no socket leads out but the way that is served", skip, async () => {
+  const sock = join(folder, "before.sock");
+  await listen(sock);
+  await listen("\0gw-test-abstract");
+  const said = await inside(`
+attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
+attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
+attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+attempt("bind 443", lambda: socket.socket().bind(("0.0.0.0", 443)))
+attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0gw-test-abstract"))
+attempt("path", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(sock)}))
+attempt("ssh", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.7", 22)))
+attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7", 22)))
+`);
+  assert.equal(said.get("vsock"), "EAFNOSUPPORT");
+  assert.equal(said.get("packet"), "EAFNOSUPPORT");
+  assert.equal(said.get("raw"), "EPERM");
+  assert.equal(said.get("bind 443"), "EACCES");
+  assert.equal(said.get("abstract"), "ECONNREFUSED");
+  assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+  assert.equal(said.get("ssh"), "ECONNREFUSED");
+  assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
+});
+
+test("nobody outside is seen, traced or signalled, and the home of the gateway is not there", skip, async () => {
+  const victim = spawn("sleep", ["600"], { stdio: "ignore" });
+  try {
+    const said = await inside(`
+attempt("proc", lambda: open("/proc/${victim.pid}/status").read())
+call("ptrace", ${process.arch === "x64" ? 101 : 117}, 16, ${victim.pid}, 0, 0)
+attempt("kill", lambda: os.kill(${victim.pid}, 9))
+attempt("home", lambda: os.listdir(${JSON.stringify(home.folder)}))
+attempt("vault", lambda: open(${JSON.stringify(join(home.folder, "vault.json"))}).read())
+print("tmp: " + str(${JSON.stringify(folder.split("/").at(-1))} in os.listdir("/tmp") and os.listdir(${JSON.stringify(folder)})))
+print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
+`);
+    assert.equal(said.get("proc"), "ENOENT");
+    assert.equal(said.get("ptrace"), "ESRCH");
+    assert.equal(said.get("kill"), "ESRCH");
+    assert.match(said.get("home") ?? "", /^(ENOENT|DONE \[\])$/);
+    assert.equal(said.get("vault"), "ENOENT");
+    assert.equal(said.get("tmp"), "['home-work']");
+    assert.ok(Number(said.get("processes")) <= 3);
+    assert.equal(victim.exitCode, null);
+  } finally {
+    victim.kill("SIGKILL");
+  }
+});
+
+test(
+  "the working folder and the folders of --write are written for good; all else inside is gone with the box",
+  skip,
+  async () => {
+    const more = join(folder, "more");
+    mkdirSync(more, { recursive: true });
+    const script = `echo kept > here; echo kept > ${more}/there; echo gone > /tmp/gone; echo no > ${folder}/not-here; true`;
+    const { code, err } = await contained(home, script, { extra: ["--write", more] });
+    assert.equal(code, 0, err);
+    assert.equal(readFileSync(join(workOf(home), "here"), "utf8"), "kept\n");
+    assert.equal(readFileSync(join(more, "there"), "utf8"), "kept\n");
+    assert.ok(!existsSync("/tmp/gone"));
+    assert.ok(!existsSync(join(folder, "not-here")));
+  },
+);
+
+test("the box dies with its wrapper", skip, async () => {
+  const beat = join(workOf(home), "beat");
+  const run = startContained(home, ["sh", "-c", "while :; do date +%s%N > beat; sleep 0.05; done"]);
+  await approveRun(home, run);
+  await until("the command runs", () => existsSync(beat));
+  process.kill(Number(run.child.pid), "SIGKILL");
+  await within(run.exited, 60_000, "the wrapper is gone");
+  // Its output is closed by then: nobody holds it any more, so nobody is left in the box.
+  const last = readFileSync(beat, "utf8");
+  assert.equal(readFileSync(beat, "utf8"), last);
+});
+
+test("a signal to the wrapper reaches the command, and its status is told", skip, async () => {
+  const ready = join(workOf(home), "ready");
+  const run = startContained(home, ["sh", "-c", "trap 'exit 9' TERM; touch ready; while :; do sleep 0.1; done"]);
+  await approveRun(home, run);
+  await until("the command runs", () => existsSync(ready));
+  process.kill(Number(run.child.pid), "SIGTERM");
+  const { code, err } = await within(run.exited, 60_000, "it ends");
+  assert.equal(code, 9, err);
+});
