@@ -395,7 +395,8 @@ export const codes = {
   },
   box_request_refused: {
     status: 403,
-    means: "A tool in a contained run sent what is not carried: a request to an address, through a proxy, or in another protocol.",
+    means:
+      "A tool in a contained run sent what is not carried: a request to an address, through a proxy, or in another protocol.",
     mend: "Let the tool speak plain HTTPS to the name of the host; see docs/contained.md.",
   },
   // Upgrades: documents, decisions, probes

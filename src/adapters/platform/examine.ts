@@ -4,6 +4,7 @@ import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Denied } from "../../kernel/failure.ts";
 
 /** What this machine has for us. Every row that is not `ok` names the command that mends it. */
 export interface Examined {
@@ -30,6 +31,7 @@ export async function examineMachine(home: string): Promise<readonly Examined[]>
       await examineProgram("openssh client", "/usr/bin/ssh", ["-V"], "SSH actions", "apt-get install openssh-client"),
     ),
     await examineProgram("openssh server", "/usr/sbin/sshd", ["-V"], "the SSH tests", "apt-get install openssh-server"),
+    await examineBox(),
     await examineProgram("chromium", "chromium", ["--version"], "the browser tests", "apt-get install chromium"),
     ...examineHome(home),
   ];
@@ -125,6 +127,20 @@ async function examineProgram(
     if (text.includes("OpenSSH"))
       return { name, state: "ok", detail: firstLine(text.slice(text.indexOf("OpenSSH"))), mend: null };
     return { name, state: "warning", detail: `absent; only ${purpose} need it`, mend };
+  }
+}
+
+/** Whether a contained run could be had. */
+async function examineBox(): Promise<Examined> {
+  const name = "contained runs";
+  try {
+    if (process.platform !== "linux") throw new Denied("contain_unavailable", "only Linux has the namespaces for them");
+    await (await import("./linux/box/probe.ts")).probeBox();
+    return { name, state: "ok", detail: "a box can be built", mend: null };
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    const mend = typeof error.extra["mend"] === "string" ? error.extra["mend"] : null;
+    return { name, state: "warning", detail: `${error.message} Only gw run --contain needs it`, mend };
   }
 }
 

@@ -41,7 +41,7 @@ export async function prepareContainment(
 ): Promise<Containment> {
   const { box } = ports;
   if (box === null)
-    throw new Denied("contain_unavailable", "Contained runs need Linux: no other system has the namespaces for them.");
+    throw new Denied("contain_unavailable", "no box can be built here: only Linux has the namespaces for one.");
   const authority = createAuthority(ports.clock, ports.random);
   const folder = realpathSync(process.cwd());
   const hide = [asked.home, ...box.ownFolders].filter(isFolder).map((path) => realpathSync(path));

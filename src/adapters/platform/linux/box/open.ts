@@ -5,7 +5,7 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import type { BoxPlan, BoxSocket, StageMessage } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
-import { Denied } from "../../../../kernel/failure.ts";
+import { mendFor, unavailable } from "./unavailable.ts";
 import { type BoxProcess, descendants, findHolder } from "./who.ts";
 
 /** What the stage handed out: sockets of the box, served out here. */
@@ -35,7 +35,7 @@ const FOLDERS = ["/usr/bin", "/bin", "/usr/local/bin"];
 /** The command that makes the namespaces and starts the stage in them. It dies with whoever starts it, and the box with it. */
 export function boxCommand(): readonly string[] {
   if (process.getuid?.() === 0 || process.geteuid?.() === 0) {
-    throw unavailable("root owns settings of the whole machine that a box cannot hide. Run it as an ordinary user.");
+    throw unavailable("root owns settings of the whole machine that a box cannot hide", "run it as an ordinary user");
   }
   const namespaces = ["--user", "--map-current-user", "--keep-caps", "--net", "--mount", "--pid", "--ipc"];
   return [
@@ -54,11 +54,11 @@ export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => st
       if (message.kind === "socket") given.push([message.socket, handle as Server | Datagrams]);
       if (message.kind === "ready") resolve();
       if (message.kind === "failed")
-        reject(unavailable(`the kernel refused "${message.what}" (${message.code}). ${mendOf(message.code)}`));
+        reject(unavailable(`the kernel refused "${message.what}" (${message.code})`, mendFor(message.code)));
     });
-    child.once("error", (error) => reject(unavailable(error.message)));
-    child.once("exit", () => reject(unavailable(`${lastLine(said())} ${mendOf(said())}`)));
-    setTimeout(() => reject(unavailable("it was not ready in time.")), defaults.boxReadyMs).unref();
+    child.once("error", (error) => reject(unavailable(error.message, null)));
+    child.once("exit", () => reject(unavailable(lastLine(said()), mendFor(said()))));
+    setTimeout(() => reject(unavailable("it was not ready in time", null)), defaults.boxReadyMs).unref();
   });
   child.send(plan, () => undefined);
   try {
@@ -95,40 +95,11 @@ export function outerSockets(): readonly string[] {
 
 function findTool(name: string): string {
   const found = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  if (found === undefined) throw unavailable(`${name} is not installed. Install util-linux.`);
+  if (found === undefined) throw unavailable(`${name} is not installed`, "apt-get install util-linux");
   return found;
-}
-
-function unavailable(why: string): Denied {
-  return new Denied(
-    "contain_unavailable",
-    `This machine makes no box for a contained run: ${why.trim()} Nobody was asked and nothing ran.`,
-  );
-}
-
-/** What a person can do about it, by what the kernel said. */
-function mendOf(text: string): string {
-  const restricted = readSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
-  if (restricted === "1") {
-    return "AppArmor keeps unprivileged programs from user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give /usr/bin/unshare a profile with userns.";
-  }
-  if (readSetting("/proc/sys/kernel/unprivileged_userns_clone") === "0") {
-    return "User namespaces are off: sudo sysctl kernel.unprivileged_userns_clone=1";
-  }
-  if (readSetting("/proc/sys/user/max_user_namespaces") === "0" || /ENOSPC|No space/.test(text)) {
-    return "No user namespaces are allowed: sudo sysctl user.max_user_namespaces=15000";
-  }
-  if (/EPERM|not permitted/.test(text)) {
-    return "In a container, let it make namespaces (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined), or run gw outside of it.";
-  }
-  return "See gw doctor.";
-}
-
-function readSetting(path: string): string | null {
-  return existsSync(path) ? readFileSync(path, "utf8").trim() : null;
 }
 
 function lastLine(text: string): string {
   const line = text.trim().split("\n").at(-1) ?? "";
-  return line === "" ? "it ended before it was ready." : `${line}.`;
+  return line === "" ? "it ended before it was ready" : line;
 }
