@@ -222,6 +222,11 @@ export const codes = {
     means: "A member does not belong with the others beside it.",
     mend: "Drop it, or change what it contradicts.",
   },
+  pack_actions_overlap: {
+    status: 422,
+    means: "Two actions of a pack can send the same request, so that a tool's request could be either.",
+    mend: "Give one of them a constant or a required input that the other has not, or make them one action.",
+  },
   pack_input_unfit: {
     status: 422,
     means: "An input cannot go where the action says.",

@@ -5,6 +5,7 @@ import { appendPointer, pointerNames } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import { Findings } from "./findings.ts";
 import { lintAction } from "./lint-action.ts";
+import { lintOverlap } from "./lint-overlap.ts";
 import { lintPreview } from "./lint-preview.ts";
 import { lintReferences } from "./lint-references.ts";
 import type { ActionDefinition, Pack, PackFinding, Provider } from "./pack.ts";
@@ -88,6 +89,7 @@ function readActions(
     lintPreview(action, path, context);
     resolved.set(name, lintReferences(action, path, context));
   }
+  lintOverlap(resolved, findings);
   lintCallbacks(provider?.callbacks ?? null, actions, findings);
   return resolved;
 }

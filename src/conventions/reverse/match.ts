@@ -18,7 +18,7 @@ export type Match =
 type Input = Record<string, JsonValue>;
 
 /** How far an action came before it did not fit. */
-const REACHED = { path: 2, query: 3, headers: 4, body: 5, whole: 6 } as const;
+const REACHED = { path: 2, query: 3, queryRest: 4, headers: 5, body: 6, bodyRest: 7, whole: 8 } as const;
 
 class Unfit extends Error {
   readonly at: keyof typeof REACHED;
@@ -91,7 +91,7 @@ function takeQuery(action: HttpAction, query: string | undefined, input: Input, 
   }
   const page = takePage(action, left);
   for (const name of action.tolerates) if (left.delete(name)) dropped.push(`query ${name}`);
-  if (left.size > 0) throw new Unfit("query", `it does not take ${quoted([...left.keys()])} in the query`);
+  if (left.size > 0) throw new Unfit("queryRest", `it does not take ${quoted([...left.keys()])} in the query`);
   return page;
 }
 
@@ -153,7 +153,7 @@ function takeBody(action: HttpAction, head: Head, { body }: PlainRequest, input:
     if (value === undefined) requireAbsence(field, "body");
     else take(input, field, value, "body");
   }
-  if (left.size > 0) throw new Unfit("body", `it does not take ${quoted([...left.keys()])} in the body`);
+  if (left.size > 0) throw new Unfit("bodyRest", `it does not take ${quoted([...left.keys()])} in the body`);
 }
 
 /** Forward again. Only what comes out the same is what the tool asked for. */
