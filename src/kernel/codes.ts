@@ -224,7 +224,7 @@ export const codes = {
   },
   pack_actions_overlap: {
     status: 422,
-    means: "Two actions of a pack can send the same request, so that a tool's request could be either.",
+    means: "Two actions of a pack can send the same request, so that a tool in a box can send neither.",
     mend: "Give one of them a constant or a required input that the other has not, or make them one action.",
   },
   pack_input_unfit: {

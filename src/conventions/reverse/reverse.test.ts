@@ -245,7 +245,9 @@ describe("two actions that can send one request", () => {
     `{ effect: write, request: { method: POST, path: "${path}", body: application/json }, input: { ${input} } }`;
   const text = "type: string, maxLength: 9";
 
-  test("are an error in a pack", () => {
+  test("are told by lint, and a tool can send neither", () => {
+    const twins = packOf(`  a: { ${READ}, path: /x } }\n  b: { ${READ}, path: /x }, needs: { approval: each_use } }\n`);
+    assert.equal(said(send(twins, "GET /x")), "action_ambiguous");
     assert.ok(overlaps(`{ ${READ}, path: /x } }`, `{ ${READ}, path: /x } }`));
     assert.ok(
       overlaps(
