@@ -168,8 +168,9 @@ export class Machine {
     return running;
   }
 
-  async startIdent(who: Person = people.ident): Promise<Started> {
-    const running = this.start(who, [join(dirname(GW), "gw-ident"), "--config", this.config], { rights: PTRACE });
+  async startIdent(who: Person = people.ident, prefix: readonly string[] = []): Promise<Started> {
+    const command = [...prefix, join(dirname(GW), "gw-ident"), "--config", this.config];
+    const running = this.start(who, command, { rights: PTRACE });
     await ready(running, "ready ");
     return running;
   }

@@ -267,6 +267,8 @@ export const defaults = {
   // Callers
   callerImageBytes: 536_870_912,
   identWaitMs: 4_000,
+  /** In place, where the kernel does not report exec: it holds up the loop, and then not again for identQuietMs. */
+  identLookMs: 500,
   identQuietMs: 10_000,
   publicKeyFileBytes: 16_384,
   sigstoreFileBytes: 1_048_576,

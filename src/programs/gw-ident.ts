@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeSync } from "node:fs";
 import { harden } from "../adapters/platform/callers.ts";
 import { confine, requireOneRight } from "../adapters/platform/linux/ident/confine.ts";
 import { listenForGateway, serveGateway } from "../adapters/platform/linux/ident/serve.ts";
@@ -23,7 +23,7 @@ try {
   }
   const listening = listenAt(machine.identSocket);
   confine();
-  process.stdout.write(`ready ${process.pid}\n`);
+  writeSync(1, `ready ${process.pid}\n`);
   serveGateway(listening, machine.user);
 } catch (error) {
   console.error(error instanceof Denied ? `gw-ident: ${error.code}: ${error.message}` : error);

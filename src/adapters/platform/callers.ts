@@ -34,11 +34,7 @@ export async function createCallerPlatform(
         import("./linux/callers.ts"),
         import("./linux/evidence.ts"),
       ]);
-      const { createIdent } = await import("./linux/ident/ask.ts");
-      return createLinuxCallers({
-        readEvidence: createEvidenceReader(policy),
-        ident: ident === null ? undefined : createIdent(ident.path, ident.uid),
-      });
+      return createLinuxCallers({ readEvidence: createEvidenceReader(policy), ident });
     }
     case "darwin":
       return (await import("./macos/callers.ts")).createMacosCallers();

@@ -5,7 +5,7 @@ import { requireSame } from "../../../conventions/caller/validity.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { walkAncestry } from "./ancestry.ts";
 import { type Hold, holdProcess } from "./hold.ts";
-import type { Ident } from "./ident/ask.ts";
+import { closeOpened, createIdent } from "./ident/ask.ts";
 import { type Peer, readPeer } from "./peer.ts";
 import { createReactor, EPOLLIN, type Reactor, type Watch } from "./reactor.ts";
 
@@ -17,8 +17,8 @@ export interface LinuxCallerOptions {
   readonly reactor?: Reactor;
   /** False to rest on /proc alone, as kernels do that keep perf events from us. */
   readonly askKernelForExec?: boolean;
-  /** Looks at callers of other users; without it they are refused. */
-  readonly ident?: Ident | undefined;
+  /** Where gw-ident looks at callers of other users, and as whom; without it they are refused. */
+  readonly ident?: { readonly path: string; readonly uid: number } | null;
 }
 
 interface Entry {
@@ -43,6 +43,7 @@ const SWEEP_MS = 500;
 /** Callers of a Linux machine. Connections of one live image share one entry, dropped when the last of them closes. */
 export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform {
   const reactor = options.reactor ?? createReactor();
+  const ident = options.ident == null ? undefined : createIdent(options.ident.path, options.ident.uid, reactor);
   const entries = new Map<string, Entry>();
   const all = new Set<Entry>();
   let serial = 0;
@@ -54,8 +55,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
     async identify(fd) {
       if (closed) throw new Denied("caller_unknown", "the gateway is shutting down");
       for (let look = 1; ; look++) {
-        const entry = findOrMake(readPeer(fd));
-        entry.holders++;
+        const entry = await findOrMake(readPeer(fd));
         try {
           const evidence = await entry.evidence;
           requireSame(entry.end ?? entry.hold.examine());
@@ -70,25 +70,55 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
     close() {
       if (closed) return;
       closed = true;
-      clearInterval(sweep);
+      clearTimeout(sweep);
       for (const entry of all) finish(entry, { kind: "gone" });
       if (options.reactor === undefined) reactor.close();
     },
   };
 
-  function findOrMake(peer: Peer): Entry {
-    const known = entries.get(nameOf(peer));
-    if (known !== undefined && known.hold.namespaces === "own" && known.end === undefined) {
-      const check = known.hold.examine();
-      if (check.kind === "same" || check.kind === "traced") {
-        closeSync(peer.pidfd);
-        return known;
-      }
-      finish(known, check);
+  /** The entry of this image, held once more for whoever asked. Takes over the peer's pidfd, also when it throws. */
+  async function findOrMake(peer: Peer): Promise<Entry> {
+    const known = findKnown(peer);
+    if (known !== undefined) return known;
+    if (ident === undefined || peer.uid === process.geteuid?.()) {
+      return keep(make(holdProcess(peer, { askKernel: options.askKernelForExec ?? true })));
     }
-    const { ident } = options;
-    const foreign = peer.uid !== process.geteuid?.() && ident !== undefined;
-    return make(holdProcess(peer, { askKernel: options.askKernelForExec ?? true, ...(foreign ? { ident } : {}) }));
+    const opened = await ident.hold(peer).catch((error: unknown) => {
+      closeSync(peer.pidfd);
+      throw error;
+    });
+    if (closed) {
+      closeOpened(opened);
+      closeSync(peer.pidfd);
+      throw new Denied("caller_unknown", "the gateway is shutting down");
+    }
+    return keep(make(holdProcess(peer, { foreign: { opened, ident } })));
+  }
+
+  function findKnown(peer: Peer): Entry | undefined {
+    const known = entries.get(nameOf(peer));
+    if (known === undefined || known.hold.namespaces !== "own" || known.end !== undefined) return undefined;
+    const check = examine(known);
+    if (check.kind !== "same" && check.kind !== "traced") {
+      finish(known, check);
+      return undefined;
+    }
+    closeSync(peer.pidfd);
+    return keep(known);
+
+    function examine({ hold }: Entry): CallerCheck {
+      try {
+        return hold.examine();
+      } catch (error) {
+        closeSync(peer.pidfd);
+        throw error;
+      }
+    }
+  }
+
+  function keep(entry: Entry): Entry {
+    entry.holders++;
+    return entry;
   }
 
   function make(hold: Hold): Entry {
@@ -113,7 +143,7 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
     watch(peer.pidfd);
     if (hold.execWatch !== undefined) watch(hold.execWatch.fd);
     all.add(entry);
-    if (hold.execWatch === undefined) sweep ??= setInterval(sweepUnwatched, SWEEP_MS).unref();
+    if (hold.execWatch === undefined) sweep ??= startSweep();
     if (peer.durable && hold.namespaces === "own") entries.set(nameOf(peer), entry);
     return entry;
   }
@@ -124,12 +154,21 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
     if (check.kind === "gone" || check.kind === "replaced") finish(entry, check);
   }
 
-  function sweepUnwatched(): void {
+  /** One round after the other, however long one takes. What gw-ident cannot tell now it is asked again in the next. */
+  async function sweepUnwatched(): Promise<void> {
     const unwatched = [...all].filter(({ hold, end }) => hold.execWatch === undefined && end === undefined);
-    for (const entry of unwatched) look(entry);
-    if (unwatched.length > 0) return;
-    clearInterval(sweep);
-    sweep = undefined;
+    for (const entry of unwatched) {
+      // Let go of meanwhile: its descriptors are closed, and their numbers may be others' by now.
+      if (!all.has(entry)) continue;
+      const check = await entry.hold.sweep().catch(unlessDenied);
+      if (!all.has(entry)) continue;
+      if (check?.kind === "gone" || check?.kind === "replaced") finish(entry, check);
+    }
+    sweep = unwatched.length === 0 || closed ? undefined : startSweep();
+  }
+
+  function startSweep(): NodeJS.Timeout {
+    return setTimeout(() => void sweepUnwatched(), SWEEP_MS).unref();
   }
 
   function finish(entry: Entry, end: CallerEnd): void {
@@ -220,6 +259,10 @@ function countTurns(): () => number {
     asked = true;
     return turn;
   };
+}
+
+function unlessDenied(error: unknown): undefined {
+  if (!(error instanceof Denied)) throw error;
 }
 
 function nameOf(peer: Peer): string {

@@ -2,7 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import type { CallerCheck } from "../../../conventions/caller/port.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { adoptExecWatch, type ExecWatch, watchExec } from "./exec-watch.ts";
-import type { Ident } from "./ident/ask.ts";
+import { closeOpened, type Ident, type Opened } from "./ident/ask.ts";
 import { loadLibc, uninterrupted } from "./libc.ts";
 import { isAlive, type Peer } from "./peer.ts";
 import {
@@ -41,6 +41,8 @@ export interface Hold {
   check(): CallerCheck;
   /** The same, and the whole address space as well where the kernel does not report exec. */
   examine(): CallerCheck;
+  /** As `examine`, from time to time where the kernel does not report exec, without holding anybody up. */
+  sweep(): Promise<CallerCheck>;
   close(): void;
 }
 
@@ -52,13 +54,14 @@ const POLLFD_REVENTS_AT = 6;
 export interface HoldOptions {
   /** False only to try what other kernels have to do. */
   readonly askKernel?: boolean;
-  /** Opens what we may not open ourselves: the process is another user's. */
-  readonly ident?: Ident;
+  /** What gw-ident opened for us, since the process is another user's, and whom to ask again. Taken over. */
+  readonly foreign?: { readonly opened: Opened; readonly ident: Ident };
 }
 
-/** Takes over the peer's pidfd, also when it throws. */
-export function holdProcess(peer: Peer, { askKernel = true, ident }: HoldOptions = {}): Hold {
-  const open: number[] = [peer.pidfd];
+/** Takes over the peer's pidfd and what gw-ident opened, also when it throws. */
+export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptions = {}): Hold {
+  const lent = foreign?.opened;
+  const open: number[] = [peer.pidfd, ...(lent === undefined ? [] : [lent.image, lent.maps])];
   let execWatch: ExecWatch | undefined;
   const close = (): void => {
     execWatch?.close();
@@ -66,8 +69,6 @@ export function holdProcess(peer: Peer, { askKernel = true, ident }: HoldOptions
   };
   try {
     // Watching first: an exec during the rest of this function is then noticed by the first check.
-    const lent = ident?.hold(peer);
-    if (lent !== undefined) open.push(lent.image, lent.maps);
     execWatch = lent === undefined ? (askKernel ? watchExec(peer.pid) : undefined) : adopt(lent.execWatch);
     const directory = tryOpen(peer, () => openProcess(peer.pid));
     open.push(directory);
@@ -91,7 +92,7 @@ export function holdProcess(peer: Peer, { askKernel = true, ident }: HoldOptions
     const mappings = parseMaps(mapsText);
     const landmarks = landmarksOf(mappings);
     if (lent !== undefined && lent.landmarks !== landmarks) throw unreadable(peer);
-    const look = ident === undefined ? () => lookInside(directory) : () => lookThrough(ident, peer);
+    const look = foreign === undefined ? () => lookInside(directory) : () => seen(foreign.ident.look(peer));
     const check = createCheck({ peer, execWatch, maps, stat, status, first, imageInode, look });
     return {
       peer,
@@ -110,6 +111,12 @@ export function holdProcess(peer: Peer, { askKernel = true, ident }: HoldOptions
         // A helper made with CLONE_VM keeps the old address space alive: a fresh look at the present one tells.
         const moved = execWatch === undefined && found.kind === "same" && look().landmarks !== landmarks;
         return moved ? replaced("its address space is another one") : found;
+      },
+      async sweep() {
+        if (foreign === undefined) return this.examine();
+        const now = seen(await foreign.ident.hold(peer));
+        if (!isAlive(peer.pidfd)) return { kind: "gone" };
+        return now.imageInode === imageInode && now.landmarks === landmarks ? { kind: "same" } : replaced("exec");
       },
       close,
     };
@@ -140,11 +147,11 @@ function lookInside(directory: number): Look {
   return { imageInode: inodeIn(directory, "exe"), landmarks: readLandmarks(directory) };
 }
 
-function lookThrough(ident: Ident, peer: Peer): Look {
-  const { image, maps, execWatch, landmarks } = ident.hold(peer);
-  const imageInode = inodeOf(`/proc/self/fd/${image}`);
-  for (const fd of [image, maps, ...(execWatch === undefined ? [] : [execWatch])]) closeSync(fd);
-  return { imageInode, landmarks };
+/** What gw-ident opened this time, looked at and given back. */
+function seen(opened: Opened): Look {
+  const imageInode = inodeOf(`/proc/self/fd/${opened.image}`);
+  closeOpened(opened);
+  return { imageInode, landmarks: opened.landmarks };
 }
 
 function adopt(fd: number | undefined): ExecWatch | undefined {

@@ -18,55 +18,80 @@ import {
 } from "../seccomp.ts";
 
 /**
- * What gw-ident gives up before its first question. CAP_SYS_PTRACE lets it open other users' processes for reading; the
- * filter takes away all that this right could do beyond: tracing, memory of others, signals, network, programs, writing.
+ * What gw-ident gives up before its first question. CAP_SYS_PTRACE lets it open other users' processes for reading. The filter
+ * names the few calls that answering takes, and refuses every other: tracing, memory of others, signals, network, programs,
+ * writing, and the rings (io_uring) that Node opened before, which would do all of that without a call.
  */
 const CAP_SYS_PTRACE = 19n;
 const CLONE_THREAD = 0x10000;
-/** O_WRONLY, O_RDWR and O_CREAT. */
-const WRITES = 0o103;
+/** O_WRONLY, O_RDWR, O_CREAT and O_TRUNC, which empties a file that was opened for reading. */
+const WRITES = 0o1103;
 
 interface Numbers {
   readonly architecture: number;
-  readonly denied: readonly number[];
+  readonly allowed: readonly number[];
   /** Calls that open a file, with the argument that holds the flags. */
   readonly opens: readonly (readonly [number, number])[];
   readonly clone: number;
   readonly clone3: number;
+  /** A signal to ourselves alone: how the C library ends a program that found itself broken. */
+  readonly tgkill: number;
 }
 
+/** Names, not numbers, are what a reader can judge. */
 const X64 = {
-  network: [41, 42, 49, 50, 53],
-  others: [101, 310, 311, 438, 62, 200, 424, 129],
-  programs: [59, 322, 57, 58],
-  kernel: [321, 425, 165, 166, 272, 308, 248, 249, 250, 175, 313, 246, 304, 155, 161, 437],
-  files: [82, 83, 84, 85, 86, 87, 88, 76, 77, 90, 91, 92, 93, 94, 133, 258, 259, 260, 263, 264, 265, 266, 268, 316],
+  questions: { poll: 7, sendmsg: 46, recvmsg: 47, getsockopt: 55, accept4: 288 },
+  files: { read: 0, write: 1, close: 3, fstat: 5, lseek: 8, pread64: 17, writev: 20, readlink: 89 },
+  names: { statfs: 137, fstatfs: 138, newfstatat: 262, readlinkat: 267, statx: 332 },
+  watch: { perf_event_open: 298 },
+  memory: { mmap: 9, mprotect: 10, munmap: 11, brk: 12, mremap: 25, madvise: 28, pkey_mprotect: 329 },
+  threads: {
+    ...{ futex: 202, sched_yield: 24, set_robust_list: 273, rseq: 334, gettid: 186, getpid: 39 },
+    ...{ sched_getaffinity: 204, membarrier: 324, getcpu: 309, exit: 60, exit_group: 231, restart_syscall: 219 },
+  },
+  signals: { rt_sigaction: 13, rt_sigprocmask: 14, rt_sigreturn: 15, sigaltstack: 131 },
+  loop: { epoll_wait: 232, epoll_ctl: 233, epoll_pwait: 281 },
+  time: { gettimeofday: 96, clock_gettime: 228, clock_getres: 229, clock_nanosleep: 230, nanosleep: 35, getrusage: 98 },
+  facts: { getuid: 102, getgid: 104, geteuid: 107, getegid: 108, sysinfo: 99, getrandom: 318 },
 } as const;
 const ARM64 = {
-  network: [198, 203, 200, 201, 199],
-  others: [117, 270, 271, 438, 129, 130, 424, 138],
-  programs: [221, 281],
-  kernel: [280, 425, 40, 39, 97, 268, 217, 218, 219, 105, 273, 104, 265, 41, 51, 437],
-  files: [33, 34, 35, 36, 37, 38, 45, 46, 52, 53, 54, 55, 276],
+  questions: { ppoll: 73, sendmsg: 211, recvmsg: 212, getsockopt: 209, accept4: 242 },
+  files: { read: 63, write: 64, close: 57, fstat: 80, lseek: 62, pread64: 67, writev: 66 },
+  names: { statfs: 43, fstatfs: 44, newfstatat: 79, readlinkat: 78, statx: 291 },
+  watch: { perf_event_open: 241 },
+  memory: { mmap: 222, mprotect: 226, munmap: 215, brk: 214, mremap: 216, madvise: 233, pkey_mprotect: 288 },
+  threads: {
+    ...{ futex: 98, sched_yield: 124, set_robust_list: 99, rseq: 293, gettid: 178, getpid: 172 },
+    ...{ sched_getaffinity: 123, membarrier: 283, getcpu: 168, exit: 93, exit_group: 94, restart_syscall: 128 },
+  },
+  signals: { rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139, sigaltstack: 132 },
+  loop: { epoll_ctl: 21, epoll_pwait: 22 },
+  time: { gettimeofday: 169, clock_gettime: 113, clock_getres: 114, clock_nanosleep: 115, nanosleep: 101, getrusage: 165 },
+  facts: { getuid: 174, getgid: 176, geteuid: 175, getegid: 177, sysinfo: 179, getrandom: 278 },
 } as const;
+
+const numbersOf = (groups: Readonly<Record<string, Readonly<Record<string, number>>>>): readonly number[] =>
+  Object.values(groups).flatMap((group) => Object.values(group));
 
 const NUMBERS: Readonly<Record<string, Numbers>> = {
   x64: {
     architecture: 0xc000003e,
-    denied: Object.values(X64).flat(),
+    allowed: numbersOf(X64),
     opens: [
       [2, 1],
       [257, 2],
     ],
     clone: 56,
     clone3: 435,
+    tgkill: 234,
   },
   arm64: {
     architecture: 0xc00000b7,
-    denied: Object.values(ARM64).flat(),
+    allowed: numbersOf(ARM64),
     opens: [[56, 2]],
     clone: 220,
     clone3: 435,
+    tgkill: 131,
   },
 };
 
@@ -88,7 +113,8 @@ export function confine(): void {
   installFilter(filterOf(numbers));
 }
 
-function filterOf({ architecture, denied, opens, clone, clone3 }: Numbers): readonly Step[] {
+/** What is not named is refused. */
+function filterOf({ architecture, allowed, opens, clone, clone3, tgkill }: Numbers): readonly Step[] {
   const deny: Step = { code: RETURN, value: RET_ERRNO | EPERM };
   const allow: Step = { code: RETURN, value: RET_ALLOW };
   return [
@@ -102,7 +128,7 @@ function filterOf({ architecture, denied, opens, clone, clone3 }: Numbers): read
     { code: JUMP_EQUAL, value: clone3, no: 1 },
     // The C library then falls back to clone, whose flags can be looked at.
     { code: RETURN, value: RET_ERRNO | ENOSYS },
-    ...denied.flatMap((number): Step[] => [{ code: JUMP_EQUAL, value: number, no: 1 }, deny]),
+    ...allowed.flatMap((number): Step[] => [{ code: JUMP_EQUAL, value: number, no: 1 }, allow]),
     ...opens.flatMap(([number, at]): Step[] => [
       { code: JUMP_EQUAL, value: number, no: 4 },
       { code: LOAD, value: argumentAt(at) },
@@ -110,10 +136,15 @@ function filterOf({ architecture, denied, opens, clone, clone3 }: Numbers): read
       deny,
       allow,
     ]),
-    { code: JUMP_EQUAL, value: clone, no: 3 },
+    { code: JUMP_EQUAL, value: clone, no: 4 },
     { code: LOAD, value: argumentAt(0) },
-    { code: JUMP_ANY_BIT, value: CLONE_THREAD, yes: 1 },
-    deny,
+    { code: JUMP_ANY_BIT, value: CLONE_THREAD, no: 1 },
     allow,
+    deny,
+    { code: JUMP_EQUAL, value: tgkill, no: 3 },
+    { code: LOAD, value: argumentAt(0) },
+    { code: JUMP_EQUAL, value: process.pid, no: 1 },
+    allow,
+    deny,
   ];
 }

@@ -7,7 +7,8 @@ export interface Message {
   readonly descriptors: readonly number[];
 }
 
-export const MESSAGE_BYTES = 16_384;
+/** The longest name the kernel gives an image, with every byte of it escaped, and the rest of an answer. */
+export const MESSAGE_BYTES = 32_768;
 const DESCRIPTORS_MAX = 4;
 const MSGHDR_BYTES = 56;
 const IOVEC_BYTES = 16;
@@ -51,10 +52,7 @@ export function sendMessage(socket: number, { bytes, descriptors }: Message): bo
 /** Undefined when the other side went away, said nothing in time, or sent what is no packet of ours. */
 export function receiveMessage(socket: number, waitMs: number): Message | undefined {
   const libc = loadLibc();
-  const entry = Buffer.alloc(8);
-  entry.writeInt32LE(socket, 0);
-  entry.writeInt16LE(POLLIN, 4);
-  if (uninterrupted(() => libc.poll(entry, 1, waitMs)) !== 1) return undefined;
+  if (!waitReadable(socket, waitMs)) return undefined;
   const frame = clearFrame(MESSAGE_BYTES);
   frame.header.writeBigUInt64LE(BigInt(CONTROL_BYTES), CONTROL_LENGTH_AT);
   const count = uninterrupted(() => libc.recvmsg(socket, frame.start, MSG_CMSG_CLOEXEC));
@@ -66,6 +64,13 @@ export function receiveMessage(socket: number, waitMs: number): Message | undefi
     return undefined;
   }
   return { bytes: Buffer.from(frame.bytes.subarray(0, count)), descriptors };
+}
+
+export function waitReadable(socket: number, waitMs: number): boolean {
+  const entry = Buffer.alloc(8);
+  entry.writeInt32LE(socket, 0);
+  entry.writeInt16LE(POLLIN, 4);
+  return uninterrupted(() => loadLibc().poll(entry, 1, waitMs)) === 1;
 }
 
 export function closeAll(descriptors: readonly number[]): void {

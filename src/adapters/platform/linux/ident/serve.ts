@@ -89,8 +89,12 @@ function answer(socket: number, pidfd: number): void {
   }
 }
 
+/** An answer that does not fit is a caller that is refused, never a silence: that would look like our own failure. */
 function reply(socket: number, words: IdentAnswer, descriptors: readonly number[]): void {
-  sendMessage(socket, { bytes: Buffer.from(JSON.stringify(words), "utf8"), descriptors });
+  const bytes = (said: IdentAnswer): Buffer => Buffer.from(JSON.stringify(said), "utf8");
+  if (sendMessage(socket, { bytes: bytes(words), descriptors })) return;
+  const message = "what is to be told of this process does not fit an answer";
+  sendMessage(socket, { bytes: bytes({ kind: "refused", code: "caller_unreadable", message }), descriptors: [] });
 }
 
 function refused(path: string, what: string): Denied {

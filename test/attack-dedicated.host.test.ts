@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { chmodSync, copyFileSync, mkdirSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
+import { codeOf, type Started, start, until } from "./support/home.ts";
+
+const { gw, ada, alfa, bravo } = people;
+
+/** Asks for the actions over a connection of its own, says so, prints the answer, and stays until it is ended. */
+const CALLER = `use Socket; $| = 1; socket(my $s, PF_UNIX, SOCK_STREAM, 0) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!;
+  send($s, "GET /v1/actions HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", 0); print "asked\\n"; recv($s, my $said, 65536, 0); print $said; sleep 600;`;
+
+/** Takes perf_event_open away and starts what follows: a kernel that does not report exec, as Debian's by default. */
+const WITHOUT_PERF = `my @f = ([0x20,0,0,0],[0x15,0,1,298],[0x06,0,0,0x00050001],[0x06,0,0,0x7fff0000]);
+  my $code = join '', map { pack('SCCL', @$_) } @f; my $program = pack('S x6 P', scalar(@f), $code);
+  syscall(157, 38, 1, 0, 0, 0) == 0 or die $!; syscall(317, 1, 0, $program) == 0 or die $!; exec @ARGV or die $!;`;
+
+describe("users of one machine against each other", cannotStand === undefined ? {} : { skip: cannotStand }, () => {
+  const machine = new Machine();
+  const started: Started[] = [];
+  let gateway: Started;
+  let ident: Started;
+
+  before(async () => {
+    await machine.must(gw, ["init", "--operator", "ada"]);
+    ident = await machine.startIdent();
+    gateway = await machine.startGateway();
+    await machine.must(ada, ["unlock"]);
+  });
+
+  after(async () => {
+    for (const each of started) await each.end();
+    await gateway?.end("SIGTERM");
+    await ident?.end();
+  });
+
+  function caller(who: Person, perl = "/usr/bin/perl"): Started {
+    const running = start(as(who, [perl, "-e", CALLER, machine.agentSocket]));
+    started.push(running);
+    return running;
+  }
+
+  const answered = (running: Started): boolean => running.out().includes("HTTP/1.1");
+  const answer = (running: Started): Promise<string> =>
+    until("it is answered", () => answered(running) && running.out(), 120_000);
+
+  test("a caller whose image has the longest name there is keeps nobody else from being looked at", async () => {
+    let folder = join(machine.folder, "deep");
+    for (let depth = 0; depth < 18; depth++) {
+      mkdirSync(folder);
+      chmodSync(folder, 0o755);
+      if (depth < 17) folder = join(folder, "\u0001".repeat(220));
+    }
+    copyFileSync("/usr/bin/perl", join(folder, "perl"));
+    chmodSync(join(folder, "perl"), 0o755);
+    assert.match(await answer(caller(alfa, join(folder, "perl"))), /200 OK/);
+    assert.match(await answer(caller(bravo)), /200 OK/);
+  });
+
+  test("while gw-ident hangs, everybody who needs no answer of it is served", async () => {
+    const waits = await until(
+      "many are served while one waits",
+      async () => {
+        process.kill(identPid(), "SIGSTOP");
+        try {
+          const waiting = caller(alfa);
+          await until("it asked", () => waiting.out().includes("asked"), 120_000);
+          let served = 0;
+          while (!answered(waiting) && served < 25) served += (await scrape()) ? 1 : 0;
+          return served >= 25 && waiting;
+        } finally {
+          process.kill(identPid(), "SIGCONT");
+        }
+      },
+      240_000,
+    );
+    assert.match(await answer(waits), /200 OK|ident_unavailable/);
+    assert.match(await answer(caller(bravo)), /200 OK/, "nobody is shut out for what another's question met");
+  });
+
+  test("where the kernel does not report exec, gw-ident may end while callers are held, and come back", async () => {
+    await ident.end("SIGTERM");
+    ident = await machine.startIdent(people.ident, ["/usr/bin/perl", "-e", WITHOUT_PERF]);
+    const held = caller(alfa);
+    assert.match(await answer(held), /200 OK/);
+    await ident.end("SIGKILL");
+    for (let look = 0; look < 5; look++) {
+      const refused = await machine.gw(bravo, ["call", "demo.thing.get", "--wait", "0"]);
+      assert.equal(codeOf(refused), "ident_unavailable", refused.err);
+    }
+    assert.equal(gateway.child.exitCode, null, gateway.err());
+    ident = await machine.startIdent(people.ident, ["/usr/bin/perl", "-e", WITHOUT_PERF]);
+    assert.match(await answer(caller(bravo)), /200 OK/);
+    assert.equal((await machine.gw(ada, ["status"])).code, 0);
+  });
+
+  function identPid(): number {
+    return Number(/ready (\d+)/.exec(ident.out())?.[1]);
+  }
+
+  /** One look at the numbers on the operators' socket. */
+  function scrape(): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      request({ socketPath: machine.operatorSocket, path: "/v1/metrics" }, (response) => {
+        response.resume().once("end", () => resolve(response.statusCode === 200));
+      })
+        .once("error", reject)
+        .end();
+    });
+  }
+});
