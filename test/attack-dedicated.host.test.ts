@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, mkdirSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
-import { codeOf, type Started, start, until } from "./support/home.ts";
+import { codeOf, demoPack, SECRET, type Started, start, until } from "./support/home.ts";
 
 const { gw, ada, alfa, bravo } = people;
 
@@ -28,6 +28,12 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     ident = await machine.startIdent();
     gateway = await machine.startGateway();
     await machine.must(ada, ["unlock"]);
+    const origin = "http://127.0.0.1:9";
+    await machine.must(ada, ["credential", "add", "demo-token", "--kind", "bearer", "--origin", origin], SECRET);
+    const file = join(machine.folder, "demo.yaml");
+    writeFileSync(file, demoPack(origin), { mode: 0o644 });
+    assert.equal((await machine.gw(ada, ["pack", "add", file])).code, 0);
+    await machine.must(ada, ["pack", "trust", "demo"]);
   });
 
   after(async () => {
@@ -57,6 +63,16 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     chmodSync(join(folder, "perl"), 0o755);
     assert.match(await answer(caller(alfa, join(folder, "perl"))), /200 OK/);
     assert.match(await answer(caller(bravo)), /200 OK/);
+  });
+
+  test("connections that one process of another user opens at once are those of one caller", async () => {
+    const script = `use Socket; $| = 1; my (@open, @runs); my $body = '{"purpose":"x","actions":["demo.thing.get"],"budget":{}}';
+      for (1..3) { socket(my $s, PF_UNIX, SOCK_STREAM, 0) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!; push @open, $s;
+        send($s, "POST /v1/runs HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: " . length($body) . "\\r\\n\\r\\n" . $body, 0); }
+      for (@open) { recv($_, my $said, 65536, 0); $said =~ /"run_id":"([^"]+)"/ or die $said; push @runs, $1; }
+      for (@runs) { send($open[0], "GET /v1/runs/$_ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", 0); recv($open[0], my $said, 65536, 0); print substr($said, 9, 3), "\\n"; }`;
+    const done = await start(as(alfa, ["/usr/bin/perl", "-e", script, machine.agentSocket])).exited;
+    assert.equal(done.out, "202\n".repeat(3), done.out + done.err);
   });
 
   test("while gw-ident hangs, everybody who needs no answer of it is served", async () => {

@@ -87,12 +87,28 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       closeSync(peer.pidfd);
       throw error;
     });
-    if (closed) {
+    // Another connection of this process may have been answered first: they share what it made.
+    const first = closed ? refuse() : findFirst();
+    if (first !== undefined) {
+      closeOpened(opened);
+      return first;
+    }
+    return keep(make(holdProcess(peer, { foreign: { opened, ident } })));
+
+    function findFirst(): Entry | undefined {
+      try {
+        return findKnown(peer);
+      } catch (error) {
+        closeOpened(opened);
+        throw error;
+      }
+    }
+
+    function refuse(): never {
       closeOpened(opened);
       closeSync(peer.pidfd);
       throw new Denied("caller_unknown", "the gateway is shutting down");
     }
-    return keep(make(holdProcess(peer, { foreign: { opened, ident } })));
   }
 
   function findKnown(peer: Peer): Entry | undefined {

@@ -66,7 +66,14 @@ const ARM64 = {
   },
   signals: { rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139, sigaltstack: 132 },
   loop: { epoll_ctl: 21, epoll_pwait: 22 },
-  time: { gettimeofday: 169, clock_gettime: 113, clock_getres: 114, clock_nanosleep: 115, nanosleep: 101, getrusage: 165 },
+  time: {
+    gettimeofday: 169,
+    clock_gettime: 113,
+    clock_getres: 114,
+    clock_nanosleep: 115,
+    nanosleep: 101,
+    getrusage: 165,
+  },
   facts: { getuid: 174, getgid: 176, geteuid: 175, getegid: 177, sysinfo: 179, getrandom: 278 },
 } as const;
 
