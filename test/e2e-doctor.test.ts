@@ -37,7 +37,11 @@ test("gw doctor says what still keeps a call from working, each with the command
       ["ok", "ok", "ok"],
     );
     await home.must(["lock"]);
-    assert.deepEqual((await told(home))[0], ["gateway", "warning", "gw unlock"]);
+    assert.deepEqual((await told(home))[0], [
+      "gateway",
+      "warning",
+      "gw unlock, or gw unlock --first where it has just been started",
+    ]);
   } finally {
     await gateway.end("SIGTERM");
   }

@@ -153,11 +153,13 @@ function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
   const at = folder === join(homedir(), ".gw") ? "" : ` --home ${folder}`;
   for (const line of statusLines(status)) io.out(line);
   io.out("");
-  io.out("It runs. In two other terminals:");
-  io.out(`  ${programFile} watch${at}                          be the person who approves`);
-  io.out(`  ${programFile} call reference.project.list${at}    be the agent`);
-  io.out(
-    `  ${programFile} activity${at}                       see what was done; then: ${programFile} audit verify${at}`,
-  );
-  io.out(`${programFile} setup-shell makes it plain gw. Stop this with Ctrl-C.`);
+  io.out("It runs. In two other terminals, be the person who approves, and the agent:");
+  io.out(`  ${programFile} watch${at}`);
+  io.out(`  ${programFile} call reference.project.list${at}`);
+  io.out("Then see what was done, and prove it:");
+  io.out(`  ${programFile} activity${at}`);
+  io.out(`  ${programFile} audit verify${at}`);
+  io.out("To type plain gw instead, in every new terminal:");
+  io.out(`  ${programFile} setup-shell`);
+  io.out("Stop this with Ctrl-C; npm start goes on with the same home.");
 }

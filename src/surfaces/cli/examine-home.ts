@@ -1,4 +1,3 @@
-import type { Pack } from "../../conventions/action/pack.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -9,7 +8,7 @@ import { readStatus } from "../client/operator.ts";
 import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
 import { examineCare } from "./examine-care.ts";
-import { listPackTrust, readTrustedPacks } from "./packs.ts";
+import { labelsOf, listPackTrust, readTrustedPacks } from "./packs.ts";
 import { readMade } from "./vault/made.ts";
 
 /** How the gateway of a home fares, and what still has to be done before an agent's call works. Asks for no passphrase. */
@@ -43,6 +42,9 @@ export async function examineGateway(
   }
 }
 
+/** Nothing tells here whether it was ever unlocked since it started. */
+const UNLOCK = "gw unlock, or gw unlock --first where it has just been started";
+
 async function examineRunning(door: Door): Promise<Finding> {
   const name = "gateway";
   try {
@@ -50,7 +52,7 @@ async function examineRunning(door: Door): Promise<Finding> {
     if (stopped !== null) return { name, state: "missing", detail: "it has stopped sending", mend: "gw resume" };
     if (trouble !== null)
       return { name, state: "missing", detail: "it stays locked: it found trouble", mend: "gw status" };
-    if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: "gw unlock" };
+    if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: UNLOCK };
     return { name, state: "ok", detail: "it runs, unlocked", mend: null };
   } catch (error) {
     if (error instanceof Unreachable) return { name, state: "warning", detail: "it does not run", mend: "gw up" };
@@ -77,9 +79,4 @@ function credentialsRow(absent: readonly string[]): Finding {
     return { name, state: "ok", detail: "every one that a trusted pack names is there", mend: null };
   const detail = `trusted packs name what is not there or not enabled: ${absent.map(showIdentifier).join(", ")}`;
   return { name, state: "warning", detail, mend: `gw credential add ${absent[0]}, or gw credential list` };
-}
-
-function labelsOf({ provider, actions }: Pack): readonly string[] {
-  const own = [...actions.values()].map((action) => ("credential" in action ? action.credential : null));
-  return [provider?.credential ?? null, ...own].flatMap((label) => (label === null ? [] : [label]));
 }

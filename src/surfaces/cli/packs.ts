@@ -7,7 +7,9 @@ import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
+import { summariesOf } from "../../vault/lend.ts";
 import { isPackTrusted, type Policy, removePack, trustPack } from "../../vault/policy/policy.ts";
+import type { Vault } from "../../vault/vault.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { keepReplaced, keepTrustedCopy } from "./upgrade/load-change.ts";
@@ -69,12 +71,30 @@ export function runPackTrust(
         ...trustPack(policy, { pack: pack.name, digest: pack.digest }),
       }));
       keepTrustedCopy(options.home, pack.name, bytes);
-      const names = [...pack.actions.values()].map(({ qualifiedName, effect }) => `${qualifiedName} (${effect})`);
-      const line = `${pack.name} is trusted at ${pack.digest}: ${names.join(", ")}`;
-      say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, line);
+      const actions = [...pack.actions.values()].map(
+        ({ qualifiedName, effect }) => `  ${effect.padEnd(8)}  ${qualifiedName}`,
+      );
+      const lines = [`${pack.name} is trusted at ${pack.digest}:`, ...actions, ...sayAbsent(vault, pack)];
+      say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, lines.join("\n"));
       return exits.done;
     });
   });
+}
+
+/** What a call of it would stumble over. */
+function sayAbsent(vault: Vault, pack: Pack): readonly string[] {
+  const held = new Set(summariesOf(vault).map(({ label }) => label));
+  const absent = [...new Set(labelsOf(pack))].filter((label) => !held.has(label));
+  if (absent.length === 0) return [];
+  return [
+    `Not in the vault yet: ${absent.map(showIdentifier).join(", ")}. Next: gw credential add ${absent[0]} --kind …`,
+  ];
+}
+
+/** The credentials that a pack's calls go out with. */
+export function labelsOf({ provider, actions }: Pack): readonly string[] {
+  const own = [...actions.values()].map((action) => ("credential" in action ? action.credential : null));
+  return [provider?.credential ?? null, ...own].flatMap((label) => (label === null ? [] : [label]));
 }
 
 export function runPackRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {

@@ -130,11 +130,11 @@ export function statusLines(status: JsonObject): readonly string[] {
   const mode =
     status["mode"] === "dedicated"
       ? "dedicated: it runs as its own user, and so do those who decide"
-      : "guard-rail: programs of this user are stopped from mistakes, not from malware";
+      : "guard-rail: it stops this user's mistakes, not this user's malware";
   const packs = list("packs");
   return [
     `gw ${text("version")}, process ${text("pid")}, home ${text("home")}`,
-    `  ${status["locked"] === true ? "LOCKED (gw unlock)" : "unlocked"}`,
+    `  ${status["locked"] === true ? "LOCKED    gw unlock (the first time since it started: gw unlock --first)" : "unlocked"}`,
     `  mode      ${mode}`,
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
