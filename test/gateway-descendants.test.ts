@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Run } from "../src/gateway/run/run.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -167,9 +168,7 @@ test("when the wrapper is gone, so are the sessions of what it started", async (
   await call(child, run);
   wrapper.become({ kind: "gone" });
   await assert.rejects(call(child, run), denies("session_ended"));
-  await assert.doesNotReject(async () => {
-    for (let turn = 0; turn < 500 && run.state !== "ended"; turn++) await new Promise(setImmediate);
-  });
+  await untilDone(bench.time, 0, () => run.state === "ended");
   assert.equal(run.state, "ended");
   assert.deepEqual(
     [...run.sessions.values()].map(({ endReason }) => endReason),

@@ -1,6 +1,7 @@
 import type { Allowances } from "../conventions/budget/allowance.ts";
 import type { Now } from "../conventions/budget/budget.ts";
 import { type Ceilings, STANDARD_CEILINGS } from "../conventions/budget/ceilings.ts";
+import type { Volume } from "../conventions/budget/volume.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonValue } from "../kernel/json.ts";
@@ -14,10 +15,12 @@ import type { Credentials, LiveCaller, Ports, StateRow } from "./ports.ts";
 import type { DayCounts } from "./record/day-counts.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Envelope } from "./record/record.ts";
+import { payerOf } from "./record/written.ts";
 import type { DeploymentBook } from "./rollback/deployments.ts";
 import type { Book } from "./run/book.ts";
 import type { DaySpend } from "./run/day-spend.ts";
 import type { Run } from "./run/run.ts";
+import type { Waiting } from "./run/waiting.ts";
 import type { Tickets } from "./ticket/tickets.ts";
 
 /** What the gateway found, and what the operator signed, that it must know while it works. */
@@ -36,8 +39,12 @@ export interface Core {
   /** Names this process among the gateways on one store. */
   readonly worker: string;
   readonly ports: Ports;
-  /** What each user may have written down before a person said yes. */
+  /** How often each user may open a run. */
   readonly openings: Allowances;
+  /** How much may be written for each user before a person said yes. */
+  readonly volume: Volume;
+  /** Calls that wait for a person to let their session begin. */
+  readonly waiting: Waiting;
   readonly book: Book;
   readonly desk: Desk;
   readonly ledger: Ledger;
@@ -85,6 +92,15 @@ export function requireSpace({ ports }: Core): void {
   throw new Denied(
     "disk_low",
     "The disk under the gateway's home is nearly full, and nothing new is begun. Nothing was sent.",
+  );
+}
+
+/** A question writes down who asks: not for somebody who had as much written as fits a day before anybody said yes. */
+export function requireVolume({ volume }: Core, { uid }: Pick<LiveCaller, "uid">): void {
+  if (volume.asks(payerOf(uid))) return;
+  throw new Denied(
+    "too_many_requests",
+    `User ${uid} had as much written down in a day as fits before a person says yes. Go on with a run that stands; a little more fits every few seconds.`,
   );
 }
 

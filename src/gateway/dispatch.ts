@@ -284,6 +284,10 @@ async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Se
   const standing = run.sessions.get(caller.key);
   if (standing !== undefined) return standing;
   if (run.state === "ended") throw runEnded(run);
+  return core.waiting.during(caller.uid, () => askedFor(core, caller, run));
+}
+
+function askedFor(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
   if (run.admission?.callerKey === caller.key) return run.admission.session;
   if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
   run.admission = requestSession(core, run, caller, "join");

@@ -6,6 +6,7 @@ import {
   verifyStatement,
 } from "../conventions/approval/decision.ts";
 import { createAllowances } from "../conventions/budget/allowance.ts";
+import { createVolume, type Volume } from "../conventions/budget/volume.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
@@ -46,6 +47,7 @@ import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
 import { joinRun, openRun, type RunRequest } from "./run/open.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { closeSession, endRun, revokeSession } from "./run/sessions.ts";
+import { createWaiting } from "./run/waiting.ts";
 import { acceptForRun, attachTicket } from "./ticket/attach.ts";
 import { createTickets } from "./ticket/tickets.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
@@ -90,6 +92,8 @@ export interface Gateway {
   readonly ledger: Ledger;
   /** What the planes took and refused. */
   readonly requests: RequestRecorder;
+  /** How much may still be written for whom before a person said yes. */
+  readonly volume: Volume;
   readonly locked: boolean;
   actions(): readonly Definition[];
   openRun(caller: LiveCaller, request: RunRequest): Promise<Run>;
@@ -137,8 +141,8 @@ export interface Gateway {
   /** A surface refuses something on its own; it is recorded like any other refusal. */
   refuse(caller: LiveCaller, action: string, denied: Denied): Promise<void>;
   sessions(): readonly Session[];
-  /** Whether a session of this caller stands. */
-  hasSession(caller: LiveCaller): boolean;
+  /** Whether a session of this caller stands, or a person is being asked for one. */
+  standingOf(caller: LiveCaller): "approved" | "waiting" | "stranger";
   runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
   /** The run and the work context attached to it, for an operator. */
@@ -159,7 +163,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     callsPerRun: defaults.callsRememberedPerRun,
     resultBytes: defaults.resultsHeldBytes,
   });
-  const desk = createDesk({ ...ports, record: ledger.record, operators: around.operators });
+  const volume = createVolume(
+    { bytesPerDay: defaults.unapprovedBytesPerDay, remembered: defaults.unapprovedRemembered },
+    ports.clock.bootMs,
+  );
+  const desk = createDesk({ ...ports, record: ledger.record, volume, operators: around.operators });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
   const core: Core = {
@@ -170,6 +178,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       perSecond: defaults.runsPerSecondPerUid,
       remembered: defaults.runsRemembered,
     }),
+    volume,
+    waiting: createWaiting(defaults.callsWaitingPerUid),
     book,
     desk,
     ledger,
@@ -283,6 +293,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     desk,
     ledger,
     requests,
+    volume,
     get locked() {
       return unlocked === null;
     },
@@ -346,7 +357,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     refuse: (caller, action, denied) => denials.record(denied, { caller, runId: null, callId: null, action }),
     sessions: () => book.sessions(),
-    hasSession: ({ key }) => book.hasSession(key),
+    standingOf({ key }) {
+      if (book.hasSession(key)) return "approved";
+      const asked = book.openRunsOf(key) > 0 || desk.list().some(({ callerKey }) => callerKey === key);
+      return asked ? "waiting" : "stranger";
+    },
     runOf: (session) => book.run(session.runId),
 
     revoke: (signed) => {

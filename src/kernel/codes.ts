@@ -717,8 +717,9 @@ export const codes = {
   },
   too_many_requests: {
     status: 429,
-    means: "This user has too many connections or too many refusals in a short time.",
-    mend: "Slow down; the gateway counts refusals instead of writing each one.",
+    means:
+      "This user has too many connections, calls that wait or refusals in a short time, or had as much written down as fits a day before a person says yes.",
+    mend: "Slow down; the gateway counts refusals instead of writing each one. A run that stands goes on.",
   },
   // Callbacks from providers
   callback_refused: {

@@ -25,6 +25,12 @@ export const defaults = {
   runsBurstPerUid: 240,
   runsPerSecondPerUid: 2,
   runCostBytes: 4_096,
+  /** All of it together, in bytes on the disk: so many at once, and as many again a day. Past that things are counted. */
+  unapprovedBytesPerDay: 67_108_864,
+  unapprovedRemembered: 1_024,
+  /** How often counts are written; the second where that volume is used up or the disk is nearly full. */
+  countedMs: 1_000,
+  countedSeldomMs: 60_000,
   /** Of the disk under the home, or an eighth of it where it is small: below this only what already began is written. */
   diskReserveBytes: 67_108_864,
   diskReservePart: 8,
@@ -32,6 +38,8 @@ export const defaults = {
   callsRememberedPerRun: 200,
   /** Answers of calls that ended, of all runs together; the oldest make room. */
   resultsHeldBytes: 67_108_864,
+  /** Calls of one user that wait until a person lets their session begin. */
+  callsWaitingPerUid: 128,
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
   callTimeoutMs: 30_000,

@@ -19,12 +19,14 @@ import {
   pickNext,
 } from "../../conventions/approval/queue.ts";
 import { type ApprovalTrigger, codeOfState, stepApproval } from "../../conventions/approval/state.ts";
+import type { Volume } from "../../conventions/budget/volume.ts";
 import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
+import { bytesOf, payerOf } from "../record/written.ts";
 import { decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
@@ -60,6 +62,7 @@ export interface DeskPorts {
   readonly sleep: Sleep;
   readonly ids: Ids;
   readonly record: Ledger["record"];
+  readonly volume: Volume;
   operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
 }
 
@@ -114,7 +117,11 @@ export function createDesk(ports: DeskPorts): Desk {
     const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
     entry.approval = { ...approval, card, cardDigest: digestCard(card) };
     announce(entry.approval);
-    void ports.record("approval.requested", requestedEvents(envelope, entry.approval, question)).catch(() => undefined);
+    const events = requestedEvents(envelope, entry.approval, question);
+    // Any other card is of a session that a person let begin.
+    if (question.mode === "session" || question.mode === "join")
+      ports.volume.charge(payerOf(question.uid), bytesOf(events));
+    void ports.record("approval.requested", events).catch(() => undefined);
   }
 
   function announce(approval: Approval): void {

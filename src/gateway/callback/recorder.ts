@@ -4,6 +4,9 @@ import type { Circumstance } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import type { StateRow } from "../ports.ts";
 import { createFloodGate } from "../record/flood-gate.ts";
+import { bytesOf } from "../record/written.ts";
+
+const STRANGERS = "strangers";
 
 type Fields<Type extends NewEvent["event_type"]> = Omit<
   Extract<NewEvent, { readonly event_type: Type }>,
@@ -21,7 +24,7 @@ export interface CallbackRecorder {
 export function createCallbackRecorder(core: Core): CallbackRecorder {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
   const gate = createFloodGate<{ readonly pack: string | null; readonly what: string }>(
-    core.ports,
+    { ...core.ports, volume: core.volume },
     limits,
     async (counted) =>
       core.ledger.note(
@@ -34,18 +37,21 @@ export function createCallbackRecorder(core: Core): CallbackRecorder {
   return {
     async received(fields, rows) {
       const { pack, effect } = fields;
-      const alone = gate.pass(`pack ${pack}`, `${pack} ${effect}`, { pack, what: effect });
+      const payer = `pack ${pack}`;
+      const alone = gate.pass(payer, `${pack} ${effect}`, { pack, what: effect }, payer);
       if (!alone && rows.length === 0) return;
       const events = alone ? [{ ...core.envelope("callback_received"), ...fields }] : [];
+      core.volume.charge(payer, bytesOf(events));
       await core.ledger.record("callback.taken", events, rows);
     },
     async refused(fields) {
       const { pack, code } = fields;
-      if (!gate.pass("strangers", `${pack ?? ""} ${code}`, { pack, what: code })) return "counted";
-      const envelope = core.envelope("callback_refused");
+      if (!gate.pass(STRANGERS, `${pack ?? ""} ${code}`, { pack, what: code }, STRANGERS)) return "counted";
+      const event = { ...core.envelope("callback_refused"), ...fields };
+      core.volume.charge(STRANGERS, bytesOf([event]));
       // A refusal stands even when it can no longer be written.
-      await core.ledger.note([{ ...envelope, ...fields }]).catch(() => undefined);
-      return { eventId: envelope.event_id };
+      await core.ledger.note([event]).catch(() => undefined);
+      return { eventId: event.event_id };
     },
   };
 }

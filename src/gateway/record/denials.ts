@@ -5,6 +5,7 @@ import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import { createFloodGate } from "./flood-gate.ts";
 import { nameCaller } from "./record.ts";
+import { bytesOf, payerOf } from "./written.ts";
 
 export interface DenialContext {
   readonly caller: LiveCaller;
@@ -17,7 +18,8 @@ export interface DenialContext {
 
 /**
  * Denials are recorded with the care of calls, and bounded: past a user's allowance they are counted and written as one
- * event a second, so that nobody can fill the disk with refusals.
+ * event a second, so that nobody can fill the disk with refusals. What is
+ * told one by one is also part of what may be written for that user before a person said yes.
  */
 export interface DenialRecorder {
   record(denied: Denied, context: DenialContext): Promise<void>;
@@ -26,7 +28,7 @@ export interface DenialRecorder {
 export function createDenialRecorder(core: Core): DenialRecorder {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
   const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
-    core.ports,
+    { ...core.ports, volume: core.volume },
     limits,
     async (counted) =>
       core.ledger.record(
@@ -46,29 +48,27 @@ export function createDenialRecorder(core: Core): DenialRecorder {
         ...(callId === null ? {} : { callId }),
         action,
       });
-      const alone = core.ports.space?.low() !== true;
-      if (!gate.pass(`uid ${caller.uid}`, `${caller.uid} ${code}`, { code, caller: `uid ${caller.uid}` }, alone)) {
+      const payer = payerOf(caller.uid);
+      if (!gate.pass(payer, `${caller.uid} ${code}`, { code, caller: payer }, payer)) {
         placeDenied(denied, { recordedAs: "counted" });
         return;
       }
       const { runId: run } = denied.circumstance;
       const envelope = core.envelope("call_denied");
       placeDenied(denied, { recordedAs: { eventId: envelope.event_id } });
-      await core.ledger
-        .record("call.denied", [
-          ...(before?.() ?? []),
-          {
-            ...envelope,
-            ...(run === undefined ? {} : { run_id: run }),
-            ...(callId === null ? {} : { call_id: callId }),
-            code,
-            action,
-            caller: nameCaller(caller),
-            reason: denied.message,
-          },
-        ])
-        // A denial stands even when it can no longer be written: nothing is sent either way.
-        .catch(() => undefined);
+      const event = {
+        ...envelope,
+        ...(run === undefined ? {} : { run_id: run }),
+        ...(callId === null ? {} : { call_id: callId }),
+        code,
+        action,
+        caller: nameCaller(caller),
+        reason: denied.message,
+      };
+      const events = [...(before?.() ?? []), event];
+      core.volume.charge(payer, bytesOf(events));
+      // A denial stands even when it can no longer be written: nothing is sent either way.
+      await core.ledger.record("call.denied", events).catch(() => undefined);
     },
   };
 }

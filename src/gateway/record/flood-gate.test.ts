@@ -1,18 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { createVolume, type Volume } from "../../conventions/budget/volume.ts";
 import { type Counted, createFloodGate } from "./flood-gate.ts";
 
 /** Time stands until `second` is called, which lets one pass for whoever sleeps. */
-function standingTime() {
-  const sleepers: (() => void)[] = [];
+function standingTime(volume: Volume = { tells: () => true, asks: () => true, charge: () => undefined }) {
+  let sleepers: { readonly untilMs: number; wake(): void }[] = [];
   let nowMs = 0;
   return {
+    volume,
     clock: { wallMs: () => 1_790_000_000_000 + nowMs, bootMs: () => nowMs, bootId: () => "boot" },
-    sleep: { sleep: () => new Promise<void>((resolve) => sleepers.push(resolve)) },
-    async second() {
-      nowMs += 1_000;
-      for (const wake of sleepers.splice(0)) wake();
+    sleep: {
+      sleep: (ms: number) => new Promise<void>((wake) => void sleepers.push({ untilMs: nowMs + ms, wake })),
+    },
+    async second(count = 1) {
+      nowMs += count * 1_000;
+      const due = sleepers.filter(({ untilMs }) => untilMs <= nowMs);
+      sleepers = sleepers.filter(({ untilMs }) => untilMs > nowMs);
+      for (const { wake } of due) wake();
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
@@ -30,7 +36,7 @@ test("everything is told, one by one or counted, and no more often than the allo
           { burst: 3, perSecond: 1 },
           async (counted) => void told.push(...counted),
         );
-        const alone = things.filter(([who, what]) => gate.pass(who, `${who} ${what}`, `${who} ${what}`));
+        const alone = things.filter(([who, what]) => gate.pass(who, `${who} ${what}`, `${who} ${what}`, who));
         await time.second();
         const counted = told.reduce((sum, { count }) => sum + count, 0);
         assert.equal(alone.length + counted, things.length);
@@ -45,7 +51,39 @@ test("everything is told, one by one or counted, and no more often than the allo
 test("what cannot be told any more is no trouble for whoever is refused", async () => {
   const time = standingTime();
   const gate = createFloodGate<string>(time, { burst: 1, perSecond: 0 }, () => Promise.reject(new Error("no disk")));
-  assert.deepEqual([gate.pass("a", "k", "x"), gate.pass("a", "k", "x")], [true, false]);
+  assert.deepEqual([gate.pass("a", "k", "x", null), gate.pass("a", "k", "x", null)], [true, false]);
   await time.second();
-  assert.equal(gate.pass("a", "k", "x"), false);
+  assert.equal(gate.pass("a", "k", "x", null), false);
+});
+
+test("whoever has used up its volume is counted once a minute, and another is told as ever", async () => {
+  const volume = createVolume({ bytesPerDay: 100_000, remembered: 4 }, () => 0);
+  const time = standingTime(volume);
+  const told: Counted<string>[] = [];
+  const gate = createFloodGate<string>(time, { burst: 1_000, perSecond: 0 }, async (some) => void told.push(...some));
+  let alone = 0;
+  while (gate.pass("a", "a", "a", "uid 1")) volume.charge("uid 1", 1_000 * ++alone);
+  assert.equal(alone, 10, "within half of a day's bytes, and the one that went beyond");
+  for (let more = 0; more < 9; more++) gate.pass("a", "a", "a", "uid 1");
+  assert.equal(gate.pass("b", "b", "b", "uid 2"), true);
+  assert.equal(gate.pass("a", "c", "c", null), true, "what a person said yes to costs nobody");
+  await time.second();
+  assert.deepEqual(told, []);
+  await time.second(59);
+  assert.deepEqual(
+    told.map(({ what, count }) => [what, count]),
+    [["a", 10]],
+  );
+});
+
+test("on a disk that is nearly full nothing is told one by one, and counts come once a minute", async () => {
+  const time = standingTime();
+  const told: Counted<string>[] = [];
+  const ports = { ...time, space: { low: () => true } };
+  const gate = createFloodGate<string>(ports, { burst: 5, perSecond: 1 }, async (some) => void told.push(...some));
+  assert.deepEqual([gate.pass("a", "k", "x", "a"), gate.pass("a", "k", "x", null)], [false, false]);
+  await time.second();
+  assert.equal(told.length, 0);
+  await time.second(60);
+  assert.equal(told[0]?.count, 2);
 });

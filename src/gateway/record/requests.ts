@@ -2,15 +2,17 @@ import type { NewEvent } from "../../audit/event.ts";
 import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
+import type { RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Core } from "../core.ts";
 import { contentEvents } from "./content.ts";
 import { createFloodGate } from "./flood-gate.ts";
+import { bytesOf } from "./written.ts";
 
 /** One request of one plane, when its reply is ready. */
 export interface PlaneRequest {
   readonly plane: "agent" | "mcp" | "operator" | "callbacks";
-  /** Whose allowance it takes: a user, a peer, the operators together. */
+  /** Whose allowance it takes: a user, a peer, the operators together, whoever else reaches their socket. */
   readonly who: string;
   readonly principal: string;
   readonly operator: string | null;
@@ -52,13 +54,14 @@ export function createRequestRecorder(core: Core): RequestRecorder {
           : { ...core.envelope("denials_counted"), code, caller: principal, ...times };
       }),
     );
+  const ports = { ...core.ports, volume: core.volume };
   const refusals = createFloodGate<Counted>(
-    core.ports,
+    ports,
     { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond },
     tell,
   );
   const answers = createFloodGate<Counted>(
-    core.ports,
+    ports,
     { burst: defaults.requestsBurst, perSecond: defaults.requestsPerSecond },
     tell,
   );
@@ -73,10 +76,20 @@ export function createRequestRecorder(core: Core): RequestRecorder {
       const gate = outcome.kind === "denied" ? refusals : answers;
       const counted = { plane, principal: who, code };
       // What the gateway wrote on its own has passed one gate; held up at a second it would count twice.
-      if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted)) return;
-      await core.ledger.record("request.told", eventsOf(core, request)).catch(() => undefined);
+      const payer = isApproved(core, request) ? null : who;
+      if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted, payer)) return;
+      const events = eventsOf(core, request);
+      if (payer !== null) core.volume.charge(payer, bytesOf(events));
+      await core.ledger.record("request.told", events).catch(() => undefined);
     },
   };
+}
+
+/** Whether a person has said yes: it is an operator's own, or a call that was taken in a run with a session. */
+function isApproved({ book }: Core, { operator, outcome }: PlaneRequest): boolean {
+  if (operator !== null) return true;
+  if (outcome.kind === "denied" || outcome.runId === null || outcome.callId === null) return false;
+  return (book.run(outcome.runId as RunId)?.sessions.size ?? 0) > 0;
 }
 
 /** Fields longer than this stand by the request's digest alone. What is refused costs whoever sends it nothing. */

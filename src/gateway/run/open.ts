@@ -4,12 +4,14 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
-import { type Core, ceilingsOf, now, requireSpace, requireUnlocked } from "../core.ts";
+import { type Core, ceilingsOf, now, requireSpace, requireUnlocked, requireVolume } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
+import { findGrant } from "../outbound/grants.ts";
 import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
+import { bytesOf, payerOf } from "../record/written.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
 import { newTally, type Run } from "./run.ts";
 import { endRun, requestSession } from "./sessions.ts";
@@ -41,6 +43,9 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   }
   const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
+  const asked = { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes };
+  const ahead = findGrant(core, asked, caller) !== null;
+  if (!ahead) requireVolume(core, caller);
   requireOpening(core, caller, request);
   const moment = now(core);
   const id = core.ports.ids.next("run");
@@ -54,7 +59,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
       ...(request.notes ?? []),
     ],
     contained: request.contained === true,
-    asked: { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes },
+    asked,
     createdAt: isoTime(moment.wallMs),
     sessions: new Map(),
     kin: request.descendants === true ? createKin() : null,
@@ -67,21 +72,17 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     admission: null,
   };
   const { attempts, durationMs, spendCents, sideEffects } = limits;
-  await core.ledger.record(
-    "run.started",
-    [
-      {
-        ...core.envelope("run_started"),
-        run_id: run.id,
-        caller_id: nameCaller(caller),
-        purpose: run.purpose,
-        actions: run.asked.actions.map(({ action }) => action),
-        budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },
-        deadline_at: run.budget.deadlineAt,
-      },
-    ],
-    [runRow(run)],
-  );
+  const event = {
+    ...core.envelope("run_started"),
+    run_id: run.id,
+    caller_id: nameCaller(caller),
+    purpose: run.purpose,
+    actions: run.asked.actions.map(({ action }) => action),
+    budget: { attempts, duration_ms: durationMs, spend_cents: spendCents, side_effects: sideEffects },
+    deadline_at: run.budget.deadlineAt,
+  };
+  if (!ahead) core.volume.charge(payerOf(caller.uid), RUN_BYTES + bytesOf([event]));
+  await core.ledger.record("run.started", [event], [runRow(run)]);
   core.book.addRun(run);
   try {
     run.admission = requestSession(core, run, caller, "session");
@@ -92,6 +93,9 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   }
   return run;
 }
+
+/** Its rows in the state, and how it ends where nobody approves it. */
+const RUN_BYTES = 4_096;
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
 function requireOpening(core: Core, caller: LiveCaller, { purpose, actions }: RunRequest): void {

@@ -11,12 +11,13 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
-import type { Core } from "../core.ts";
+import { type Core, requireVolume } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
+import { payerOf } from "../record/written.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */
@@ -27,6 +28,7 @@ export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "
     session.catch(() => undefined);
     return { approvalId: "" as ApprovalId, callerKey: caller.key, session };
   }
+  if (mode === "join") requireVolume(core, caller);
   // The question outlives the connection that it came over, and goes with the process that asked.
   const asker = caller.binding === "process" ? caller.retain() : caller;
   const letGo = (): void => {
@@ -62,6 +64,7 @@ export function mergeIntoAdmission(
 ): Promise<Verified<DecisionStatement>> | null {
   const { admission } = run;
   if (admission === null || admission.callerKey !== caller.key || admission.merged === true) return null;
+  if (!core.volume.asks(payerOf(caller.uid))) return null;
   const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call });
   const ask = core.desk.supersede(admission.approvalId, question);
   if (ask === null) return null;

@@ -1,7 +1,7 @@
 import type { Gateway } from "../../gateway/gateway.ts";
-import { createFloodGate } from "../../gateway/record/flood-gate.ts";
+import { createFloodGate, type FloodPorts } from "../../gateway/record/flood-gate.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
-import type { Clock, Sleep } from "../../kernel/clock.ts";
+import { bytesOf, payerOf } from "../../gateway/record/written.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
 
@@ -13,23 +13,29 @@ export function agentConnectionsFor(descriptors: number): number {
 
 /** Who was turned away at the agent's door goes into the log, past an allowance as a count: a queue of refused fills no disk. */
 export function createDoorkeeper(
-  { ledger }: Pick<Gateway, "ledger">,
+  { ledger, volume }: Pick<Gateway, "ledger" | "volume">,
   envelope: Envelope,
-  ports: { readonly clock: Clock; readonly sleep: Sleep },
+  ports: Omit<FloodPorts, "volume">,
 ): (denied: Denied, uid: number) => void {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
-  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(ports, limits, (counted) =>
-    ledger.record(
-      "denials.counted",
-      counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
-        ...envelope("denials_counted"),
-        ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
-      })),
-    ),
+  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
+    { ...ports, volume },
+    limits,
+    (counted) =>
+      ledger.record(
+        "denials.counted",
+        counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
+          ...envelope("denials_counted"),
+          ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
+        })),
+      ),
   );
   return (denied, uid) => {
     const { code } = denied;
-    if (!gate.pass(`uid ${uid}`, `${uid} ${code}`, { code, caller: `uid ${uid}` })) return;
-    void ledger.note([{ ...envelope("caller_refused"), code, detail: denied.message }]).catch(() => undefined);
+    const payer = payerOf(uid);
+    if (!gate.pass(payer, `${uid} ${code}`, { code, caller: payer }, payer)) return;
+    const event = { ...envelope("caller_refused"), code, detail: denied.message };
+    volume.charge(payer, bytesOf([event]));
+    void ledger.note([event]).catch(() => undefined);
   };
 }

@@ -7,6 +7,9 @@ import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
 import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import { recordRequests, safeFields } from "../../surfaces/plane/record-request.ts";
 
+/** Whoever reaches the operators' socket and has proven no key, all together. */
+export const OPERATOR_SOCKET = "operator socket";
+
 /** What each HTTP plane writes down of its requests, and under whose name. */
 export function planeRecords(gateway: Gateway): {
   readonly agent: Observers<AgentContext>["onRecord"];
@@ -26,12 +29,15 @@ export function planeRecords(gateway: Gateway): {
       }),
       (fields) => safeFields(fields, gateway.actions()),
     ),
-    operator: recordRequests("operator", requests, (context: OperatorContext) => ({
-      who: "operators",
-      principal: context.name,
-      operator: operatorOf(context),
-      traceparent: null,
-    })),
+    operator: recordRequests("operator", requests, (context: OperatorContext) => {
+      const operator = operatorOf(context);
+      return {
+        who: operator === null ? OPERATOR_SOCKET : "operators",
+        principal: context.name,
+        operator,
+        traceparent: null,
+      };
+    }),
     callbacks: recordRequests("callbacks", requests, ({ peer }: CallbackContext) => ({
       who: "strangers",
       principal: peer,

@@ -6,8 +6,10 @@ import { proveServer } from "../../conventions/caller/server.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
+import { bytesOf } from "../../gateway/record/written.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
@@ -24,6 +26,7 @@ import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
 import type { KeyFileWatch } from "./key-file.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
+import { OPERATOR_SOCKET } from "./plane-records.ts";
 import type { Settings } from "./settings.ts";
 import { auditRecipientsOf, operatorKeysOf, raisedBy, readTrust, type Trust, vaultHashOf } from "./trust.ts";
 import { type OpenCompartment, openCompartment } from "./unlocked.ts";
@@ -107,12 +110,14 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     }
   }
 
-  /** What anybody who reaches the socket can bring about is written once a second at most. */
+  /** What anybody who reaches the socket can bring about is written once a second at most, and counts as theirs. */
   async function recordSeldom(event: HouseEvent): Promise<void> {
     const nowMs = clock.bootMs();
-    if (gateway.ledger.stopped || nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY) < 1_000)
-      return;
+    const sinceMs = nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY);
+    const room = !parts.space.low() && gateway.volume.tells(OPERATOR_SOCKET);
+    if (gateway.ledger.stopped || sinceMs < (room ? defaults.countedMs : defaults.countedSeldomMs)) return;
     recordedMs.set(event.event_type, nowMs);
+    gateway.volume.charge(OPERATOR_SOCKET, bytesOf([event]));
     await record([event]);
   }
 
