@@ -10,12 +10,14 @@ import {
   demoPack,
   type Gateway,
   Home,
+  holdPlane,
   makeFolder,
   openPlane,
   openRun,
   start,
   until,
 } from "./support/home.ts";
+import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 /** Opens `count` connections from another process and says nothing, or a byte of a head now and then. It prints what it holds. */
@@ -45,6 +47,26 @@ const open = () => {
   socket.on("close", () => setTimeout(open, 20));
 };
 for (let index = 0; index < Number(process.argv[2]); index++) open();`;
+
+/** Asks for a run that nobody decides on, and about it now and then, on one connection. It says when that is closed. */
+const WAITER = `
+const http = require("node:http");
+const held = require("node:net").connect(process.argv[1]);
+held.on("error", () => undefined).on("close", () => console.log("closed"));
+const agent = Object.assign(new http.Agent({ keepAlive: true, maxSockets: 1 }), { createConnection: () => held });
+const ask = (method, path, body) => {
+  const headers = body ? { "content-type": "application/json", "content-length": body.length } : {};
+  const request = http.request({ socketPath: "/", agent, method, path, headers }, (answer) => {
+    let text = "";
+    answer.setEncoding("utf8").on("data", (part) => { text += part; }).on("end", () => {
+      console.log("answered " + answer.statusCode);
+      setTimeout(ask, 300, "GET", "/v1/runs/" + JSON.parse(text).run_id);
+    });
+  });
+  request.on("error", () => undefined);
+  request.end(body);
+};
+ask("POST", "/v1/runs", JSON.stringify({ purpose: "to wait", actions: ["demo.thing.get"], budget: {} }));`;
 
 const HEAD =
   'const { connect } = require("node:net"); const UP = "GET /mcp HTTP/1.1\\r\\nconnection: upgrade\\r\\nupgrade: gw-mcp\\r\\n\\r\\n";';
@@ -121,17 +143,18 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
 
   test("thousands of challenges push no operator's own out", async () => {
     const operator = openPlane(home.operatorSocket, 32);
+    const challenge = async (): Promise<string> =>
+      String((await operator.ask("POST", "/v1/login/challenge")).body["challenge"]);
     try {
-      let asking = true;
-      const flooding = Array.from({ length: 32 }, async () => {
-        for (let count = 0; asking && count < 20_000; count++) await operator.ask("POST", "/v1/login/challenge");
-      });
-      try {
-        await home.must(["approvals"]);
-      } finally {
-        asking = false;
-        await Promise.all(flooding);
-      }
+      const { operator: ada } = await operatorOf(home);
+      const own = await challenge();
+      await Promise.all(
+        Array.from({ length: 32 }, async () => {
+          for (let count = 0; count < 64; count++) await challenge();
+        }),
+      );
+      const login = await answerChallenge(operator, ada, own);
+      assert.equal(login.status, 200, login.text);
     } finally {
       operator.close();
     }
@@ -149,25 +172,32 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     }
   });
 
-  test("an approved agent keeps its connection, and gw gets through a full queue, while connections come without end", async () => {
-    const own = openPlane(home.agentSocket, 1);
-    const run = await openRun(home, own, ["demo.thing.get"], { attempts: 100 });
+  test("an approved agent and one that waits for a person keep their connections, and gw gets through a full queue, while connections come without end", async () => {
+    const approved = holdPlane(home.agentSocket);
+    const run = await openRun(home, approved, ["demo.thing.get"], { attempts: 100 });
     const served = async (id: string): Promise<string> =>
-      String((await call(own, run, "demo.thing.get", { id })).body["outcome"]);
+      String((await call(approved, run, "demo.thing.get", { id })).body["outcome"]);
     assert.equal(await served("before"), "success");
-    const crowd = start([process.execPath, "-e", CROWD, home.agentSocket, "1500"]);
+    const waiting = start([process.execPath, "-e", WAITER, home.agentSocket]);
+    await until("another agent waits for a person", () => waiting.out().includes("answered 202"));
+    const crowds = Array.from({ length: 3 }, () => start([process.execPath, "-e", CROWD, home.agentSocket, "500"]));
+    const taken = (): number => crowds.reduce((sum, crowd) => sum + turned(crowd.out()), 0);
     try {
       for (let turn = 0; turn < 5; turn++) {
-        const seen = turned(crowd.out());
+        const seen = taken();
         // More came and went than there are places: whoever is only idle was let go meanwhile.
-        await until("the crowd has turned over", () => turned(crowd.out()) > seen + 600, 120_000);
+        await until("the crowd has turned over", () => taken() > seen + 600, 120_000);
         assert.equal(await served(`turn-${turn}`), "success");
+        const asked = waiting.out().length;
+        await until("it asks about its run and is answered", () => waiting.out().length > asked, 60_000);
+        assert.doesNotMatch(waiting.out(), /closed/, "on the connection that it had");
       }
-      assert.match(crowd.out(), /queue full/, "a new connection has to knock more than once");
+      assert.match(crowds.map(({ out }) => out()).join(), /queue full/, "a new connection has to knock more than once");
       await listsActions();
     } finally {
-      await crowd.end();
-      own.close();
+      for (const crowd of crowds) await crowd.end();
+      await waiting.end();
+      approved.close();
       await listsActions();
     }
   });

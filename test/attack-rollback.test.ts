@@ -4,23 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import { systemRandom } from "../src/adapters/platform/system.ts";
-import { type LoginStatement, signStatement } from "../src/conventions/approval/decision.ts";
-import { Secret } from "../src/kernel/secret.ts";
-import { openHome } from "../src/vault/files/home.ts";
 import { writeKeyFile } from "../src/vault/files/key-file.ts";
-import { unlockOperator } from "../src/vault/operator.ts";
-import {
-  asUser,
-  call,
-  codeOf,
-  demoPack,
-  Home,
-  type Json,
-  makeFolder,
-  openPlane,
-  openRun,
-  until,
-} from "./support/home.ts";
+import { asUser, call, codeOf, demoPack, Home, makeFolder, openPlane, openRun, until } from "./support/home.ts";
+import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 describe("what was once in force does not come back behind our back", { ...asUser, concurrency: 2 }, () => {
@@ -212,12 +198,6 @@ function edit(twin: Home, statement: string): void {
   file.close();
 }
 
-async function operatorOf(twin: Home) {
-  const vault = openHome(twin.folder, systemRandom).readVault();
-  const passphrase = Secret.fromText(readFileSync(twin.passphraseFile, "utf8").trim());
-  return { vault, operator: await unlockOperator(vault, undefined, passphrase) };
-}
-
 async function keyFileOf(twin: Home): Promise<string> {
   const { vault, operator } = await operatorOf(twin);
   const path = `${twin.folder}.key`;
@@ -231,14 +211,7 @@ async function reload(twin: Home) {
   const plane = openPlane(twin.operatorSocket);
   try {
     const { body } = await plane.ask("POST", "/v1/login/challenge");
-    const statement: LoginStatement = {
-      format: "gw.login/v1",
-      vault_id: operator.vaultId,
-      challenge: String(body["challenge"]),
-      operator: operator.name,
-      operator_key_id: operator.keyId,
-    };
-    const login = await plane.ask("POST", "/v1/login", signStatement(statement, operator.approver) as unknown as Json);
+    const login = await answerChallenge(plane, operator, String(body["challenge"]));
     return await plane.ask("POST", "/v1/reload", undefined, { authorization: `Bearer ${String(login.body["token"])}` });
   } finally {
     plane.close();

@@ -229,9 +229,9 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
     correlationId,
     onRecord: records.agent,
     onFault,
-    isApproved: (caller) => gateway.hasSession(caller),
+    standingOf: gateway.standingOf,
     connections: agentConnectionsFor(descriptorLimit()),
-    onRefused: createDoorkeeper(gateway, envelope, { clock, sleep }),
+    onRefused: createDoorkeeper(gateway, envelope, { clock, sleep, space }),
   });
   const watched = watchFiles(
     home,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -155,8 +156,19 @@ export async function within<Value>(work: Promise<Value>, limitMs: number, what:
   }
 }
 
-export function openPlane(socketPath: string, connections = 64): Plane {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+/** The same over one connection that is never made anew: once it is closed, everything on it fails. */
+export function holdPlane(socketPath: string): Plane {
+  const held = connect(socketPath);
+  held.on("error", () => undefined);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return openPlane(socketPath, 1, Object.assign(agent, { createConnection: () => held }));
+}
+
+export function openPlane(
+  socketPath: string,
+  connections = 64,
+  agent = new Agent({ keepAlive: true, maxSockets: connections }),
+): Plane {
   return {
     ask(method, path, body, headers = {}) {
       const text = body === undefined ? null : JSON.stringify(body);

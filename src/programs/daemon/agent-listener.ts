@@ -12,7 +12,7 @@ import { readPreferredWaitMs } from "../../surfaces/agent/prefer.ts";
 import { MCP_PATH } from "../../surfaces/mcp/bridge.ts";
 import type { UpgradeRequest } from "../../surfaces/mcp/upgrade.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
-import { createSeats, type Seat } from "../../surfaces/plane/seats.ts";
+import { createSeats, type Seat, type Standing } from "../../surfaces/plane/seats.ts";
 import { readTraceparent } from "../../surfaces/plane/traceparent.ts";
 import { boundHeads } from "./bound-heads.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
@@ -23,8 +23,8 @@ export interface AgentListenerOptions {
   readonly routes: readonly PlaneRoute<AgentContext>[];
   /** Takes over a connection that asked for another protocol; throws `Denied` before it has written anything. */
   upgrade(request: UpgradeRequest): Promise<void>;
-  /** Whether somebody approved this caller, and that still stands: its connections make room last. */
-  isApproved(caller: LiveCaller): boolean;
+  /** Whether somebody approved this caller or is being asked about it: its connections make room after those of strangers. */
+  standingOf(caller: LiveCaller): Standing;
   correlationId(): string;
   onRecord: Observers<AgentContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
@@ -95,11 +95,11 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     response.once("close", () => void vacate(socket));
   });
 
-  /** The request is over. Whoever has a session by then keeps its place while strangers crowd the door. */
+  /** The request is over. Whoever has a session by then, or waits for one, keeps its place while strangers crowd the door. */
   async function vacate(socket: Duplex): Promise<void> {
     seatOf.get(socket)?.idle();
     const caller = await identified.get(socket)?.catch(() => undefined);
-    if (caller !== undefined && options.isApproved(caller)) seatOf.get(socket)?.prove();
+    if (caller !== undefined) seatOf.get(socket)?.stand(options.standingOf(caller));
   }
 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
@@ -160,9 +160,11 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       if (seat === null) return void connection.destroy();
       seatOf.set(connection, seat);
       const caller = admit(connection, pending);
-      caller.catch((error: unknown) => {
-        if (error instanceof Denied) options.onRefused(error, uid);
-      });
+      caller
+        .then(({ key }) => seat.name(key))
+        .catch((error: unknown) => {
+          if (error instanceof Denied) options.onRefused(error, uid);
+        });
       connection.on("error", (error) => {
         if (error instanceof Denied) options.onRefused(error, uid);
       });

@@ -46,7 +46,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       name: "operator plane",
       login() {
         const login = options.logins.find(authorization);
-        seatOf.get(socket)?.prove();
+        seatOf.get(socket)?.stand("approved");
         options.onOperator(socket);
         return login;
       },
@@ -85,7 +85,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   function stream(request: IncomingMessage, response: ServerResponse): void {
     try {
       options.logins.find(request.headers.authorization);
-      seatOf.get(request.socket)?.prove();
+      seatOf.get(request.socket)?.stand("approved");
     } catch (error) {
       if (!(error instanceof Denied)) throw error;
       const id = options.correlationId();

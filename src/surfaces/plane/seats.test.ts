@@ -29,7 +29,7 @@ test("a full house makes room at the cost of whoever holds most, and of the prov
   const gone: string[] = [];
   const seats = createSeats({ perHolder: 8, total: 4, dropBusy: true });
   const operator = seats.take(7, () => gone.push("operator"));
-  operator?.prove();
+  operator?.stand("approved");
   for (const name of ["a", "b", "c"]) seats.take(1, () => gone.push(name))?.busy();
   for (const holder of [2, 3, 4])
     assert.notEqual(
@@ -52,4 +52,36 @@ test("a seat that was left counts no more, however often it is left", () => {
     seats.take(1, () => undefined),
     null,
   );
+});
+
+test("of one user the program with most connections makes room, whatever came first", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 4, total: 10, dropBusy: false });
+  seats.take(1, () => gone.push("quiet"))?.name("quiet");
+  for (const each of ["a", "b", "c"]) seats.take(1, () => gone.push(each))?.name("loud");
+  for (let more = 0; more < 3; more++) seats.take(1, () => gone.push("newcomer"))?.name("loud");
+  assert.deepEqual(gone, ["a", "b", "c"]);
+});
+
+test("whoever waits for a person goes after all strangers, and before whoever was approved", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 3, total: 10, dropBusy: false });
+  seats.take(1, () => gone.push("waiting"))?.stand("waiting");
+  seats.take(1, () => gone.push("approved"))?.stand("approved");
+  seats.take(1, () => gone.push("stranger"));
+  const next = () => seats.take(1, () => gone.push("newcomer"))?.stand("approved");
+  next();
+  next();
+  assert.deepEqual(gone, ["stranger", "waiting"]);
+});
+
+test("whoever no longer waits is a stranger again", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 2, total: 10, dropBusy: false });
+  const first = seats.take(1, () => gone.push("first"));
+  first?.stand("waiting");
+  seats.take(1, () => gone.push("second"));
+  first?.stand("stranger");
+  seats.take(1, () => gone.push("third"));
+  assert.deepEqual(gone, ["first"]);
 });

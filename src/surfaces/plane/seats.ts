@@ -1,7 +1,7 @@
 /**
  * Who may hold a connection of a plane. Everything is bounded before anybody is identified or read: so many for one holder (a user,
  * a process), so many in all. Where it is full a newcomer is not turned away for those who only sit there: the oldest idle one of
- * whoever holds most makes room.
+ * whoever holds most makes room, strangers first, then whoever a person is being asked about, and whoever was approved last.
  */
 export interface Seats {
   /** Null when there is no room and nobody idle. `drop` ends the connection of a seat that has to make room. */
@@ -15,23 +15,29 @@ export interface Seat {
   /** A request is being served on it. */
   busy(): void;
   idle(): void;
-  /** Whoever sits here has proven a key, or was approved: it goes last of all. */
-  prove(): void;
+  /** It is known by now which of the holder's programs sits here. */
+  name(party: string): void;
+  /** How whoever sits here stands now; a stranger until this is said. */
+  stand(standing: Standing): void;
   leave(): void;
 }
+
+/** Nobody in particular; waiting for a person's answer; approved, or with a proven key. */
+export type Standing = "stranger" | "waiting" | "approved";
 
 export interface SeatLimits {
   readonly perHolder: number;
   readonly total: number;
-  /** Whether a request of somebody unproven may be cut short to make room. Never where one waits for a person. */
+  /** Whether a request of a stranger may be cut short to make room. Never where one waits for a person. */
   readonly dropBusy: boolean;
 }
 
 interface Taken {
   readonly holder: number;
   readonly drop: () => void;
+  party: string;
   busy: boolean;
-  proven: boolean;
+  standing: Standing;
 }
 
 export function createSeats(limits: SeatLimits): Seats {
@@ -46,31 +52,41 @@ export function createSeats(limits: SeatLimits): Seats {
     else counts.set(seat.holder, left);
   }
 
-  /** The oldest of those that may go, of whoever has most of them; the unproven first. */
+  /** The oldest of those that may go, of the party that has most of them, of the holder that has most; strangers first. */
   function makeRoom(among: (seat: Taken) => boolean): boolean {
     const ranks = [
-      (seat: Taken): boolean => !seat.proven && !seat.busy,
-      (seat: Taken): boolean => limits.dropBusy && !seat.proven,
+      (seat: Taken): boolean => seat.standing === "stranger" && !seat.busy,
+      (seat: Taken): boolean => limits.dropBusy && seat.standing === "stranger",
+      (seat: Taken): boolean => seat.standing === "waiting" && !seat.busy,
       (seat: Taken): boolean => !seat.busy,
     ];
     for (const rank of ranks) {
-      const oldest = new Map<number, { readonly seat: Taken; count: number }>();
-      for (const seat of seats) {
-        if (!among(seat) || !rank(seat)) continue;
-        const known = oldest.get(seat.holder);
-        if (known === undefined) oldest.set(seat.holder, { seat, count: 1 });
-        else known.count++;
-      }
-      const most = [...oldest.values()].reduce((best, next) => (next.count > best.count ? next : best), {
-        seat: null as Taken | null,
-        count: 0,
-      });
-      if (most.seat === null) continue;
-      leave(most.seat);
-      most.seat.drop();
+      const holder = mostOf((seat) => among(seat) && rank(seat), holderOf)?.holder;
+      const first = mostOf((seat) => seat.holder === holder && rank(seat), partyOf);
+      if (first === null) continue;
+      leave(first);
+      first.drop();
       return true;
     }
     return false;
+  }
+
+  /** The oldest with the key that most of them have. Under a flood this is asked for every connection. */
+  function mostOf<Key>(may: (seat: Taken) => boolean, keyOf: (seat: Taken) => Key): Taken | null {
+    const found = new Map<Key, { readonly oldest: Taken; count: number }>();
+    let most: { readonly oldest: Taken; count: number } | null = null;
+    for (const seat of seats) {
+      if (!may(seat)) continue;
+      const key = keyOf(seat);
+      let group = found.get(key);
+      if (group === undefined) {
+        group = { oldest: seat, count: 0 };
+        found.set(key, group);
+      }
+      group.count++;
+      if (most === null || group.count > most.count) most = group;
+    }
+    return most?.oldest ?? null;
   }
 
   function admits(holder: number): boolean {
@@ -85,7 +101,7 @@ export function createSeats(limits: SeatLimits): Seats {
     },
     take(holder, drop) {
       if (!admits(holder)) return null;
-      const seat: Taken = { holder, drop, busy: false, proven: false };
+      const seat: Taken = { holder, drop, party: "", busy: false, standing: "stranger" };
       seats.add(seat);
       counts.set(holder, (counts.get(holder) ?? 0) + 1);
       return {
@@ -95,11 +111,17 @@ export function createSeats(limits: SeatLimits): Seats {
         idle() {
           seat.busy = false;
         },
-        prove() {
-          seat.proven = true;
+        name(party) {
+          seat.party = party;
+        },
+        stand(standing) {
+          seat.standing = standing;
         },
         leave: () => leave(seat),
       };
     },
   };
 }
+
+const holderOf = ({ holder }: Taken): number => holder;
+const partyOf = ({ party }: Taken): string => party;
