@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import type { AuditEvent } from "../src/audit/event.ts";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { signContext } from "../src/conventions/ticket/sign.ts";
+import type { Approval } from "../src/gateway/approval/question.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import { isoTime } from "../src/kernel/clock.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import type { OperationId } from "../src/kernel/ids.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { type ManualTime, untilDone } from "./support/clock.ts";
+import { type Bench, operatorKeys, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const PLAIN = "acme.role.apply";
+const TICKETED = "acme.role.ticketed";
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+let run: Run;
+let folder: string;
+let status: number;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
+  status = 307;
+  provider.answer(({ url }, response) => {
+    if (url === "/v1/elsewhere") response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    else response.writeHead(status, { location: "/v1/elsewhere" }).end();
+  });
+  caller = scriptedCaller();
+  await startGateway();
+  run = await openApproved();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const write = (name: string, needs: string): string => `
+  ${name}:
+    effect: write
+    retry: non_idempotent_write
+    ${needs}
+    request: { method: POST, path: "/v1/roles/{id}", body: application/json }
+    input: { id: { in: path, type: string }, role: { in: body, type: string } }`;
+
+async function startGateway(time?: ManualTime): Promise<void> {
+  const pack = `
+format: gw.pack/v1
+pack: acme
+provider:
+  origin: ${provider.origin}
+  credential: acme-token
+  auth: { scheme: bearer }
+  network: private
+  redirects: { origins: [], others: ask }
+actions:${write("role.apply", "needs: { approval: session }")}${write("role.ticketed", "needs: { ticket: true }")}
+`;
+  bench = await startBench(pack, {
+    folder,
+    ...(time === undefined ? {} : { time }),
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+}
+
+async function openApproved(): Promise<Run> {
+  const opened = await bench.openRun(caller, [PLAIN, TICKETED]);
+  await bench.approve();
+  await opened.admission?.session;
+  return opened;
+}
+
+const call = (action = PLAIN): Promise<CallResult> =>
+  bench.gateway.startCall(caller, run.id, { action, input: { id: "7", role: "viewer" } }).done;
+const sent = (): readonly string[] => provider.received.map(({ method, url }) => `${method} ${url}`);
+
+async function redirectCard(): Promise<Approval> {
+  const approval = await bench.waiting();
+  assert.equal(approval.mode, "redirect");
+  assert.equal(approval.card?.call?.target, `${provider.origin}/v1/elsewhere`);
+  return approval;
+}
+
+function ofType<Type extends AuditEvent["event_type"]>(type: Type) {
+  return bench.events().filter((event) => event.event_type === type) as Extract<AuditEvent, { event_type: Type }>[];
+}
+
+async function attachTicket(...paths: readonly string[]): Promise<void> {
+  const nowMs = bench.time.clock.wallMs();
+  const context = {
+    ticket_ref: "jira:OPS-17",
+    allowed_targets: paths.map((path) => `${provider.origin}${path}?role=viewer`),
+    allowed_operations: [TICKETED],
+    expires_at: isoTime(nowMs + 50_000),
+    issued_for_run: run.id,
+    issuer: "ada",
+    issued_at: isoTime(nowMs),
+    observed_state: "in progress",
+  };
+  await bench.gateway.attachTicket(run.id, await signContext(context, { keyId: "k1", key: operatorKeys.privateKey }));
+}
+
+test("an approved redirect rests on the card that was signed for it, and on no other", async () => {
+  const calling = call();
+  const { approvalId } = await redirectCard();
+  await bench.approve();
+  const result = await calling;
+  assert.equal(result.outcome, "success");
+  assert.deepEqual(sent(), ["POST /v1/roles/7", "POST /v1/elsewhere"]);
+  assert.equal(provider.received[1]?.body, '{"role":"viewer"}');
+  const [first, second] = ofType("intent_accepted");
+  assert.match(String(first?.authorization), /^session:/);
+  assert.equal(second?.authorization, `each_use:${approvalId}`);
+  assert.equal(second?.path, "/v1/elsewhere");
+  const granted = ofType("authorization_granted").at(-1);
+  assert.equal(granted?.approval_id, approvalId);
+  assert.equal(granted?.target, `${provider.origin}/v1/elsewhere`);
+});
+
+test("a 303 of an approved write fetches an answer with GET and nothing else, and that is no receipt of the write", async () => {
+  status = 303;
+  const calling = call();
+  await redirectCard();
+  await bench.approve();
+  const result = await calling;
+  assert.deepEqual(sent(), ["POST /v1/roles/7", "GET /v1/elsewhere"]);
+  assert.equal(provider.received[1]?.body, "");
+  assert.equal(provider.received[1]?.headers["content-type"], undefined);
+  assert.equal(result.outcome, "unknown");
+  assert.notEqual(result.operation_id, null);
+});
+
+test("what nobody agreed to is not sent on, and stays unknown", async () => {
+  const calling = call();
+  await redirectCard();
+  await bench.deny("no");
+  assert.equal((await calling).outcome, "unknown");
+  assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+});
+
+test("a ticket covers the new place too, or the redirect is not sent although a person agreed", async () => {
+  await attachTicket("/v1/roles/7");
+  const refused = call(TICKETED);
+  await redirectCard();
+  await bench.approve();
+  assert.equal((await refused).outcome, "unknown");
+  assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+  await bench.gateway.settle(bench.settlement(String((await refused).operation_id), false));
+  await attachTicket("/v1/roles/7", "/v1/elsewhere");
+  const covered = call(TICKETED);
+  await redirectCard();
+  await bench.approve();
+  assert.equal((await covered).outcome, "success");
+  assert.deepEqual(sent().slice(1), ["POST /v1/roles/7", "POST /v1/elsewhere"]);
+});
+
+test("a ticket that ran out while the person thought is no ticket any more", async () => {
+  await attachTicket("/v1/roles/7", "/v1/elsewhere");
+  const calling = call(TICKETED);
+  await redirectCard();
+  await bench.time.advance(60_000);
+  await bench.approve();
+  assert.equal((await calling).outcome, "unknown");
+  assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+});
+
+test("a call that was killed between two sends is recovered from its claim alone, and the same call is not sent", async () => {
+  call().catch(() => undefined);
+  await redirectCard();
+  await untilDone(bench.time, 0, () => bench.rows("attempts", "sent").length === 0);
+  assert.deepEqual(bench.rows("attempts", "unknown"), []);
+  const { time } = bench;
+  await bench.abandon();
+  await startGateway(time);
+  run = await openApproved();
+  const refusal = await call().then(
+    () => assert.fail("it was sent"),
+    (error: unknown) => error,
+  );
+  assert.ok(refusal instanceof Denied && refusal.code === "outcome_unsettled", String(refusal));
+  const operation = bench.gateway.operations.get(String(refusal.extra["operation_id"]) as OperationId);
+  assert.deepEqual([operation.state, operation.action], ["create_unknown", PLAIN]);
+  assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+});
