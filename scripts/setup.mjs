@@ -29,6 +29,7 @@ const jobs = {
     run: ["--expose-gc", "bench/run.ts"],
   },
   soak: { packages: [], run: ["scripts/soak.ts"] },
+  mutants: { packages: [], run: ["scripts/mutants.ts"] },
   package: { packages: [], run: ["scripts/package.ts"] },
 };
 

@@ -232,11 +232,57 @@ test("a 409 stale_rollback stops: observed values attached, no fallback, no seco
     assert.deepEqual(
       [observed_target_generation, observed_release_id, observed_at],
       [null, null, null],
-      "nobody read it",
+      "the pack names no read that would show it",
     );
     return true;
   });
   assert.equal(rollbacksSent().length, 1, "it is not even sent again");
+});
+
+test("a rollback that the gateway itself knows to be stale says what the target is now, read for this answer, or that it was not", async () => {
+  await bench.close();
+  const release = "      release: { in: body, type: string, maxLength: 128 }\n";
+  const reader = `${release}    confirm: environment.get
+  environment.get:
+    effect: read
+    request: { method: GET, path: "/v1/environments/{environment}" }
+    input: { environment: { in: path, type: string, maxLength: 64 } }
+`;
+  await startGateway((pack) => pack.replace(release, reader));
+  run = await openApproved(caller);
+  let answer = (): { readonly status: number; readonly body: JsonObject } => ({ status: 500, body: {} });
+  let made = 4;
+  provider.answer((request, response) => {
+    if (request.method === "GET") return answerJson(response, answer().status, answer().body);
+    const ids = { deployment_id: `dep-${++made}`, environment: "production", release_id: `sha256:r${made}` };
+    answerJson(response, 201, { ...ids, created_target_generation: made, prior_release_id: "sha256:r0", ...promotion });
+  });
+  await promote("sha256:r5");
+  await promote("sha256:r6");
+  const refused = async (mine = caller, where = run): Promise<Readonly<Record<string, unknown>>> => {
+    const reads = () => provider.received.filter(({ method }) => method === "GET").length;
+    const before = reads();
+    const error = await rollBack("dep-5", mine, where).done.then(
+      () => assert.fail("it was not refused"),
+      (cause: unknown) => cause,
+    );
+    assert.ok(error instanceof Denied && error.code === "stale_rollback", String(error));
+    const { observed_target_generation: at, observed_release_id: what, observed_with } = error.extra;
+    return { at, what, observed_with, reads: reads() - before };
+  };
+  answer = () => ({ status: 200, body: { environment: "production", generation: 12, release_id: "sha256:r12" } });
+  const now = { at: 12, what: "sha256:r12", observed_with: "acme.environment.get", reads: 1 };
+  assert.deepEqual(await refused(), now);
+  // What the provider answered to the later promotion was seen too, and is said to be that.
+  const promoted = { at: 6, what: "sha256:r6", observed_with: "acme.deployment.promote" };
+  answer = () => ({ status: 200, body: { environment: "staging", generation: 12, release_id: "sha256:r12" } });
+  assert.deepEqual(await refused(), { ...promoted, reads: 1 });
+  answer = () => ({ status: 403, body: {} });
+  assert.deepEqual(await refused(), { ...promoted, reads: 1 });
+  const stranger = scriptedCaller();
+  const theirs = await bench.openRun(stranger, ACTIONS);
+  assert.deepEqual(await refused(stranger, theirs), { ...promoted, reads: 0 }, "whom nobody let in makes nobody read");
+  assert.equal(rollbacksSent().length, 0);
 });
 
 test("a promotion whose answer was lost and later proven has its provenance, and can be rolled back", async () => {

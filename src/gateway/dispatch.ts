@@ -22,6 +22,7 @@ import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
 import type { DenialRecorder } from "./record/denials.ts";
+import { lookAtTarget } from "./rollback/stale.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
@@ -93,7 +94,7 @@ async function dispatch(
 ): Promise<CallResult> {
   requireLiveCaller(caller);
   requireSpace(core);
-  const prepared = prepare(core, caller, run, request);
+  const prepared = await prepareAndLook(core, caller, run, request, call);
   const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
   const found = findTicket(core, run, outbound, plannedOf(prepared));
@@ -135,6 +136,15 @@ async function dispatch(
     return endUnseen(core, confirmed, claim, error);
   } finally {
     if (traffic !== undefined) traffic.calls--;
+  }
+}
+
+/** A rollback that is refused on our own word says what is there now: that is read first. */
+async function prepareAndLook(core: Core, caller: LiveCaller, run: Run, request: CallRequest, call: Call) {
+  try {
+    return prepare(core, caller, run, request);
+  } catch (error) {
+    throw await lookAtTarget(core, run, run.sessions.get(caller.key), call.id as CallId, error);
   }
 }
 

@@ -44,6 +44,18 @@ export function readPromotion(body: JsonValue): Promotion | null {
   };
 }
 
+/** What is on a target, as a read of it says; null where it does not plainly say, or is about another one. */
+export function readTarget(
+  body: JsonValue,
+  environment: string,
+): { readonly generation: number; readonly release: string } | null {
+  if (!isJsonObject(body) || (body["environment"] ?? environment) !== environment) return null;
+  const generation = body["generation"] ?? body["target_generation"];
+  const release = body["release_id"] ?? body["current_release_id"];
+  if (typeof generation !== "number" || !Number.isSafeInteger(generation) || typeof release !== "string") return null;
+  return { generation, release };
+}
+
 /** The observed values of a 409, with nothing else of the answer: no advice on how to get past it is passed on. */
 export function readStaleRollback(status: number, body: JsonValue): StaleRollback | null {
   if (status !== 409 || !isJsonObject(body)) return null;

@@ -1,7 +1,6 @@
 import type { RollbackFill } from "../../conventions/action/rollback.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
-import type { StaleRollback } from "../../conventions/rollback/record.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
@@ -17,6 +16,7 @@ import type { LiveCaller } from "../ports.ts";
 import { partyOf, type Run } from "../run/run.ts";
 import { type Deployment, endDeployment } from "./deployments.ts";
 import { keepPromotion } from "./promotion.ts";
+import { StaleDeployment, sayStale } from "./stale.ts";
 
 export interface PreparedRollback {
   readonly outbound: Outbound;
@@ -42,7 +42,7 @@ export function prepareRollback(
   if (deployment === undefined || deployment.action !== `${pack.name}.${action.rollback?.of}`) {
     throw new Denied("deployment_unknown", "No such deployment was made through this gateway.");
   }
-  requireCurrent(core, deployment);
+  requireCurrent(core, deployment, definition);
   const { provenance, reversibility } = deployment;
   if (provenance.prior_release_id === null) {
     throw new Denied("rollback_impossible", "The stored record names no release before this one.");
@@ -84,34 +84,15 @@ export function prepareRollback(
 }
 
 /** Only while the generation that it created is the newest we know of; the provider has the last word. */
-function requireCurrent(core: Core, deployment: Deployment): void {
+function requireCurrent(core: Core, deployment: Deployment, definition: Definition): void {
   const { provenance, pack } = deployment;
   const newest = core.deployments.newest(pack, provenance.environment);
   if (deployment.state === "current" && (newest === undefined || newest.id === deployment.id)) return;
   // What the provider answered to a later promotion was observed; of a target nobody looked at since, nothing was.
   const later = newest !== undefined && newest.id !== deployment.id ? newest : null;
-  const observed = {
-    error: "stale_rollback",
-    origin_deployment_id: provenance.deployment_id,
-    expected_target_generation: provenance.created_target_generation,
-    observed_target_generation: later?.provenance.created_target_generation ?? null,
-    observed_release_id: later?.provenance.release_id ?? null,
-  } as const;
-  throw staleRollback(observed, later?.madeAt ?? null);
-}
-
-/** `observedAt` where the gateway refuses by itself: when what it shows was seen, or null where the target was not read. */
-function staleRollback(observed: StaleRollback, observedAt?: string | null): Denied {
-  const seen =
-    observedAt === undefined
-      ? ""
-      : observedAt === null
-        ? " The target was not read for this answer."
-        : ` What is shown was seen at ${observedAt}.`;
-  const message = `The target is no longer what this rollback expects.${seen} Nothing changed; stop, and ask for a new decision.`;
-  return new Denied("stale_rollback", message, {
-    extra: { ...observed, ...(observedAt === undefined ? {} : { observed_at: observedAt }) },
-  });
+  const { created_target_generation: generation, release_id: release } = later?.provenance ?? provenance;
+  const seen = later === null ? null : { generation, release, at: later.madeAt, with: later.action };
+  throw new StaleDeployment(deployment, definition, seen);
 }
 
 /** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
@@ -125,7 +106,7 @@ export async function rollBackThrough(core: Core, sending: Sending, deployment: 
   const followed = await follow(core, { ...sending, errand: "rollback", after });
   const { observation } = followed;
   const stale = observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
-  if (stale !== null) throw staleRollback(stale);
+  if (stale !== null) throw new Denied("stale_rollback", sayStale(""), { extra: stale });
   return concludeEffect(core, sending, followed, sending.outbound.input);
 }
 
