@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
+import { previewBody } from "./support/consequential.ts";
 import {
   asUser,
   call,
@@ -40,6 +41,29 @@ function post(path: string, body: string, type = "application/json"): string {
   return [...head, `Content-Type: ${type}`, "", body].join("\r\n");
 }
 
+/** What can be previewed, and what nobody gets an answer of. */
+const MORE = `  role.plan:
+    effect: preview
+    request: { method: POST, path: /v1/roles/plan, body: application/json }
+    input: { role: { in: body, type: string, maxLength: 64 } }
+  role.apply:
+    effect: write
+    needs: { plan: role.plan }
+    request: { method: POST, path: /v1/roles, body: application/json }
+    plan: { id: { in: body, as: plan_id }, revision: { in: body, as: expected_revision } }
+    confirm: role.get
+  role.get:
+    effect: read
+    request: { method: GET, path: /v1/roles }
+  thing.lose:
+    effect: write
+    retry: non_idempotent_write
+    request: { method: POST, path: /v1/lost, body: application/json }
+    input: { name: { in: body, type: string, maxLength: 64 } }
+`;
+
+const ACTIONS = ["thing.get", "thing.make", "thing.lose", "role.plan", "role.apply"].map((name) => `demo.${name}`);
+
 const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 describe("whatever a plane refuses or takes is in the log under the words of its reply", asUser, () => {
@@ -48,15 +72,30 @@ describe("whatever a plane refuses or takes is in the log under the words of its
   let gateway: Gateway;
   let other: Plane;
   let run: string;
+  /** The other agent's own: they exist, and are nobody else's. */
+  let plan: string;
+  let operation: string;
 
   before(async () => {
     provider = await startProvider();
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin));
+    provider.answer(({ url }, response) => {
+      if (url === "/v1/lost") return void response.destroy();
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(url === "/v1/roles/plan" ? previewBody() : { ok: true }));
+    });
+    await home.trustPack("demo", demoPack(provider.origin, MORE));
     gateway = await home.up();
     other = await startAgent(home);
-    run = await openRun(home, other);
+    run = await openRun(home, other, ACTIONS);
+    const wait = { prefer: "wait=30" };
+    const asked = { action: "demo.role.apply", input: { role: "viewer" } };
+    const planned = await other.ask("POST", `/v1/runs/${run}/plans`, asked, wait);
+    plan = String((planned.body["plan"] as Members)["plan_id"]);
+    const lost = await call(other, run, "demo.thing.lose", { name: "x" });
+    operation = String(lost.body["operation_id"]);
+    assert.match(operation, /^op_/, lost.text);
   });
 
   after(async () => {
@@ -79,12 +118,8 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     ["another media type", "media_type_unsupported", () => post("/v1/runs", "a=b", "text/plain")],
     ["a path that leads nowhere", "not_found", () => post("/v1/nowhere", "{}")],
     ["another's run", "not_found", () => post(`/v1/runs/${run}/calls`, '{"action":"demo.thing.get","input":{}}')],
-    [
-      "another's plan",
-      "not_found",
-      () => post(`/v1/plans/plan_${"0".repeat(26)}/execute`, '{"expected_revision":"1"}'),
-    ],
-    ["another's operation", "not_found", () => post(`/v1/operations/op_${"0".repeat(26)}/cancel`, '{"reason":"x"}')],
+    ["another's plan", "not_found", () => post(`/v1/plans/${plan}/execute`, '{"expected_revision":"r7"}')],
+    ["another's operation", "not_found", () => post(`/v1/operations/${operation}/cancel`, '{"reason":"x"}')],
   ] as const) {
     test(`${what} is an event with caller, route, code, digest of the bytes and the ids of its problem body`, async () => {
       const sent = bytes();
@@ -192,6 +227,25 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     assert.ok(again.out.includes('name = "sofa"'), again.out);
     const nothing = await home.operator(["activity", "show", "call_none"]);
     assert.deepEqual([nothing.code, codeOf(nothing)], [1, "not_found"]);
+  });
+
+  test("what is another's is its own owner's all the same", async () => {
+    const mine = await other.ask("GET", `/v1/operations/${operation}`);
+    assert.deepEqual([mine.status, mine.body["state"]], [200, "create_unknown"], mine.text);
+    const wait = { prefer: "wait=30" };
+    const done = await other.ask("POST", `/v1/plans/${plan}/execute`, { expected_revision: "r7" }, wait);
+    assert.equal(done.body["outcome"], "success", done.text);
+  });
+
+  test("gw activity show tells of an operation too: the call that began it, and what became of it", async () => {
+    const { out } = await home.must(["activity", "show", operation, "--json"]);
+    const record = JSON.parse(out) as { readonly attempts: readonly Members[] };
+    assert.deepEqual(
+      record.attempts.map(({ url, outcome }) => [url, outcome]),
+      [[`${provider.origin}/v1/lost`, "unknown"]],
+    );
+    const shown = await home.must(["activity", "show", operation]);
+    assert.ok(shown.out.includes(operation) && shown.out.includes('name = "x"'), shown.out);
   });
 
   test("a flood of refusals is counted, and the log stays small", async () => {

@@ -234,6 +234,12 @@ test("another caller's plan is not found", async () => {
   answerWell();
   const { plan_id } = await preview();
   assert.throws(() => bench.gateway.startExecution(scriptedCaller(), plan_id, "r7"), denies("not_found"));
+  // Whoever was let into the very run is another caller all the same.
+  const joined = scriptedCaller();
+  await bench.gateway.joinRun(joined, run.id);
+  await bench.approve();
+  await run.admission?.session;
+  assert.throws(() => bench.gateway.startExecution(joined, plan_id, "r7"), denies("not_found"));
 });
 
 test("a plan expires after fifteen minutes, or with the provider's own expiry when that is sooner", async () => {

@@ -9,7 +9,7 @@ import { Denied } from "../src/kernel/failure.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { answerJson } from "./support/consequential.ts";
-import { type Bench, startBench } from "./support/gateway.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const pack = (origin: string) => `
@@ -106,6 +106,29 @@ test("an answer that does not say its price plainly, or in another currency, cos
   letter("free");
   await call(run, "letter.send", { to: "bob" }, true);
   assert.equal(run.budget.settledSpendCents, 200);
+});
+
+test("an intent that could not be written down is not sent, and gives its whole reservation back", async () => {
+  await bench.close();
+  let full = false;
+  bench = await startBench(pack(provider.origin), {
+    credentials: [["post-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    wrapAudit: (sink) => ({
+      head: () => sink.head(),
+      append(events) {
+        const intends = events.some(({ event_type }) => event_type === "intent_accepted");
+        if (full && intends) return Promise.reject(new Denied("log_backlogged", "too much at once"));
+        return sink.append(events);
+      },
+    }),
+  });
+  const run = await openApproved(30);
+  full = true;
+  await assert.rejects(call(run, "report.read", { id: "1" }), denies("log_backlogged"));
+  assert.equal(provider.received.length, 0);
+  assert.deepEqual([run.budget.reservedSpendCents, run.budget.settledSpendCents], [0, 0]);
+  full = false;
+  assert.equal((await call(run, "report.read", { id: "1" })).outcome, "success", "all of it can still be spent");
 });
 
 test("a price beyond the reserve is an overage: recorded, told, and the end of all further spend of the run", async () => {
