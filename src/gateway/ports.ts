@@ -5,7 +5,7 @@ import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner } from "../vault/lent.ts";
+import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner, ToSign } from "../vault/lent.ts";
 import type { StepPort } from "./steps.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
@@ -62,7 +62,7 @@ export interface AuditSink {
 export interface Credentials {
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
   /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
-  lendHttp(label: string, origin: string): HttpLoan;
+  lendHttp(label: string, origin: string, toSign: ToSign | null): HttpLoan;
   /** Denied `credential_not_bound` for any host key but those the credential was sealed for. */
   lendSshSigner(label: string, hostKey: string): SshSigner;
   /** Denied `credential_not_bound` for any pack but those the secret was sealed for. */

@@ -43,6 +43,7 @@ export function readBinding(kind: CredentialKind, place: string): string {
     case "bearer":
     case "basic":
     case "header":
+    case "aws-sigv4":
       return readOrigin(place);
     case "ssh":
       return readHostKey(place);
@@ -75,6 +76,7 @@ function bindingHint(kind: CredentialKind): string {
     case "bearer":
     case "basic":
     case "header":
+    case "aws-sigv4":
       return "--origin URL";
     case "ssh":
       return "--host-key LINE";

@@ -1,24 +1,37 @@
 import { defaults } from "../kernel/defaults.ts";
-import { Fault } from "../kernel/failure.ts";
+import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
-import type { HttpLoan } from "./lent.ts";
+import { readAwsKeys } from "./aws/keys.ts";
+import { signForAws } from "./aws/sign.ts";
+import { refuseEntry } from "./entry.ts";
+import type { HttpLoan, ToSign } from "./lent.ts";
 import type { CredentialEntry } from "./vault.ts";
 
 /** The header that carries a secret, in buffers that `release` wipes. Takes ownership of `secret`. */
-export function httpLoan(entry: CredentialEntry, secret: Secret): HttpLoan {
-  const header = headerOf(entry, secret);
+export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): HttpLoan {
+  const header = headerOf(entry, secret, toSign);
   return {
     label: entry.label,
     ...header,
     release() {
       header.headerValue.wipe();
+      for (const { value } of header.further ?? []) value.wipe();
       for (const one of header.secrets) one.wipe();
       secret.wipe();
     },
   };
 }
 
-function headerOf(entry: CredentialEntry, secret: Secret): Pick<HttpLoan, "headerName" | "headerValue" | "secrets"> {
+type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "secrets">;
+
+function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
+  if ((entry.kind === "aws-sigv4") !== (toSign !== null)) {
+    const asked = toSign === null ? "a credential that is sent" : "an AWS key that signs";
+    throw new Denied(
+      "credential_not_bound",
+      `${entry.label} is a ${entry.kind} credential, and its pack asks for ${asked}.`,
+    );
+  }
   switch (entry.kind) {
     case "bearer":
       return { headerName: "authorization", headerValue: prefixed("Bearer ", secret), secrets: [secret] };
@@ -26,10 +39,22 @@ function headerOf(entry: CredentialEntry, secret: Secret): Pick<HttpLoan, "heade
       return { headerName: entry.headerName ?? "", headerValue: secret, secrets: [secret] };
     case "basic":
       return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
+    case "aws-sigv4":
+      return awsHeader(entry.label, secret, toSign);
     case "ssh":
     case "hmac":
       throw new Fault("this kind of credential has no header");
   }
+}
+
+/** The secret key signs and stays; what is looked for in the answer is the key and the session token. */
+function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header {
+  const keys = secret.use(readAwsKeys) ?? refuseEntry(label);
+  if (toSign === null) throw new Fault("nothing says what the signature is for");
+  const [authorization, ...further] = signForAws(toSign, keys);
+  if (authorization === undefined) throw new Fault("a signature without a field");
+  const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
+  return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
 }
 
 function prefixed(prefix: string, secret: Secret): Secret {

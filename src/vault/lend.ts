@@ -7,7 +7,7 @@ import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
 import { entryAad, findEntry, refuseEntry } from "./entry.ts";
 import { httpLoan } from "./http-loan.ts";
-import type { HmacLoan, HmacNotation, HttpLoan, SshSigner } from "./lent.ts";
+import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
 import { requestSignerOf } from "./request-key.ts";
 import { readHmacKey } from "./secret-form.ts";
@@ -41,7 +41,7 @@ export interface ServiceVault {
   readonly operators: readonly OperatorKeys[];
   list(): readonly CredentialSummary[];
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
-  lendHttp(label: string, origin: string): HttpLoan;
+  lendHttp(label: string, origin: string, toSign?: ToSign | null): HttpLoan;
   lendSshSigner(label: string, hostKey: string): SshSigner;
   lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
   /** The gateway's own key, for what it sends to hosts; null in a vault without one. No label leads here. */
@@ -111,9 +111,9 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const entry = vault.credentials.find((one) => one.label === label);
       return entry === undefined ? null : { eachUse: entry.eachUse, disabled: stateOf(vault, entry) !== "enabled" };
     },
-    lendHttp: (label, origin) => {
-      const entry = lendable(label, ["bearer", "basic", "header"], origin);
-      return httpLoan(entry, open(entry));
+    lendHttp: (label, origin, toSign = null) => {
+      const entry = lendable(label, ["bearer", "basic", "header", "aws-sigv4"], origin);
+      return httpLoan(entry, open(entry), toSign);
     },
     lendSshSigner: (label, hostKey) => {
       const entry = lendable(label, ["ssh"], hostKey);

@@ -5,10 +5,33 @@ export interface LentCredential {
   readonly label: string;
   readonly headerName: string;
   readonly headerValue: Secret;
+  /** Fields that go with it, such as the moment it was signed at. */
+  readonly further?: readonly LentField[];
   /** Set where the secret goes into a form body under this name, and not into a header. */
   readonly formField?: string;
   /** Every secret that must not come back in the response, such as the token inside the header value. */
   readonly secrets: readonly Secret[];
+}
+
+export interface LentField {
+  readonly name: string;
+  readonly value: Secret;
+}
+
+/** The request that a loan is for, as it will leave, where the pack says that its provider takes a signature. */
+export interface ToSign {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  readonly atMs: number;
+  readonly scope: SigningScope;
+}
+
+/** What an AWS signature is good for. */
+export interface SigningScope {
+  readonly region: string;
+  readonly service: string;
 }
 
 /** A loan that its borrower ends: `release` wipes every buffer of it. */

@@ -1,6 +1,7 @@
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
+import { readAwsKeys, wipeAwsKeys } from "./aws/keys.ts";
 import type { HmacNotation } from "./lent.ts";
 import type { CredentialKind } from "./vault.ts";
 
@@ -35,6 +36,13 @@ function readBytes(kind: TextKind, bytes: Buffer): Buffer {
         invalid("A basic credential is USER:PASSWORD without control characters.");
       }
       return Buffer.from(bytes);
+    case "aws-sigv4": {
+      const keys = readAwsKeys(bytes);
+      if (keys === undefined)
+        invalid("An AWS key is ACCESS_KEY_ID:SECRET_ACCESS_KEY, or with :SESSION_TOKEN after it.");
+      wipeAwsKeys(keys);
+      return Buffer.from(bytes);
+    }
     case "hmac": {
       using key = Secret.take(readHmacKey(bytes, "standard_webhooks"));
       if (hasPrefix(bytes) && key.byteLength < 16) invalid("The key after whsec_ is not base64 of 16 bytes or more.");

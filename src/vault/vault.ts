@@ -68,11 +68,12 @@ export interface OperatorSlot {
   readonly serviceKey: Buffer;
 }
 
-export type CredentialKind = "bearer" | "basic" | "header" | "ssh" | "hmac";
+export type CredentialKind = "bearer" | "basic" | "header" | "aws-sigv4" | "ssh" | "hmac";
 export const CREDENTIAL_KINDS = [
   "bearer",
   "basic",
   "header",
+  "aws-sigv4",
   "ssh",
   "hmac",
 ] as const satisfies readonly CredentialKind[];

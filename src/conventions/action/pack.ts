@@ -60,7 +60,21 @@ export interface Provider {
 
 export type Auth =
   | { readonly scheme: "bearer" | "basic"; readonly header: "authorization" }
-  | { readonly scheme: "header"; readonly header: string };
+  | { readonly scheme: "header"; readonly header: string }
+  | {
+      readonly scheme: "aws-sigv4";
+      readonly header: "authorization";
+      readonly region: string;
+      readonly service: string;
+    };
+
+/** The fields that the credential takes, in lower case: nothing else may fill them. */
+export function fieldsOf(auth: Auth | null): readonly string[] {
+  if (auth === null) return [];
+  return auth.scheme === "aws-sigv4" ? [auth.header, ...AWS_FIELDS] : [auth.header];
+}
+
+const AWS_FIELDS = ["x-amz-date", "x-amz-content-sha256", "x-amz-security-token"];
 
 export interface RedirectPolicy {
   /** Beside the provider's own origin. */

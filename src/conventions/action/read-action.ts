@@ -4,7 +4,7 @@ import type { RetryClass } from "../outcome/retry.ts";
 import { appendPointer } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import type { PathTemplate } from "../url/template.ts";
-import { type ActionDefinition, hasSideEffect, type InputField, type Slot } from "./pack.ts";
+import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot } from "./pack.ts";
 import { type ActionContext, type ChannelParts, readChannel } from "./read-channel.ts";
 import { lintReceiverNames, readInputs } from "./read-inputs.ts";
 import { readJob, readPages, readPointer } from "./read-job.ts";
@@ -65,7 +65,7 @@ function readActionInputs(wire: ActionWire, channel: ChannelParts, context: Acti
   const { findings, path, provider } = context;
   const inputPath = `${path}/input`;
   const taken = [
-    provider?.auth?.header,
+    ...fieldsOf(provider?.auth ?? null),
     provider?.version?.header,
     provider?.idempotency?.header,
     provider?.correlationHeader,

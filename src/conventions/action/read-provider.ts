@@ -2,7 +2,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { isPrivateHost, type Origin, readOrigin, troubleWithOrigin } from "../url/origin.ts";
 import type { Findings } from "./findings.ts";
 import { isForbiddenHeader } from "./headers.ts";
-import type { Auth, Limits, Provider } from "./pack.ts";
+import { type Auth, fieldsOf, type Limits, type Provider } from "./pack.ts";
 import { readCallbacks } from "./read-callbacks.ts";
 import type { ProviderWire } from "./schema/pack.ts";
 
@@ -91,12 +91,28 @@ function readAuth(wire: ProviderWire, findings: Findings): Auth | null {
       "only scheme: header names its field; the others use Authorization",
     );
   }
+  if (auth?.scheme === "aws-sigv4") return readAwsAuth(auth, findings);
+  if (auth?.region !== undefined || auth?.service !== undefined) {
+    findings.error("pack_member_unfit", `${PATH}/auth`, "only scheme: aws-sigv4 has a region and a service");
+  }
   return { scheme: auth?.scheme ?? "bearer", header: "authorization" };
+}
+
+function readAwsAuth({ region, service }: NonNullable<ProviderWire["auth"]>, findings: Findings): Auth | null {
+  if (region === undefined || service === undefined) {
+    findings.error(
+      "missing_member",
+      `${PATH}/auth`,
+      "scheme: aws-sigv4 needs region and service, which the signature is made for",
+    );
+    return null;
+  }
+  return { scheme: "aws-sigv4", header: "authorization", region, service };
 }
 
 /** The provider's own fields: none may be one that we or the transport write, and no two may be the same. */
 function lintHeaders(wire: ProviderWire, auth: Auth | null, findings: Findings): void {
-  const seen = new Set<string>(auth === null ? [] : [auth.header]);
+  const seen = new Set(fieldsOf(auth));
   if (auth?.scheme === "header" && auth.header !== "authorization" && isForbiddenHeader(auth.header)) {
     findings.error("pack_header_forbidden", `${PATH}/auth/header`, `"${auth.header}" cannot carry a credential`);
   }

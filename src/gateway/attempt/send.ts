@@ -1,5 +1,6 @@
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { ToSign } from "../../vault/lent.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { sshRequestOf } from "../outbound/request.ts";
 import type { IntentReceipt } from "../ports.ts";
@@ -46,7 +47,8 @@ async function exchange(
       }
     }
     const { origin } = new URL(request.url);
-    const loan = sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin);
+    const loan =
+      sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin, toSign(core, sending));
     // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
     const entrusted = core.deployments.lendSecrets(outbound.definition.pack.name);
     try {
@@ -62,6 +64,15 @@ async function exchange(
     const detail = `${error.code}: ${error.message}`;
     return { kind: "never_sent", reason: "credential_refused", detail, elapsedMs: 0, connected: false };
   }
+}
+
+/** The request as it leaves, for a credential that signs it; null where the pack has none that does. */
+function toSign({ ports }: Core, { request, outbound }: Shot): ToSign | null {
+  const auth = outbound.definition.pack.provider?.auth ?? null;
+  if (auth?.scheme !== "aws-sigv4") return null;
+  const { method, url, headers, body } = request;
+  const { region, service } = auth;
+  return { method, url, headers, body, atMs: ports.clock.wallMs(), scope: { region, service } };
 }
 
 /** A send that began is left to end: breaking it off would only turn an answer into an unknown. */

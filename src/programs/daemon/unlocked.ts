@@ -106,7 +106,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       if (found === null || policy === null) return null;
       return { disabled: found.disabled, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
-    lendHttp: (label, origin) => service.lendHttp(label, origin),
+    lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
     lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };

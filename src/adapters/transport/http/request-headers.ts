@@ -1,5 +1,6 @@
 import { prepareScreen, type Screen } from "../../../conventions/outcome/echo.ts";
 import type { LentCredential, OutboundHttp } from "../../../gateway/ports.ts";
+import type { Secret } from "../../../kernel/secret.ts";
 import type { Read } from "./target.ts";
 
 /** Fields that frame the message or belong to the connection: the transport writes these itself. */
@@ -33,7 +34,7 @@ export function checkRequestHeaders(
   }
   if (credential !== null) {
     const named = credential.formField === undefined ? faultOfName(credential.headerName, seen) : undefined;
-    const fault = named ?? faultOfSecret(credential);
+    const fault = named ?? faultOfSecret(credential.headerValue) ?? faultOfFurther(credential, seen);
     if (fault !== undefined) return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${fault}` };
   }
   return { kind: "ok", value: flat };
@@ -60,8 +61,9 @@ export function loadCredential(
       const joined = body === null || body.byteLength === 0 ? field : Buffer.concat([body, Buffer.from("&"), field]);
       return { kind: "ok", value: { headers: [...flat], body: joined, screen } };
     }
-    const value = credential.headerValue.use((bytes) => bytes.toString("latin1"));
-    return { kind: "ok", value: { headers: [...flat, credential.headerName, value], body, screen } };
+    const value = credential.headerValue.use(latin1);
+    const further = (credential.further ?? []).flatMap((field) => [field.name, field.value.use(latin1)]);
+    return { kind: "ok", value: { headers: [...flat, credential.headerName, value, ...further], body, screen } };
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
@@ -88,12 +90,24 @@ function faultOfName(name: string, seen: Set<string>): string | undefined {
   return undefined;
 }
 
-function faultOfSecret(credential: LentCredential): string | undefined {
+function faultOfFurther({ further = [] }: LentCredential, seen: Set<string>): string | undefined {
+  for (const { name, value } of further) {
+    const fault = faultOfName(name, seen) ?? faultOfSecret(value);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOfSecret(value: Secret): string | undefined {
   try {
-    return credential.headerValue.use(isValueBytes) ? undefined : VALUE_FAULT;
+    return value.use(isValueBytes) ? undefined : VALUE_FAULT;
   } catch {
     return WIPED;
   }
+}
+
+function latin1(bytes: Buffer): string {
+  return bytes.toString("latin1");
 }
 
 /** The same rule on bytes, so that a secret is judged before it becomes a string. Bytes above ASCII are let through. */

@@ -68,6 +68,8 @@ const callbacksSchema = {
   },
 } as const satisfies JsonSchema;
 
+const scopeSchema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]{0,62}$" } as const;
+
 export const providerSchema = {
   type: "object",
   additionalProperties: false,
@@ -81,8 +83,13 @@ export const providerSchema = {
       required: ["scheme"],
       description: "How the credential is carried.",
       properties: {
-        scheme: { enum: ["bearer", "basic", "header"] },
+        scheme: { enum: ["bearer", "basic", "header", "aws-sigv4"] },
         header: { ...headerSchema, description: "The field that carries it; for scheme: header alone." },
+        region: {
+          ...scopeSchema,
+          description: "What the signature is for, such as eu-west-1; for scheme: aws-sigv4 alone.",
+        },
+        service: { ...scopeSchema, description: "Such as s3; for scheme: aws-sigv4 alone." },
       },
     },
     version: {

@@ -53,7 +53,7 @@ function addCredentialCommands(
     "seal a secret, bound to where it may go",
     "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
   )
-    .requiredOption("--kind <KIND>", "bearer, basic, header, ssh or hmac")
+    .requiredOption("--kind <KIND>", "bearer, basic, header, aws-sigv4, ssh or hmac")
     .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
     .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
     .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])

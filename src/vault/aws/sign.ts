@@ -1,0 +1,115 @@
+import { createHash, createHmac } from "node:crypto";
+import { Secret } from "../../kernel/secret.ts";
+import type { LentField, SigningScope, ToSign } from "../lent.ts";
+import type { AwsKeys } from "./keys.ts";
+
+/**
+ * AWS Signature Version 4, in the header form: signs the request as it is bound, with its body's digest, for one region,
+ * one service and one minute of the day. The secret key itself never leaves the vault.
+ */
+export function signForAws(request: ToSign, keys: AwsKeys): readonly LentField[] {
+  const { scope } = request;
+  const at = amzDate(request.atMs);
+  const payload = sha256(request.body ?? "");
+  const url = new URL(request.url);
+  const own: readonly LentField[] = [
+    { name: "x-amz-date", value: Secret.fromText(at) },
+    { name: "x-amz-content-sha256", value: Secret.fromText(payload) },
+    ...(keys.sessionToken === null ? [] : [{ name: "x-amz-security-token", value: copyOf(keys.sessionToken) }]),
+  ];
+  const signed = signedFields(url, request.headers, own);
+  const names = signed.map(([name]) => name).join(";");
+  const canonical = [
+    request.method,
+    canonicalPath(url, scope.service),
+    canonicalQuery(url),
+    ...signed.map(([name, value]) => `${name}:${value}`),
+    "",
+    names,
+    payload,
+  ].join("\n");
+  const credential = `${at.slice(0, 8)}/${scope.region}/${scope.service}/aws4_request`;
+  const text = ["AWS4-HMAC-SHA256", at, credential, sha256(canonical)].join("\n");
+  const signature = createHmac("sha256", signingKey(keys.secret, at.slice(0, 8), scope))
+    .update(text)
+    .digest("hex");
+  const value = `AWS4-HMAC-SHA256 Credential=${keys.id}/${credential}, SignedHeaders=${names}, Signature=${signature}`;
+  return [{ name: "authorization", value: Secret.fromText(value) }, ...own];
+}
+
+/** 20150830T123600Z */
+function amzDate(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replaceAll("-", "").replaceAll(":", "")}Z`;
+}
+
+function sha256(data: string | Buffer): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+function copyOf(secret: Secret): Secret {
+  return secret.use((bytes) => Secret.take(Buffer.from(bytes)));
+}
+
+/** Host, media type and whatever is named x-amz: nothing on the way may add to or change these. */
+function signedFields(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  own: readonly LentField[],
+): readonly (readonly [string, string])[] {
+  const fields: [string, string][] = [["host", url.host]];
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (lower === "content-type" || lower.startsWith("x-amz-")) fields.push([lower, squeeze(value)]);
+  }
+  for (const { name, value } of own) fields.push([name, value.use(String)]);
+  return fields.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function squeeze(value: string): string {
+  return value.trim().replaceAll(/ +/g, " ");
+}
+
+/** S3 signs the path as it is sent; every other service signs it encoded once more. */
+function canonicalPath({ pathname }: URL, service: string): string {
+  return service === "s3" ? pathname : pathname.split("/").map(encode).join("/");
+}
+
+function canonicalQuery({ search }: URL): string {
+  if (search === "" || search === "?") return "";
+  const pairs = search
+    .slice(1)
+    .split("&")
+    .map((pair) => {
+      const [name = "", ...rest] = pair.split("=");
+      return [encode(decoded(name)), encode(decoded(rest.join("=")))] as const;
+    });
+  const sorted = pairs.sort(([a, x], [b, y]) => (a === b ? compare(x, y) : compare(a, b)));
+  return sorted.map(([name, value]) => `${name}=${value}`).join("&");
+}
+
+/** In a query a blank travels as a plus. */
+function decoded(text: string): string {
+  return decodeURIComponent(text.replaceAll("+", " "));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Everything but the unreserved characters of RFC 3986. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function signingKey(secret: Secret, day: string, { region, service }: SigningScope): Buffer {
+  const first = secret.use((bytes) => Buffer.concat([Buffer.from("AWS4"), bytes]));
+  const links = [day, region, service, "aws4_request"];
+  return links.reduce((key, link) => {
+    const next = createHmac("sha256", key).update(link).digest();
+    key.fill(0);
+    return next;
+  }, first);
+}
