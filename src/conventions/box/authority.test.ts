@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createAuthority } from "./authority.ts";
+
+const make = () => createAuthority({ wallMs: () => Date.now() }, { bytes: (length) => randomBytes(length) });
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+
+test("a leaf is for its host alone, signed by an authority that signs nothing below it", () => {
+  const { certificate, chainFor } = make();
+  const authority = new X509Certificate(certificate);
+  const leaf = new X509Certificate(chainFor("api.acme.example"));
+  assert.ok(authority.ca && !leaf.ca);
+  assert.ok(leaf.verify(authority.publicKey) && leaf.checkIssued(authority));
+  assert.equal(leaf.checkHost("api.acme.example"), "api.acme.example");
+  assert.equal(leaf.checkHost("other.acme.example"), undefined);
+});
+
+test("two runs have authorities of their own, and no two certificates a serial number", () => {
+  const [one, other] = [make(), make()];
+  assert.notEqual(new X509Certificate(one.certificate).subject, new X509Certificate(other.certificate).subject);
+  const serials = ["a.example", "b.example", "a.example"].map(
+    (host) => new X509Certificate(one.chainFor(host)).serialNumber,
+  );
+  assert.equal(new Set(serials).size, 3);
+});
+
+test("OpenSSL accepts a leaf by the strict rules, and finds the authority by the hash of its name", {
+  skip: hasOpenssl ? false : "openssl is not installed",
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-"));
+  try {
+    const { certificate, chainFor, subjectHash } = make();
+    // Longer than a common name may be.
+    const host = `${"long-label-of-a-host.".repeat(5)}example`;
+    writeFileSync(join(folder, "leaf.pem"), chainFor(host));
+    writeFileSync(join(folder, `${subjectHash}.0`), certificate);
+    const hash = execFileSync("openssl", ["x509", "-noout", "-subject_hash"], { input: certificate, encoding: "utf8" });
+    assert.equal(hash.trim(), subjectHash);
+    const strict = ["-x509_strict", "-purpose", "sslserver", "-verify_hostname", host, "-CApath", folder];
+    const said = spawnSync("openssl", ["verify", ...strict, join(folder, "leaf.pem")], { encoding: "utf8" });
+    assert.equal(said.status, 0, said.stdout + said.stderr);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
