@@ -279,6 +279,7 @@ export const defaults = {
   identLookMs: 500,
   identQuietMs: 10_000,
   publicKeyFileBytes: 16_384,
+  authorityFileBytes: 1_048_576,
   sigstoreFileBytes: 1_048_576,
   // Audit log
   logSegmentBytes: 67_108_864,

@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import {
   checkServerIdentity as checkIdentity,
@@ -8,6 +9,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from "node:tls";
+import { defaults } from "../../../kernel/defaults.ts";
 import type { Stop } from "./stop.ts";
 import type { Target } from "./target.ts";
 
@@ -93,10 +95,12 @@ function checkServerIdentity(hostname: string, certificate: PeerCertificate): Er
 /** Keeps one TLS context per private authority: making one reads and parses every certificate. */
 export function createAuthorities(keep: number): (ca: string | null) => { context: SecureContext; id: string } {
   const known = new Map<string, { context: SecureContext; id: string }>();
-  return (ca) => {
-    const id = ca === null ? "system" : createHash("sha256").update(ca).digest("base64url");
+  return (given) => {
+    const file = given === null || given.includes("-----BEGIN ") ? null : stampOf(given);
+    const id = given === null ? "system" : createHash("sha256").update(`${given} ${file}`).digest("base64url");
     const held = known.get(id);
     if (held !== undefined) return held;
+    const ca = given === null || file === null ? given : readFileSync(given, "utf8");
     if (ca !== null) checkAuthority(ca);
     const context = createSecureContext({ minVersion: "TLSv1.2", ...(ca === null ? {} : { ca }) });
     const oldest = known.size >= keep ? known.keys().next().value : undefined;
@@ -105,6 +109,13 @@ export function createAuthorities(keep: number): (ca: string | null) => { contex
     known.set(id, made);
     return made;
   };
+}
+
+/** A pack names a file: it is read again once it has changed. */
+function stampOf(path: string): string {
+  const { size, mtimeNs, ino } = statSync(path, { bigint: true });
+  if (size > BigInt(defaults.authorityFileBytes)) throw new Error("the file of the authority is too large");
+  return `${ino} ${size} ${mtimeNs}`;
 }
 
 /** Node skips a certificate it cannot read, and takes an empty text for "trust the system's authorities". */

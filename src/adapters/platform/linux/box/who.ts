@@ -7,7 +7,6 @@ export interface BoxProcess {
   readonly arguments: readonly string[];
 }
 
-const ARGUMENTS = 32;
 const ARGUMENT_CHARACTERS = 256;
 
 /** `first` is any process of the box, as this side numbers it; the ports are of the connection, seen from the client. */
@@ -41,8 +40,9 @@ function describe(pid: number): BoxProcess | null {
   const executable = linkOf(`/proc/${pid}/exe`);
   const [line = ""] = readLines(`/proc/${pid}/cmdline`);
   if (executable === null) return null;
-  const given = line.split("\0").slice(0, -1);
-  return { pid, executable, arguments: given.slice(0, ARGUMENTS).map((text) => text.slice(0, ARGUMENT_CHARACTERS)) };
+  // The name that it was called by and no more: people put tokens on command lines.
+  const [called = ""] = line.split("\0", 1);
+  return { pid, executable, arguments: [called.slice(0, ARGUMENT_CHARACTERS)] };
 }
 
 export function descendants(root: number): readonly number[] {
