@@ -112,6 +112,20 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     assert.equal((await machine.gw(ada, ["status"])).code, 0);
   });
 
+  test("a backup is restored where it was made, in a home whose parent is root's, and operators accept it", async () => {
+    const file = join(machine.place(gw), "backup");
+    await machine.must(gw, ["backup", file]);
+    await gateway.end("SIGTERM");
+    const restored = await machine.must(gw, ["restore", file]);
+    assert.match(restored.err, /before-restore-/);
+    gateway = await machine.startGateway();
+    assert.equal(codeOf(await machine.operate(ada, ["unlock"])), "restore_unaccepted");
+    await machine.must(ada, ["restore", "--accept"]);
+    await machine.must(ada, ["unlock"]);
+    assert.match(await answer(caller(bravo)), /200 OK/);
+    assert.equal((await machine.gw(ada, ["audit", "verify"])).code, 0);
+  });
+
   function identPid(): number {
     return Number(/ready (\d+)/.exec(ident.out())?.[1]);
   }

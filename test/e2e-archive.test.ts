@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { asUser, codeOf, Home, makeFolder } from "./support/home.ts";
+import { killedAt } from "./support/kill.ts";
 
 interface Report {
   readonly verdict: string;
@@ -96,17 +98,33 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     assert.deepEqual([wrong.code, codeOf(wrong)], [1, "config_invalid"], wrong.err);
   });
 
-  test("a crash between any two steps leaves a log that verifies", async () => {
-    const { twin } = await archived();
-    const log = join(twin.folder, "audit");
-    const moved = segmentsOf(join(home.folder, "audit")).filter((name) => !segmentsOf(log).includes(name));
-    assert.ok(moved.length > 1);
-    // The cut is in place and nothing is removed yet; then one after the other goes.
-    for (const name of moved) cpSync(join(home.folder, "audit", name), join(log, name));
-    for (const name of moved) {
-      assert.equal((await check(twin)).verdict, "intact");
-      rmSync(join(log, name));
+  test("killed before any of its changes, it leaves a log that verifies, and archiving again finishes it", async () => {
+    const ends: (number | null)[] = [];
+    for (let at = 1; ends.at(-1) !== 0; at += 3) {
+      const twin = home.copy();
+      const folder = makeFolder();
+      const archive = join(folder, "archive");
+      const words = ["audit", "archive", archive, "--before", TOMORROW];
+      // Counted over the log and the archive alike: both lie below the machine's folder for temporary files.
+      ends.push((await killedAt(at, tmpdir(), twin, words)).code);
+      assert.equal((await check(twin)).verdict, "intact", `killed at ${at}`);
+      const again = await twin.operator(words);
+      assert.ok(again.code === 0 || codeOf(again) === "archive_refused", `killed at ${at}: ${again.err}`);
+      const whole = await check(twin, ["--archive", archive]);
+      assert.deepEqual([whole.verdict, whole.begins.segment], ["intact", 1], `killed at ${at}`);
     }
+    assert.ok(ends.length > 4 && ends.slice(0, -1).every((code) => code === null), JSON.stringify(ends));
+  });
+
+  test("of several archives at once one moves the segments, and the others are told that it is at work", async () => {
+    const twin = home.copy();
+    const folder = makeFolder();
+    const all = await Promise.all(
+      [1, 2, 3].map((one) => twin.operator(["audit", "archive", join(folder, `${one}`), "--before", TOMORROW])),
+    );
+    const codes = all.map((done) => (done.code === 0 ? "moved" : codeOf(done)));
+    assert.ok(codes.includes("moved"), codes.join());
+    for (const code of codes) assert.ok(["moved", "vault_busy", "archive_refused"].includes(code), codes.join());
     assert.equal((await check(twin)).verdict, "intact");
   });
 

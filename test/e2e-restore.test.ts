@@ -1,5 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -8,13 +19,16 @@ import {
   codeOf,
   demoPack,
   type Exited,
+  GW,
   Home,
   type Members,
   makeFolder,
   openPlane,
   openRun,
+  start,
   until,
 } from "./support/home.ts";
+import { killedAt } from "./support/kill.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const BOB = "another horse, another battery, another staple";
@@ -179,6 +193,55 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     await home.must(["restore", "--as-found"]);
     await (await home.up()).end("SIGTERM");
     assert.equal((await home.events("home_restored")).length, 1);
+  });
+
+  test("a restoration that is killed before any of its changes loses nothing, and can be made again", async () => {
+    const home = made.copy();
+    await (await home.up()).end("SIGTERM");
+    const file = join(makeFolder(), "home.gwbackup");
+    await home.must(["backup", file]);
+    await home.must(["policy", "set", "callbacks", "loopback"]);
+    const ends: (number | null)[] = [];
+    let halves = 0;
+    for (let at = 1; ends.at(-1) !== 0; at += 3) {
+      const twin = home.copy();
+      const killed = await killedAt(at, twin.folder, twin, ["restore", file]);
+      ends.push(killed.code);
+      if (!existsSync(join(twin.folder, "vault.json"))) {
+        const started = await twin.run(["up", "--locked"]);
+        assert.deepEqual([codeOf(started), /gw restore FILE/.test(started.err)], ["vault_missing", true], started.err);
+        halves++;
+      }
+      await twin.must(["restore", file]);
+      const verified = await twin.verify();
+      assert.equal(verified.code, 0, `killed at ${at}: ${verified.out}${verified.err}`);
+      const asides = readdirSync(twin.folder).filter((name) => name.startsWith("before-restore-"));
+      const kept = asides.some((name) => existsSync(join(twin.folder, name, "vault.json")));
+      assert.ok(kept, `killed at ${at}: what was there before is kept`);
+      assert.equal((await twin.events("home_restored")).length > 0, true);
+    }
+    assert.ok(halves > 0 && ends.slice(0, -1).every((code) => code === null), JSON.stringify(ends));
+  });
+
+  test("a folder to restore into that is a link, open to others, or holds other things is refused and left as it is", async () => {
+    const file = join(makeFolder(), "home.gwbackup");
+    await made.must(["backup", file]);
+    const folder = makeFolder();
+    const places = ["link", "open", "other"].map((name) => join(folder, name));
+    const [link = "", open = "", other = ""] = places;
+    mkdirSync(join(folder, "real"), { mode: 0o700 });
+    symlinkSync(join(folder, "real"), link);
+    mkdirSync(open);
+    chmodSync(open, 0o755);
+    mkdirSync(other, { mode: 0o700 });
+    writeFileSync(join(other, "letter"), "precious");
+    const codes = ["file_not_regular", "file_permissions_open", "restore_refused"];
+    for (const [at, place] of places.entries()) {
+      const words = ["restore", file, "--home", place, "--passphrase-file", made.passphraseFile];
+      const refused = await start([GW, ...words], { env: made.environment() }).exited;
+      assert.deepEqual([refused.code, codeOf(refused)], [1, codes[at]], refused.err);
+    }
+    assert.deepEqual([readdirSync(join(folder, "real")), readdirSync(open), readdirSync(other)], [[], [], ["letter"]]);
   });
 
   test("a backup that was changed or cut, or a home that runs, is left alone", async () => {

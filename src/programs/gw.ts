@@ -198,7 +198,9 @@ function isElsewhere({ machine, owner }: Place): boolean {
 /** The home of a gateway for all users is closed to everybody else: an operator works in a copy of their own. */
 async function withCopy(found: Place): Promise<Place> {
   if (!isElsewhere(found) || CALLERS.has(command) || HOMELESS.has(command)) return found;
-  if (OWNERS.has(command)) throw notHere(found, command);
+  // An operator accepts a restoration in their own copy: what they remember is theirs.
+  const accepts = command === "restore" && process.argv.includes("--accept");
+  if (OWNERS.has(command) && !accepts) throw notHere(found, command);
   const { refreshMirror } = await import("../surfaces/client/mirror.ts");
   const home = join(stateFolder(), "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
   await refreshMirror(found.operator, home, systemRandom);

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -108,5 +108,20 @@ function textOf(bytes: Buffer, code: "vault_malformed" | "policy_malformed"): st
 }
 
 function missing(path: string): Denied {
+  if (wasBeingRestored(dirname(path))) {
+    return new Denied(
+      "vault_missing",
+      `There is no ${path}: a restoration of this home was cut short. Nothing is lost; restore again: gw restore FILE`,
+    );
+  }
   return new Denied("vault_missing", `There is no ${path}. Make one with gw init, or name the home with --home.`);
+}
+
+/** What a restoration puts aside, and no vault: it was cut short between the two. */
+function wasBeingRestored(folder: string): boolean {
+  try {
+    return readdirSync(folder).some((name) => name.startsWith("before-restore-"));
+  } catch {
+    return false;
+  }
 }

@@ -20,6 +20,8 @@ import { readSegmentOpen } from "../../../audit/read/marks.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
+import type { VaultHome } from "../../../vault/files/home.ts";
+import { withLock } from "../../../vault/files/lock.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { readHomeConfig } from "../../place/find.ts";
@@ -55,43 +57,55 @@ export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps)
       const target = resolve(into);
       if (`${target}/`.startsWith(`${resolve(folder)}/`))
         throw new Denied("archive_refused", "An archive inside the log's own folder moves nothing away.");
-      const vault = home.readVault();
-      const cutAt = chooseCut(folder, await retentionOf(options), deps.clock.wallMs());
-      const { head } = seenOf(deps.vault.stateFolder, vault);
-      const known = { allowUnattested: true, cutAt, ...(head === null ? {} : { heads: [head] }) };
-      const before = await checkLog(folder, vault, known);
-      if (before.exit !== 0 || before.cut === null || before.cut.sealed === null) {
-        throw new Denied(
-          "archive_refused",
-          `Nothing was moved: a log is cut only while it is intact (${before.firstBreach?.code ?? before.trouble ?? "no seal"}). Look at it with: gw audit verify`,
-        );
-      }
-      const first = before.begins.segment;
-      const names = movable(folder, first, cutAt);
-      copyDurably(folder, target, names, first > 1);
-      const copy = await checkLog(target, vault, { allowUnattested: true, cutAt });
-      if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
-        throw new Denied(
-          "archive_refused",
-          `Nothing was removed: the copy in ${target} is not the log (${copy.firstBreach?.code ?? copy.trouble ?? "another end"}). Use an empty folder.`,
-        );
-      }
-      const signed = sign(before.cut, operator, target, deps);
-      await note(options, deps, operator, { first, cut: before.cut, signed });
-      replaceFile(join(folder, CUT_NAME), Buffer.from(signed, "utf8"), deps.random);
-      for (const name of names) rmSync(join(folder, name));
-      syncFolder(folder);
-      const { sealed, segment, nextFrame } = before.cut;
-      const record = { archive: target, first_segment: first, last_segment: segment - 1, next_frame: nextFrame };
-      say(
-        deps.io,
-        options.json,
-        record,
-        `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
-      );
-      return exits.done;
+      // One at a time: a second would sign for segments that the first has taken away.
+      return withLock(join(home.folder, "archive.lock"), () => move(home, operator, folder, target, options, deps), 0);
     });
   });
+}
+
+async function move(
+  home: VaultHome,
+  operator: OpenOperator,
+  folder: string,
+  target: string,
+  options: ArchiveOptions,
+  deps: CliDeps,
+): Promise<Exit> {
+  const vault = home.readVault();
+  const cutAt = chooseCut(folder, await retentionOf(options), deps.clock.wallMs());
+  const { head } = seenOf(deps.vault.stateFolder, vault);
+  const known = { allowUnattested: true, cutAt, ...(head === null ? {} : { heads: [head] }) };
+  const before = await checkLog(folder, vault, known);
+  if (before.exit !== 0 || before.cut === null || before.cut.sealed === null) {
+    throw new Denied(
+      "archive_refused",
+      `Nothing was moved: a log is cut only while it is intact (${before.firstBreach?.code ?? before.trouble ?? "no seal"}). Look at it with: gw audit verify`,
+    );
+  }
+  const first = before.begins.segment;
+  const names = movable(folder, first, cutAt);
+  copyDurably(folder, target, names, first > 1);
+  const copy = await checkLog(target, vault, { allowUnattested: true, cutAt });
+  if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
+    throw new Denied(
+      "archive_refused",
+      `Nothing was removed: the copy in ${target} is not the log (${copy.firstBreach?.code ?? copy.trouble ?? "another end"}). Use an empty folder.`,
+    );
+  }
+  const signed = sign(before.cut, operator, target, deps);
+  await note(options, deps, operator, { first, cut: before.cut, signed });
+  replaceFile(join(folder, CUT_NAME), Buffer.from(signed, "utf8"), deps.random);
+  for (const name of names) rmSync(join(folder, name));
+  syncFolder(folder);
+  const { sealed, segment, nextFrame } = before.cut;
+  const record = { archive: target, first_segment: first, last_segment: segment - 1, next_frame: nextFrame };
+  say(
+    deps.io,
+    options.json,
+    record,
+    `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
+  );
+  return exits.done;
 }
 
 /** What the command line says, or else what config.yaml keeps to: `retention: { keep_days: 90, keep_megabytes: 2000 }`. */

@@ -20,7 +20,10 @@ interface Entry {
 }
 
 /** What belongs to a running process, or is made anew at every start. The state comes as a snapshot of its own. */
-const LEFT_OUT = /^(ssh(\/|$)|state\.db)|\.(sock|lock|new|tmp)$/;
+const LEFT_OUT = /^(ssh(\/|$)|state\.db|before-restore-|\.restore-)|\.(sock|lock|new|tmp)$/;
+/** Inside a home: what a restoration replaced, and what one is being made of. */
+export const ASIDE = "before-restore-";
+export const MAKING = ".restore-";
 const NAME = /^[A-Za-z0-9._@+-]{1,200}$/;
 const PIECE_BYTES = 1_048_576;
 const DEEPEST = 6;

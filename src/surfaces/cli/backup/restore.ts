@@ -1,10 +1,12 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { readMarks } from "../../../audit/read/marks.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { lineOf } from "../../../vault/anchor.ts";
 import { openHome, type VaultHome } from "../../../vault/files/home.ts";
+import { withLock } from "../../../vault/files/lock.ts";
+import { checkPrivateFolder } from "../../../vault/files/private-file.ts";
 import { type HighWater, higher } from "../../../vault/high-water.ts";
 import { type OpenOperator, unlockOperator } from "../../../vault/operator.ts";
 import { removeOperator } from "../../../vault/operator-change.ts";
@@ -19,7 +21,8 @@ import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
 import { readPassphrase, say, type VaultCliPorts } from "../vault/session.ts";
-import { writeEntries } from "./entries.ts";
+import { MAKING, writeEntries } from "./entries.ts";
+import { putInPlace } from "./put-in-place.ts";
 import { openBackup } from "./sealed-file.ts";
 
 /** `gw restore FILE`: puts a backup in force, above everything that was seen since, under a line of its own. */
@@ -31,6 +34,7 @@ export function runRestore(file: string, options: OperatorOptions, deps: CliDeps
     if (keeper.isInUse(target)) inUse(target);
     const backup = openBackup(file);
     let made: string | null = null;
+    let fresh = false;
     try {
       const vault = parseVault(backup.header.vault);
       using passphrase = await readPassphrase(options, io, "Passphrase: ");
@@ -40,14 +44,17 @@ export function runRestore(file: string, options: OperatorOptions, deps: CliDeps
         const maker = vault.operators.find(({ name }) => name === backup.header.by);
         if (maker === undefined)
           throw new Denied("backup_malformed", "The backup names a maker who is no operator of its vault.");
-        made = mkdtempSync(join(dirname(target), ".gw-restore-"));
+        const above = higher(highestSeen(readSeen(ports.stateFolder, vault.vaultId)), standing(target, vault, ports));
+        fresh = makeTarget(target);
+        made = mkdtempSync(join(target, MAKING));
         const digest = writeEntries(made, backup.read(operator.readingKey, maker.approverKey));
         const home = openHome(made, ports.random);
         await requireSound(home, vault);
-        const above = higher(highestSeen(readSeen(ports.stateFolder, vault.vaultId)), standing(target, vault, ports));
-        keepNewerLog(target, made);
-        const aside = await replace(target, made);
+        if (keeper.isInUse(target)) inUse(target);
+        const complete = made;
         made = null;
+        fresh = false;
+        const aside = await withLock(join(target, "vault.lock"), () => putInPlace(target, complete));
         const put = await putInForce(openHome(target, ports.random), operator, above, digest, deps);
         if (aside !== null) io.err(`What was there before is in ${aside}. Remove it when you no longer need it.`);
         return tell(options, deps, put);
@@ -57,6 +64,7 @@ export function runRestore(file: string, options: OperatorOptions, deps: CliDeps
     } finally {
       backup.close();
       if (made !== null) rmSync(made, { recursive: true, force: true });
+      if (fresh) rmdirSync(target);
     }
   });
 }
@@ -183,24 +191,20 @@ function standing(folder: string, vault: Vault, { random }: VaultCliPorts): High
   }
 }
 
-/** A log that is there stays, since it knows more than the one in the backup: what happened is never restored away. */
-function keepNewerLog(target: string, made: string): void {
-  const log = join(target, "audit");
-  if (!existsSync(log)) return;
-  rmSync(join(made, "audit"), { recursive: true, force: true });
-}
+const OF_A_HOME = /^(vault\.json|policy\.json|state\.db|audit|format|before-restore-.*)$/;
 
-/** The old home goes aside, the new one takes its name, and the log that stays moves over. */
-async function replace(target: string, made: string): Promise<string | null> {
-  if (!existsSync(target)) {
-    renameSync(made, target);
-    return null;
+/** The folder to restore into: one of ours that nobody else can enter, or a new one. True when it was made here. */
+function makeTarget(target: string): boolean {
+  if (checkPrivateFolder(target) === undefined) {
+    mkdirSync(target, { mode: 0o700 });
+    return true;
   }
-  const aside = `${target}.before-${made.slice(made.lastIndexOf("-") + 1)}`;
-  if (existsSync(join(target, "audit"))) renameSync(join(target, "audit"), join(made, "audit"));
-  renameSync(target, aside);
-  renameSync(made, target);
-  return aside;
+  const names = readdirSync(target);
+  if (names.length === 0 || names.some((name) => OF_A_HOME.test(name))) return false;
+  throw new Denied(
+    "restore_refused",
+    `${target} holds files and is no home: they would be put aside. Name an empty folder, or one that does not exist, with --home.`,
+  );
 }
 
 function tell({ home, json }: OperatorOptions, { io }: CliDeps, put: PutInForce): Exit {
