@@ -35,7 +35,7 @@ test(
     assert.ok(out.includes("outcome: unknown"));
     assert.match(out, /gw ssh check tries|Not played here: /, "the SSH scene is played, or says why not");
     assert.ok(out.includes("anything that this program starts may act in this run"));
-    assert.ok(out.includes("What happens if nobody answers"));
+    assert.ok(out.includes("  no answer   the question expires, nothing is sent"));
     assert.ok(
       out.includes("worked out again from the bytes above: it matches"),
       "an old approval is shown with its card",

@@ -131,7 +131,7 @@ test("the card of an access request says what more is asked for, and that the bu
   assert.match(text, /no trusted pack defines what it calls "acme\.nothing"/);
   assert.match(text, /credential that it calls "acme-admin"/);
   assert.match(text, /to\\u\{7\} finish/);
-  assert.match(text, /in the whole run, granted before/);
+  assert.match(text, /left: 40 of 40 attempts/);
 });
 
 test("a person may grant a part of what was asked, and an access request widens nothing when it is denied or expires", async () => {

@@ -280,8 +280,8 @@ test("a cancel before dispatch means that nothing is sent, and the question abou
   await soon("no card is left", () => bench.gateway.desk.list().length === 0);
   await bench.time.advance(2_000);
   assert.equal(provider.received.length, 0);
-  const denied = bench.events().find((event) => event.event_type === "call_denied");
-  assert.ok(denied?.event_type === "call_denied" && ["call_cancelled", "approval_withdrawn"].includes(denied.code));
+  const denied = await soon("the denial", () => bench.events().find((event) => event.event_type === "call_denied"));
+  assert.ok(denied.event_type === "call_denied" && ["call_cancelled", "approval_withdrawn"].includes(denied.code));
 });
 
 test("a call that was cancelled while the session's question stands is not sent when the session is approved", async () => {

@@ -70,6 +70,7 @@ test("what the wrapper starts acts without a card of its own, and a double fork 
   const run = wrap(script, ["--purpose", "to see who is inside"]);
   const card = await approveNext();
   assert.match(card, /anything that this program starts may act/);
+  assert.ok(card.includes(JSON.stringify({ command_claimed: ["sh", "-c", script] }).slice(1, -1)), card);
   const { code, out, err } = await summaryOf(run);
   assert.equal(code, 7, err);
   assert.equal((JSON.parse(out) as { outcome?: string }).outcome, "success");

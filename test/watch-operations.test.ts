@@ -78,7 +78,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
   }
 
   function sit(command: string, environment = ""): Pane {
-    const size = { columns: 80, rows: 24 };
+    const size = { columns: 80, rows: 30 };
     const pane = openPane(folder, `${environment} ${command}; sleep 600`, home.environment(), size);
     panes.push(pane);
     return pane;

@@ -15,6 +15,7 @@ import {
   makeFolder,
   openPlane,
   type Plane,
+  start,
   until,
 } from "./support/home.ts";
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
@@ -138,6 +139,43 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("approved by ada");
     const done = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "1" });
     assert.equal(done.status, 200, done.text);
+    pane.close();
+  });
+
+  test("at 80x24 the first screen of a call holds who vouches, the call, every argument, cost, budget and what follows; a approves it without a page", async () => {
+    const pane = await watch({ columns: 80, rows: 24 });
+    const command = [GW, "--home", home.folder, "call", "demo.thing.make", "name=two  words", "--json"];
+    const called = start(command, { env: home.environment() });
+    await pane.shows("end of the card");
+    const screen = pane.text();
+    for (const line of [
+      /^\| .*running a script that no signature covers/m,
+      /^\| {3}call +demo\.thing\.make, effect: write, credential: demo-token$/m,
+      /^\| {3}request +POST http:\/\/127\.0\.0\.1:\d+\/v1\/things$/m,
+      /name = "two {2}words"/,
+      /^\| {3}can cost +nothing$/m,
+      /^\| {3}agent says +"gw call demo\.thing\.make"/m,
+      /^\| {3}budget +\d+ attempts, \d+ side effects, .* UTC\), no money$/m,
+      /^\| {3}no answer +the question expires, nothing is sent/m,
+    ]) {
+      assert.match(screen, line);
+    }
+    assert.doesNotMatch(screen, /image digest|pid \d+, user|nothing vouches/);
+    assert.equal(await pending(), 1, "one card serves the session and its first call");
+    await until("keys count", async () => !pane.text().includes("one moment"));
+    pane.type("v");
+    await pane.shows("image digest");
+    pane.type("v");
+    await pane.shows("name = ");
+    await pause(800);
+    pane.type("a");
+    await pane.shows("PIN:");
+    pane.write(PIN);
+    pane.type("Enter");
+    await pane.shows("approved by ada");
+    const { code, out, err } = await called.exited;
+    assert.equal(code, 0, err);
+    assert.equal((JSON.parse(out) as Members)["outcome"], "success");
     pane.close();
   });
 

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../audit/event.ts";
+import type { DecisionStatement, Verified } from "../conventions/approval/decision.ts";
 import type { ReasonToAsk } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
@@ -152,11 +153,26 @@ async function prepareAndLook(core: Core, caller: LiveCaller, run: Run, request:
  * Whoever asked for the call no longer wants it. Before it is sent nothing is sent, and a question about it is taken
  * back; afterwards it is too late, and the outcome is recorded as it would have been.
  */
-export async function takeBackCall(core: Core, call: Call): Promise<boolean> {
+export async function takeBackCall(core: Core, caller: LiveCaller, call: Call): Promise<boolean> {
   if (call.state !== "pending") return false;
   call.wanted = false;
   call.onTakenBack?.();
+  if (askWithout(core, caller, call)) return true;
   await core.desk.withdraw("call_cancelled", ({ callId }) => callId === call.id);
+  return true;
+}
+
+/** Others wait for the session that this call opened: the question goes on without the call. */
+function askWithout(core: Core, caller: LiveCaller, call: Call): boolean {
+  const run = core.book.run(call.runId);
+  const admission = run?.admission ?? null;
+  if (run === undefined || admission?.decision === undefined || admission.approvalId !== call.approvalId) return false;
+  if (!core.book.waitingCalls(run.id).some((other) => other !== call && other.wanted)) return false;
+  const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call: null });
+  const ask = core.desk.supersede(admission.approvalId, question);
+  if (ask === null) return false;
+  const { callerKey, session } = admission;
+  run.admission = { callerKey, session, approvalId: ask.approvalId };
   return true;
 }
 
@@ -171,6 +187,8 @@ function unlessTakenBack<Value>(call: Call, asking: Promise<Value>): Promise<Val
 function callCancelled(): Denied {
   return new Denied("call_cancelled", "Whoever asked for this call took it back before it was sent. Nothing was sent.");
 }
+
+type Decision = Verified<DecisionStatement>;
 
 interface Authorized {
   readonly session: Session;
@@ -197,7 +215,11 @@ async function authorize(
   if (found.kind !== "missing" && asks === null && !isOpen(repeat)) {
     const reasons = reasonsOf(prepared, eachUse, true, found);
     const asked = questionOf(core, prepared, reasons, found, call);
-    const merged = reasons.length === 0 ? null : mergeIntoAdmission(core, run, caller, asked);
+    const merged = mayOpen(run, caller)
+      ? openByCall(core, run, caller, asked)
+      : reasons.length === 0
+        ? null
+        : mergeIntoAdmission(core, run, caller, asked);
     if (merged !== null) {
       call.approvalId = run.admission?.approvalId ?? null;
       const authorization = authorizedByCard(await merged);
@@ -220,6 +242,17 @@ async function authorize(
   call.approvalId = ask.approvalId;
   const authorization = authorizedByCard(await ask.answer);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
+}
+
+/** Whether this call is the one that its run waits for before anybody is asked. */
+function mayOpen({ opensWithCall, state, admission, ownerKey }: Run, caller: LiveCaller): boolean {
+  return opensWithCall && state === "pending" && admission === null && ownerKey === caller.key;
+}
+
+/** Asks about the session and its first call on one card; null where signed policy lets the session begin without one. */
+function openByCall(core: Core, run: Run, caller: LiveCaller, asked: CallAsked): Promise<Decision> | null {
+  run.admission = requestSession(core, run, caller, "session", asked);
+  return run.admission.decision ?? null;
 }
 
 /** Whether something stands in the way of it, or somebody says so. */
@@ -300,7 +333,7 @@ async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Se
 function askedFor(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
   if (run.admission?.callerKey === caller.key) return run.admission.session;
   if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
-  run.admission = requestSession(core, run, caller, "join");
+  run.admission = requestSession(core, run, caller, mayOpen(run, caller) ? "session" : "join", null);
   return run.admission.session;
 }
 

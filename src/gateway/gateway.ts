@@ -343,7 +343,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     callbacks: createCallbacks(core, memory, observer),
     probes,
-    takeBack: async (caller, id) => takeBackCall(core, book.findCall(caller.key, id)),
+    takeBack: async (caller, id) => takeBackCall(core, caller, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
         const run = book.findRun(caller.key, runId);

@@ -137,6 +137,8 @@ export const defaults = {
   tokenBytes: 24,
   /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
   expiryLookMs: 1_000,
+  /** A run that waits for its first call, before a person is asked about both, waits this long. */
+  firstCallMs: 30_000,
   // The operator's terminal
   cardSteadyMs: 700,
   /** A page of a card stays at least this long, so that one burst of keys cannot run through it. */

@@ -22,6 +22,8 @@ export type Card = {
   readonly caller: JsonObject;
   readonly context: JsonObject;
   readonly run: CardRun;
+  /** Only in a session that stands: who let this very caller in, so that the card need not tell all of it again. */
+  readonly session?: CardSession;
   readonly scope: ScopeRecord | null;
   readonly call: CardCall | null;
   /** Only where the call carries out a plan: what the provider said it would change. */
@@ -42,8 +44,18 @@ export type CardRun = {
   readonly run_id: string;
   /** The agent's own words. */
   readonly purpose_claimed: string;
+  /** The command that a wrapper says it will start. */
+  readonly command_claimed?: readonly string[];
   readonly budget: LimitsRecord;
+  /** What is gone of it already, where something can be. */
+  readonly used?: { readonly attempts: number; readonly side_effects: number; readonly spend_cents: number };
   readonly deadline_at: string;
+};
+
+export type CardSession = {
+  readonly session_id: string;
+  readonly approved_by: string;
+  readonly approved_at: string;
 };
 
 export type CardCall = {

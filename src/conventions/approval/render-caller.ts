@@ -1,7 +1,7 @@
 import { showIdentifier } from "../../kernel/display.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Card } from "./card.ts";
-import { entry, list, quote } from "./render-line.ts";
+import { entry, field, list, quote } from "./render-line.ts";
 
 /** What the operating system says of the caller. Names of files and parents are context: anyone can choose them. */
 export function callerLines({ caller, context }: Pick<Card, "caller" | "context">): readonly string[] {
@@ -10,7 +10,7 @@ export function callerLines({ caller, context }: Pick<Card, "caller" | "context"
     ...interpreterLines(objectOf(context["interpreter"]), context["interpreter_unsure"] === true),
     entry("process", processOf(objectOf(caller["process"]))),
     entry("image digest", word(caller["cdhash"])),
-    entry("image check", checkOf(caller["validity"])),
+    entry("image check", checkOf(caller["validity"], objectOf(context["authority"])?.["kind"])),
     ...claimLines("signing name", caller["signing_identifier"]),
     ...claimLines("requirement", caller["designated_requirement"]),
     ...mappingLines(arrayOf(context["unowned_mappings"])),
@@ -18,6 +18,23 @@ export function callerLines({ caller, context }: Pick<Card, "caller" | "context"
     ...namespaceLines(context["namespaces"]),
     ...bindingLines(context["binding"]),
   ];
+}
+
+/** What is odd about the caller beyond the first line: the worst in words, the rest as a number. Nothing where nothing is. */
+export function anomalyLines({ context }: Pick<Card, "context">): readonly string[] {
+  const mappings = arrayOf(context["unowned_mappings"]).length;
+  const odd = [
+    ...(mappings === 0
+      ? []
+      : [
+          `it has loaded ${mappings === 1 ? "1 file" : `${mappings} files`} that no package owns, or that changed since`,
+        ]),
+    ...(context["interpreter_unsure"] === true && objectOf(context["interpreter"]) === null
+      ? ["whether it runs scripts cannot be told"]
+      : []),
+  ];
+  if (odd.length === 0) return [];
+  return [field("BUT", `${odd[0]}${odd.length === 1 ? "" : ` (and ${odd.length - 1} more, in the evidence)`}`)];
 }
 
 function interpreterLines(interpreter: JsonObject | null, unsure: boolean): readonly string[] {
@@ -39,14 +56,16 @@ function processOf(process: JsonObject | null): string {
   return parts.join(", ");
 }
 
-function checkOf(validity: JsonValue | undefined): string {
+function checkOf(validity: JsonValue | undefined, authority: JsonValue | undefined): string {
   switch (validity) {
     case "valid":
       return "valid: the file is the one that the first line vouches for";
     case "package_record":
       return "package record: the file is as its package installed it; nobody signed it";
     case "unsigned":
-      return "unsigned: nothing vouches for this file";
+      return authority === "own_runtime"
+        ? "unsigned, and byte for byte the Node that this gateway runs on"
+        : "unsigned: nothing vouches for this file";
     case "invalid":
       return "INVALID: something claims to vouch for this file and is wrong";
     default:

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Card, CardCall } from "./card.ts";
-import { renderCard } from "./render.ts";
+import { renderCard, renderEssential, renderEvidence } from "./render.ts";
 
 const call: CardCall = {
   call_id: "call_1",
@@ -67,22 +67,62 @@ function withArguments(input: JsonObject): Card {
   return { ...card, call: { ...call, arguments: input } };
 }
 
+/** The lines of the arguments, without their label. */
 function argumentsOf(input: JsonObject): readonly string[] {
-  return renderCard(withArguments(input)).filter((line) => line.startsWith("    ") && line.includes(" = "));
+  const lines = renderCard(withArguments(input));
+  const from = lines.findIndex((line) => line.startsWith("  arguments "));
+  const to = lines.findIndex((line, index) => index > from && !line.startsWith(" ".repeat(14)));
+  return lines.slice(from, to).map((line) => line.slice(14));
 }
 
-test("the card answers its questions in order: who, what, this call, the budget, and what if nobody answers", () => {
-  const lines = renderCard(card);
-  const headings = lines.filter((line) => line !== "" && !line.startsWith(" "));
-  assert.deepEqual(headings.slice(0, 6), [
-    card.authority,
-    "Who is calling",
-    "What it asks",
-    "This call",
-    "Budget of the run",
-    "What happens if nobody answers",
+test("the card answers its questions in order: who vouches, what is asked, the call, its cost, the budget, and what if nobody answers", () => {
+  const lines = renderEssential(card);
+  assert.equal(lines[0], card.authority);
+  const labels = lines.slice(1).map((line) => line.slice(2, 13).trim());
+  assert.deepEqual(labels, [
+    "asks for",
+    "call",
+    "request",
+    "arguments",
+    "because",
+    "can cost",
+    "2 actions",
+    "hosts",
+    "credentials",
+    "agent says",
+    "budget",
+    "no answer",
   ]);
-  assert.match(headings[6] ?? "", /^Guard-rail mode/);
+  assert.deepEqual(renderCard(card), [...lines, "", ...renderEvidence(card)]);
+});
+
+test("hashes, processes and parents are evidence, and what decides is not", () => {
+  const [first, folded] = [renderEssential(card).join("\n"), renderEvidence(card).join("\n")];
+  for (const fact of ["sha256:00", "sha256:11", "pid 7", "POST /v1/a", "call_1", "Guard-rail mode"]) {
+    assert.ok(!first.includes(fact), fact);
+    assert.ok(folded.includes(fact), fact);
+  }
+});
+
+test("the worst that is odd about the caller stands right below who vouches for it", () => {
+  assert.doesNotMatch(renderEssential(card).join("\n"), /BUT/);
+  const odd = { ...card.context, unowned_mappings: ["/tmp/a.so", "/tmp/b.so"], interpreter_unsure: true };
+  const [, second] = renderEssential({ ...card, context: odd });
+  assert.match(second ?? "", /^ {2}BUT +it has loaded 2 files that no package owns.*\(and 1 more/);
+});
+
+test("a card in a session that stands says who approved it and what is left, and a wrapper's card which command it will start", () => {
+  const session = { session_id: "ses_1", approved_by: "ada", approved_at: "2026-01-01T00:00:01.000Z" };
+  const used = { attempts: 3, side_effects: 1, spend_cents: 0 };
+  const further = renderEssential({ ...card, asks: "call", scope: null, session, run: { ...card.run, used } });
+  assert.ok(further.some((line) => /^ {2}session +the same caller, approved by ada/.test(line)));
+  assert.ok(further.some((line) => /37 of 40 attempts, 4 of 5 side effects/.test(line)));
+  const command_claimed = ["npm", "run", "a b", 'x"\u001b'];
+  const wrapped = renderEssential({ ...card, asks: "session", call: null, run: { ...card.run, command_claimed } });
+  assert.ok(
+    wrapped.some((line) => line.endsWith('npm run "a b" "x\\"\\u{1b}"')),
+    wrapped.join("\n"),
+  );
 });
 
 test("where it cannot be told whether the image runs scripts, the card says so in a line", () => {
@@ -139,19 +179,25 @@ test("a name cannot pass for a path, and a value cannot end its quotes", () => {
   assert.ok(argumentsOf({ a: 'x" (approved by ada' })[0]?.includes('"x\\" (approved by ada"'));
 });
 
-test("a call without a ceiling says so, and one beyond the run's money says that it would be refused", () => {
-  const costing = (maximum_cents: number | null) =>
-    renderCard({ ...card, call: { ...call, maximum_cents } }).join("\n");
-  assert.match(costing(null), /NOT LIMITED/);
-  assert.match(costing(0), /most it can cost +nothing/);
-  assert.match(costing(5), /would be refused/);
+test("what a call can cost and what the run may spend are one sentence that is true of both", () => {
+  const costing = (maximum_cents: number | null, spend_cents = 0) =>
+    renderCard({
+      ...card,
+      call: { ...call, maximum_cents },
+      run: { ...card.run, budget: { ...card.run.budget, spend_cents } },
+    }).join("\n");
+  assert.match(costing(null), /can cost +ANY AMOUNT/);
+  assert.doesNotMatch(costing(null), /no money(,|$)/m);
+  assert.match(costing(0), /can cost +nothing$/m);
+  assert.match(costing(5), /MORE than the 0 .* would be refused/);
+  assert.match(costing(5, 9), /at most 5 cents, of the 9/);
 });
 
 test("a card for one call shows no scope, and one for a session shows no call", () => {
   const one = renderCard({ ...card, asks: "call", scope: null });
   assert.ok(!one.some((line) => line.trim().startsWith("hosts")));
   const session = renderCard({ ...card, asks: "session", call: null });
-  assert.ok(!session.includes("This call"));
+  assert.ok(!session.some((line) => line.startsWith("  call ")));
   assert.match(renderCard({ ...card, asks: "redirect", scope: null }).join("\n"), /one redirect/);
 });
 
@@ -178,9 +224,8 @@ test("whatever the arguments are, every value is whole, visible, indented and to
     fc.property(input, (value) => {
       const lines = renderCard(withArguments(value as JsonObject));
       for (const line of lines) assert.match(line, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
-      const start = lines.findIndex((line) => line.startsWith("  arguments"));
-      const end = lines.indexOf("Budget of the run");
-      for (const line of lines.slice(start + 1, end - 1)) assert.ok(line.startsWith("    "), line);
+      for (const line of lines.slice(1, lines.indexOf("Who is calling") - 1)) assert.match(line, /^ {2}/);
+      assert.equal(argumentsOf(value as JsonObject).length, Math.max(1, countLeaves(value)));
     }),
     { numRuns: 60 },
   );
@@ -193,6 +238,11 @@ test("whatever the arguments are, every value is whole, visible, indented and to
     { numRuns: 60 },
   );
 });
+
+function countLeaves(value: unknown): number {
+  const parts = typeof value === "object" && value !== null ? Object.values(value) : [];
+  return parts.reduce((sum: number, one) => sum + Math.max(1, countLeaves(one)), 0);
+}
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);

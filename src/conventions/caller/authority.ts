@@ -24,6 +24,8 @@ export type Authority =
       readonly version: string;
       readonly record: "dpkg" | "rpm";
     }
+  /** Nobody signed it, and it is byte for byte the Node that this gateway itself runs on. */
+  | { readonly kind: "own_runtime" }
   | { readonly kind: "unsigned"; readonly note: string | null }
   /** Something claims to vouch for the file and is wrong. */
   | { readonly kind: "invalid"; readonly claim: string; readonly why: string };
@@ -47,6 +49,7 @@ export function validityOf(authority: Authority): CallerValidity {
       return "valid";
     case "package":
       return "package_record";
+    case "own_runtime":
     case "unsigned":
     case "ad_hoc":
       return "unsigned";
@@ -91,6 +94,8 @@ function claimOf(authority: Authority, interpreter: string | null): string {
       const image = interpreter === null ? name : `${showIdentifier(interpreter)} (${name})`;
       return `${showIdentifier(authority.vendor)}'s ${image}, by package record, not a signature`;
     }
+    case "own_runtime":
+      return "The Node that this gateway itself runs on, byte for byte";
     case "unsigned":
       return authority.note === null
         ? "Unsigned: nobody vouches for this image"

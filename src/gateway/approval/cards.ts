@@ -1,4 +1,4 @@
-import type { Card, CardAsks, CardCall, CardPlan } from "../../conventions/approval/card.ts";
+import type { Card, CardAsks, CardCall, CardPlan, CardRun, CardSession } from "../../conventions/approval/card.ts";
 import { limitsRecord } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../../conventions/caller/evidence.ts";
@@ -52,6 +52,7 @@ export function writeQuestion(
   const shownCall = call === null ? null : cardCall(call);
   const budget = limitsRecord(run.budget.limits);
   const { ticket, ticketEntry } = call ?? {};
+  const standing = sessionOf(run, caller);
   const accept = ticketEntry?.accept ?? (mode === "session" && call === null ? core.acceptTicket(run) : undefined);
   return {
     mode,
@@ -81,7 +82,15 @@ export function writeQuestion(
       mode: modeFor(core, caller),
       caller: encodeCaller(caller.evidence),
       context: encodeCallerContext(caller.evidence),
-      run: { run_id: run.id, purpose_claimed: says, budget, deadline_at: run.budget.deadlineAt },
+      run: {
+        run_id: run.id,
+        purpose_claimed: says,
+        ...(run.command === null || caller.key !== run.ownerKey ? {} : { command_claimed: run.command }),
+        budget,
+        ...(standing === undefined ? {} : { used: usedOf(run) }),
+        deadline_at: run.budget.deadlineAt,
+      },
+      ...(standing === undefined ? {} : { session: standing }),
       scope: scope === null ? null : scopeRecord(scope),
       call: shownCall,
       ...(call?.plan === undefined ? {} : { plan: call.plan }),
@@ -96,6 +105,21 @@ export function writeQuestion(
       ],
       if_unanswered: "the question expires, nothing is sent, and the agent is told so",
     }),
+  };
+}
+
+/** The session that this very caller has, where the question is about more within it. */
+function sessionOf(run: Run, caller: LiveCaller): CardSession | undefined {
+  const session = run.sessions.get(caller.key);
+  if (session === undefined || session.endReason !== null) return undefined;
+  return { session_id: session.id, approved_by: session.approvedBy, approved_at: session.approvedAt };
+}
+
+function usedOf({ budget }: Run): NonNullable<CardRun["used"]> {
+  return {
+    attempts: budget.attemptsUsed,
+    side_effects: budget.sideEffectAttempts,
+    spend_cents: budget.settledSpendCents + budget.reservedSpendCents,
   };
 }
 

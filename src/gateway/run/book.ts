@@ -20,6 +20,8 @@ export interface Book {
   findRun(callerKey: string, id: RunId | undefined): Run;
   findCall(callerKey: string, id: CallId | undefined): Call;
   run(id: RunId): Run | undefined;
+  /** The calls of a run that are not sent yet. */
+  waitingCalls(id: RunId): readonly Call[];
   sessions(): readonly Session[];
   session(id: SessionId): Session | undefined;
   hasSession(callerKey: string): boolean;
@@ -122,6 +124,8 @@ export function createBook(limits: BookLimits): Book {
       return call;
     },
     run: (id) => open.get(id) ?? ended.get(id),
+    waitingCalls: (id) =>
+      (callsOf.get(id) ?? []).flatMap((one) => calls.get(one) ?? []).filter(({ state }) => state === "pending"),
     sessions: () => [...sessions.values()],
     session: (id) => sessions.get(id),
     hasSession: (callerKey) => liveOf.has(callerKey),

@@ -27,6 +27,10 @@ export interface RunRequest {
   readonly descendants?: boolean;
   /** The caller says that it holds a box without a network, and speaks for whatever runs in it. The card says so. */
   readonly contained?: boolean;
+  /** The command that the caller says it will start. */
+  readonly command?: readonly string[];
+  /** A call comes right after: a person is asked about the session and that call at once, with the call in full. */
+  readonly opensWithCall?: boolean;
 }
 
 /** Said on the wrapper's card. Nobody but the wrapper can know it, and the card says that too. */
@@ -59,6 +63,8 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
       ...(request.notes ?? []),
     ],
     contained: request.contained === true,
+    command: request.command ?? null,
+    opensWithCall: request.opensWithCall === true,
     asked,
     createdAt: isoTime(moment.wallMs),
     sessions: new Map(),
@@ -85,12 +91,13 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   await core.ledger.record("run.started", [event], [runRow(run)]);
   core.book.addRun(run);
   try {
-    run.admission = requestSession(core, run, caller, "session");
+    if (!run.opensWithCall) run.admission = requestSession(core, run, caller, "session", null);
   } catch (error) {
     if (error instanceof Denied) placeDenied(error, { runId: run.id });
     await endRun(core, run, error instanceof Denied ? error.code : "internal_fault");
     throw error;
   }
+  if (run.opensWithCall) void endUnlessCalled(core, run).catch(() => undefined);
   return run;
 }
 
@@ -98,9 +105,9 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
 const RUN_BYTES = 4_096;
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
-function requireOpening(core: Core, caller: LiveCaller, { purpose, actions }: RunRequest): void {
+function requireOpening(core: Core, caller: LiveCaller, { purpose, actions, command = [] }: RunRequest): void {
   if (core.posture().sessionApproval) core.desk.requireRoom({ callerKey: caller.key, uid: caller.uid });
-  const bytes = actions.reduce((sum, name) => sum + name.length, purpose.length * 3);
+  const bytes = [...actions, ...command].reduce((sum, name) => sum + name.length, purpose.length * 3);
   const cost = 1 + Math.floor(bytes / defaults.runCostBytes);
   if (core.openings.take(`uid ${caller.uid}`, core.ports.clock.bootMs(), cost)) return;
   throw new Denied(
@@ -126,8 +133,14 @@ export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefi
     return run;
   }
   if (run.admission !== null) throw new Denied("approvals_full", "Another process is being asked about for this run.");
-  run.admission = requestSession(core, run, caller, "join");
+  run.admission = requestSession(core, run, caller, "join", null);
   return run;
+}
+
+/** Nobody was asked about it, and nobody will be: the call that should have come did not, or did not fit. */
+async function endUnlessCalled(core: Core, run: Run): Promise<void> {
+  await core.ports.sleep.sleep(defaults.firstCallMs, run.over.signal);
+  if (run.state === "pending" && run.admission === null) await endRun(core, run, "no_call_came");
 }
 
 function pickActions(packs: PackBook, names: readonly string[]): readonly Definition[] {

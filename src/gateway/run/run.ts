@@ -1,3 +1,4 @@
+import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { SessionEnding } from "../../conventions/caller/session.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
@@ -15,6 +16,10 @@ export interface Run {
   readonly notes: readonly string[];
   /** Its owner says that it holds a box, whose tools speak through it. */
   readonly contained: boolean;
+  /** What a wrapper says that it will start; null where nobody said anything. */
+  readonly command: readonly string[] | null;
+  /** Whether its first call is what a person is asked about first, together with the session. */
+  readonly opensWithCall: boolean;
   /** What was asked for. What was granted stands in the session. */
   readonly asked: Scope;
   readonly createdAt: string;
@@ -67,6 +72,8 @@ export interface Admission {
   readonly session: Promise<Session>;
   /** A call's own question already stands on the same card. */
   readonly merged?: true;
+  /** The answer to that card, where the session was asked for by its first call. */
+  readonly decision?: Promise<Verified<DecisionStatement>>;
 }
 
 /** The approval that ties one run to one live caller. */

@@ -21,7 +21,13 @@ import { payerOf } from "../record/written.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */
-export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "session" | "join"): Admission {
+export function requestSession(
+  core: Core,
+  run: Run,
+  caller: LiveCaller,
+  mode: "session" | "join",
+  call: CallAsked | null,
+): Admission {
   const grant = mode === "session" ? findGrant(core, run.asked, caller) : null;
   if (grant !== null || !core.posture().sessionApproval) {
     const session = grant === null ? grantSession(core, run, caller, null) : startUnderGrant(core, run, caller, grant);
@@ -35,11 +41,11 @@ export function requestSession(core: Core, run: Run, caller: LiveCaller, mode: "
     if (asker !== caller) asker.close();
   };
   try {
-    const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call: null }));
+    const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call }));
     asker.onExit(() => void takeBack(core, run, asker.key).catch(() => undefined));
     const admission = admissionOf(core, run, asker, ask);
     admission.session.then(letGo, letGo);
-    return admission;
+    return call === null ? admission : { ...admission, merged: true, decision: ask.answer };
   } catch (error) {
     letGo();
     throw error;

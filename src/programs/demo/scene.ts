@@ -1,4 +1,4 @@
-import { renderCard } from "../../conventions/approval/render.ts";
+import { renderEssential } from "../../conventions/approval/render.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { ApprovalView } from "../../surfaces/client/operator.ts";
 import { Astray } from "./astray.ts";
@@ -30,7 +30,7 @@ export async function nextCard(stage: Stage, tell: Narrator): Promise<ApprovalVi
   for (let look = 0; look < TRIES; look++) {
     const [question] = await stage.operator.approvals();
     if (question?.card !== undefined && question.card !== null) {
-      tell.show(renderCard(question.card));
+      tell.show(renderEssential(question.card));
       return question;
     }
     await stage.sleep.sleep(LOOK_MS);

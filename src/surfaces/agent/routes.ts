@@ -30,7 +30,15 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         method: "POST",
         path: "/v1/runs",
         body: { kind: "json", schema: runSchema },
-        recorded: ["/body/purpose", "/body/actions", "/body/budget", "/body/descendants", "/body/contained"],
+        recorded: [
+          "/body/purpose",
+          "/body/actions",
+          "/body/budget",
+          "/body/descendants",
+          "/body/contained",
+          "/body/command",
+          "/body/call_follows",
+        ],
       },
       {
         summary: "Open a run: one budgeted piece of work, which a person approves",
@@ -38,8 +46,12 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
-        const { purpose, actions, descendants = false, contained = false } = body;
-        const run = await gateway.openRun(caller, { purpose, actions, limits, descendants, contained });
+        const { purpose, actions, descendants = false, contained = false, command, call_follows = false } = body;
+        const wrapped = command === undefined ? {} : { command };
+        const run = await gateway.openRun(caller, {
+          ...{ purpose, actions, limits, descendants, contained, ...wrapped },
+          opensWithCall: call_follows,
+        });
         await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 201);
       },
@@ -159,6 +171,8 @@ const runSchema = {
     },
     descendants: { type: "boolean" },
     contained: { type: "boolean" },
+    command: { type: "array", items: { type: "string", maxLength: 4_000 }, minItems: 1, maxItems: 200 },
+    call_follows: { type: "boolean" },
   },
   required: ["purpose", "actions"],
 } as const satisfies JsonSchema;

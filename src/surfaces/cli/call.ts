@@ -33,7 +33,7 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const input = readArguments(pairs, options.input, textMembersOf(definition));
     const run = await runFor(client, `gw call ${action}`, [action], options);
     if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
-    // Sent at once: where the call needs its own approval, one card then serves the session and the call.
+    // Nobody is asked before it comes: one card shows the session and the call in full.
     const reads = ["read", "preview"].includes(String(definition?.["effect"]));
     const answer = await client.call(run.run_id, action, input, options.wait, options.repeatOf);
     return report(answer, options, io, reads);
@@ -52,7 +52,7 @@ export async function runFor(
   if (options.run !== undefined) return client.joinRun(options.run, 0);
   const { wrapped } = options;
   if (wrapped === undefined || wrapped.home !== options.home) {
-    return client.openRun({ purpose: options.purpose ?? purpose, actions }, 0);
+    return client.openRun({ purpose: options.purpose ?? purpose, actions, callFollows: true }, 0);
   }
   try {
     return await client.run(wrapped.run);

@@ -54,6 +54,10 @@ export interface RunOpening {
   readonly descendants?: boolean;
   /** It speaks for a box, and whatever runs in there has no other network. */
   readonly contained?: boolean;
+  /** What this process will start. */
+  readonly command?: readonly string[];
+  /** The first call comes right after: one card shows it together with the session. */
+  readonly callFollows?: boolean;
 }
 
 type HeaderLines = readonly (readonly [string, string])[];
@@ -99,13 +103,15 @@ export function connectAgent(door: string | Door): AgentClient {
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
     actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
-    openRun: ({ purpose, actions, budget, descendants, contained }, wait) => {
+    openRun: ({ purpose, actions, budget, descendants, contained, command, callFollows }, wait) => {
       const body = {
         purpose,
         actions: [...actions],
         ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
         ...(descendants === true ? { descendants } : {}),
         ...(contained === true ? { contained } : {}),
+        ...(command === undefined ? {} : { command: [...command] }),
+        ...(callFollows === true ? { call_follows: true } : {}),
       };
       return runView(connection.ask("POST", "/v1/runs", { body, ...prefer(wait) }));
     },

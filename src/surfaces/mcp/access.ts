@@ -33,7 +33,7 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
 
   async function ask(input: JsonObject, asked: Asked): Promise<Request> {
     const request = readRequest(input);
-    const run = await door.enter(asked.purpose);
+    const run = await door.enter(asked.purpose, "nothing");
     const { admission } = run;
     const pending = pendingSession(run, caller.key);
     // A person decides about the session first; whoever asked waits for both no longer than for one.

@@ -66,7 +66,7 @@ async function start(
           ...(await refusing(gateway, caller, action, () => ({ list: undefined, ...splitList(found.action, input) }))),
         };
   if (door.session() === null) await requireSense(calling, found, action, request.input);
-  const run = await door.enter(asked.purpose);
+  const run = await door.enter(asked.purpose, "call");
   if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
   const more = { ...(list === undefined ? {} : { list }), ...(repeatOf === undefined ? {} : { repeatOf }) };
   return gateway.startCall(caller, run.id, { ...request, ...more });

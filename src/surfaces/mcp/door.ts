@@ -14,7 +14,7 @@ import type { BridgeOptions } from "./bridge.ts";
  */
 export interface RunDoor {
   /** The run that stands, or a new one that a person is asked about now. */
-  enter(purpose: string): Promise<Run>;
+  enter(purpose: string, follows: "call" | "nothing"): Promise<Run>;
   readonly run: Run | null;
   /** Set once a person has approved, for as long as it stands. */
   session(): Session | null;
@@ -75,14 +75,16 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     }
   }
 
-  async function open(purpose: string): Promise<Run> {
+  async function open(purpose: string, opensWithCall: boolean): Promise<Run> {
     const wrapper = await findWrapper();
     if (wrapper !== null) {
       run = wrapper;
       return wrapper;
     }
     const actions = asked().map(({ action }) => action.qualifiedName);
-    const next = await gateway.openRun(caller, { purpose, actions, limits: options.limits, notes });
+    const next = await gateway.openRun(caller, {
+      ...{ purpose, actions, limits: options.limits, notes, opensWithCall },
+    });
     run = next;
     // The bridge went away while its run was being written down.
     if (left) await gateway.leaveRun(caller, next.id, "connection_closed");
@@ -90,9 +92,9 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
   }
 
   return {
-    enter(purpose) {
+    enter(purpose, follows) {
       if (run !== null && run.state !== "ended") return Promise.resolve(run);
-      opening ??= open(purpose).finally(() => {
+      opening ??= open(purpose, follows === "call").finally(() => {
         opening = null;
       });
       return opening;

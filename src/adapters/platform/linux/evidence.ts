@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { type Authority, validityOf } from "../../../conventions/caller/authority.ts";
 import { walkAncestry } from "./ancestry.ts";
 import type { EvidenceReader } from "./callers.ts";
@@ -22,13 +23,17 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
     const { sigstore, imaKeys } = policy();
     return { sigstore, imaKeys };
   });
+  let own: Promise<string | null> | null = null;
   return async (hold) => {
     const { path } = hold;
     const command = parseCommand(readProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
     const ancestors = walkAncestry(hold.peer.pid);
     const mapped = listMappedFiles(hold, path);
     const answer = await inspector.inspect({ fd: hold.image, path, mappings: mapped.intact });
-    const authority = decideAuthority(answer, policy().enrolled);
+    const found = decideAuthority(answer, policy().enrolled);
+    const nobody = found.kind === "unsigned" && found.note === null;
+    own ??= nobody ? digestOwn(inspector) : null;
+    const authority: Authority = nobody && (await own) === answer.digests.sha256 ? { kind: "own_runtime" } : found;
     const claims = claimsOf(authority, answer);
     const known: ImageKnown = {
       mapped: [...mapped.intact, ...mapped.changed],
@@ -57,6 +62,18 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       binding: hold.peer.durable && hold.namespaces === "own" ? "process" : "connection",
     };
   };
+}
+
+/** Of the program that this gateway runs on. A caller of the same bytes is no stranger, though nobody signed them. */
+async function digestOwn(inspector: ImageInspector): Promise<string | null> {
+  const fd = openSync("/proc/self/exe", "r");
+  try {
+    return (await inspector.inspect({ fd, path: process.execPath, mappings: [] })).digests.sha256;
+  } catch {
+    return null;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** The strongest claim that holds. A claim that is made and is wrong is said, and hides the weaker ones. */
@@ -101,6 +118,7 @@ function claimsOf(
     case "fs_verity":
     case "code_signature":
     case "ad_hoc":
+    case "own_runtime":
     case "unsigned":
     case "invalid":
       return { identifier: null, requirement: null };

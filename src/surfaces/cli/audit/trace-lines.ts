@@ -1,5 +1,6 @@
 import type { AuditEvent } from "../../../audit/event.ts";
-import { leavesOf, renderCard } from "../../../conventions/approval/render.ts";
+import { renderCard } from "../../../conventions/approval/render.ts";
+import { leavesOf } from "../../../conventions/approval/render-arguments.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import {

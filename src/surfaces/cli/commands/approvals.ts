@@ -1,23 +1,28 @@
 import type { Command } from "commander";
-import type { ApproveOptions } from "../operator/decide.ts";
+import type { ApproveOptions, EvidenceOption } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addBudgetOptions } from "./budget-options.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
+const EVIDENCE = "also hashes, processes, parents and digests: they are signed with the card";
+
 export function addApprovalCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
   const load = () => import("../operator/decide.ts");
-  addOperatorCommand(program, "approvals", "the questions that wait for a person", "gw approvals --json").action(
-    async (_options, command: Command) =>
-      finish(await (await load()).runApprovals(optionsOf<OperatorOptions>(command), deps)),
-  );
+  addOperatorCommand(program, "approvals", "the questions that wait for a person", "gw approvals --json")
+    .option("--evidence", EVIDENCE)
+    .action(async (_options, command: Command) =>
+      finish(await (await load()).runApprovals(optionsOf<OperatorOptions & EvidenceOption>(command), deps)),
+    );
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
   const approve = addOperatorCommand(
     program,
     "approve <ID>",
     "sign a yes to exactly this card",
     "gw approve apr_01k... --attempts 5",
-  ).option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many);
+  )
+    .option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many)
+    .option("--evidence", EVIDENCE);
   addBudgetOptions(approve)
     .option(
       "--ticket <SYSTEM:REF>",
@@ -38,6 +43,7 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     'gw deny apr_01k... --reason "not on Friday"',
   )
     .option("--reason <TEXT>", "why")
+    .option("--evidence", EVIDENCE)
     .action(async (id: string, _options, command: Command) =>
       finish(await (await load()).runDecide(id, "deny", optionsOf<ApproveOptions>(command), deps)),
     );

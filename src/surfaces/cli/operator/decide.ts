@@ -1,4 +1,4 @@
-import { renderCard } from "../../../conventions/approval/render.ts";
+import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
@@ -12,7 +12,12 @@ import { type VaultSession, withOperator } from "../vault/session.ts";
 import { withGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 
-export interface ApproveOptions extends OperatorOptions, BudgetOptions {
+/** Whether the part of a card that is folded in gw watch is printed too. */
+export interface EvidenceOption {
+  readonly evidence?: boolean;
+}
+
+export interface ApproveOptions extends OperatorOptions, BudgetOptions, EvidenceOption {
   readonly only?: readonly string[];
   readonly reason?: string;
   /** SYSTEM:REF, for a call that needs a ticket or as the work of a new run. */
@@ -24,14 +29,14 @@ export interface ApproveOptions extends OperatorOptions, BudgetOptions {
 }
 
 /** `gw approvals`. */
-export function runApprovals(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+export function runApprovals(options: OperatorOptions & EvidenceOption, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
     withGateway(options, deps, async ({ client }) => {
       const waiting = await client.approvals();
       if (options.json) io.out(JSON.stringify(waiting, null, 2));
       else if (waiting.length === 0) io.out("Nothing waits for a decision.");
-      else for (const approval of waiting) for (const line of approvalLines(approval)) io.out(line);
+      else for (const approval of waiting) for (const line of approvalLines(approval, options)) io.out(line);
       return exits.done;
     }),
   );
@@ -66,7 +71,7 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
     if (approval.state !== "pending") {
       throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
     }
-    if (!options.json) for (const line of approvalLines(approval)) deps.io.err(line);
+    if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
     const decided = await client.decide(
       approval,
       decision === "deny"
@@ -122,10 +127,12 @@ function narrowing({ card }: ApprovalView, options: ApproveOptions) {
   };
 }
 
-function approvalLines(approval: ApprovalView): readonly string[] {
+/** What has to be read; the evidence, which is signed with it, where it is asked for. */
+function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
+  const lines = evidence === true ? renderCard(approval.card) : renderEssential(approval.card);
   return [
     `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left`,
-    ...renderCard(approval.card).map((line) => `  ${line}`),
+    ...lines.map((line) => `  ${line}`),
     "",
   ];
 }

@@ -27,6 +27,9 @@ export interface WrapperPorts extends ContainPorts {
 }
 
 const PURPOSE_LENGTH = 500;
+/** The schema's own limits. */
+const COMMAND_WORDS = 200;
+const COMMAND_CHARACTERS = 4_000;
 /** The schema's own limit; a home with more packs names what it needs. */
 const ACTIONS = 200;
 
@@ -72,11 +75,22 @@ async function openRun(
   const contained = options.contain === true;
   const typed = `gw run ${contained ? "--contain " : ""}-- ${command.join(" ")}`;
   const purpose = (options.purpose ?? typed).slice(0, PURPOSE_LENGTH);
+  requireShowable(command);
   io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
-  const asked = { purpose, actions, budget: budgetAsked(options), contained, descendants: !contained };
+  const asked = { purpose, actions, budget: budgetAsked(options), contained, descendants: !contained, command };
   return client.openRun(asked, options.wait).catch((error: unknown) => {
     throw options.actions === undefined ? withAdvice(error, actions) : error;
   });
+}
+
+/** The card shows the command line whole, so that it has to fit one. */
+function requireShowable(command: readonly string[]): void {
+  const characters = command.reduce((sum, word) => sum + word.length, 0);
+  if (command.length <= COMMAND_WORDS && characters <= COMMAND_CHARACTERS) return;
+  throw new Denied(
+    "schema_violation",
+    `The command line has ${command.length} words and ${characters} characters; a card shows at most ${COMMAND_WORDS} and ${COMMAND_CHARACTERS}, and is never cut. Put the command into a script and run that.`,
+  );
 }
 
 /** The gateway refuses what there is none or too much of, so that its log has the refusal. */

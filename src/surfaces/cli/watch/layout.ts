@@ -1,5 +1,5 @@
 import type { Card } from "../../../conventions/approval/card.ts";
-import { renderCard } from "../../../conventions/approval/render.ts";
+import { renderEssential, renderEvidence } from "../../../conventions/approval/render.ts";
 import { ADDED, REMOVED } from "../../../conventions/approval/render-plan.ts";
 import { printable, showIdentifier } from "../../../kernel/display.ts";
 import { clipText, findMixedWord, runsRightToLeft, wrapText } from "./measure.ts";
@@ -17,8 +17,23 @@ const START = "| ";
 const GOES_ON = "|:   ";
 const WARNS = "|! ";
 
-export function layoutCard(card: Card, columns: number): readonly CardRow[] {
-  return renderCard(card).flatMap((text, line) => {
+/** What has to be read, and what lies folded below it. Lines are counted through both. */
+export interface CardLayout {
+  readonly essential: readonly CardRow[];
+  readonly evidence: readonly CardRow[];
+}
+
+export function layoutCard(card: Card, columns: number): CardLayout {
+  const essential = renderEssential(card);
+  return {
+    essential: layoutLines(essential, 0, columns),
+    evidence: layoutLines(renderEvidence(card), essential.length, columns),
+  };
+}
+
+function layoutLines(lines: readonly string[], from: number, columns: number): readonly CardRow[] {
+  return lines.flatMap((text, index) => {
+    const line = from + index;
     const rows = wrapText(printable(text), columns - START.length, columns - GOES_ON.length);
     const tone = toneOf(text);
     return [

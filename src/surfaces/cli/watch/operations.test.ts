@@ -49,7 +49,7 @@ const named = (id: string, change: Partial<OperationSummary> = {}): OperationSum
   operationOf(id, { remote_job_id: `job-${id}`, ...change });
 
 test("open operations stand below the queue with progress, next look and what is left of their time", () => {
-  const table = sitConnected({ rows: 24, columns: 80 });
+  const table = sitConnected({ rows: 30, columns: 80 });
   assert.ok(textOf(table).some((row) => row.includes("No operation is open")));
   post(table, operationOf("op_1"));
   const at = areasOf(table.state.size).list + 1;

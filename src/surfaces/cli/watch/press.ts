@@ -4,7 +4,7 @@ import type { WatchKey } from "./keys.ts";
 import { moveIn, startNarrowing, toggleIn, typeIn } from "./narrow.ts";
 import { openOperations, pressOperation, pressOperations } from "./operations.ts";
 import { askYes, NOT_CONNECTED, pressPrompt } from "./prompt.ts";
-import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageBack, pageForward } from "./reading.ts";
+import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageBack, pageForward, toggleEvidence } from "./reading.ts";
 import { pressSessions } from "./sessions.ts";
 import {
   dropHint,
@@ -75,6 +75,8 @@ function pressQueue(state: WatchState, key: WatchKey): Step {
     case "b":
     case "pageUp":
       return stay(replaceItem(state, pageBack(item, page)));
+    case "v":
+      return stay(replaceItem(state, toggleEvidence(item, state.size)));
   }
   // What follows decides something: the card must have stood still, also after the person's own move.
   if (state.nowMs - state.shownMs < defaults.cardSteadyMs) return stay(state);

@@ -1,6 +1,6 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import type { ApprovalView } from "../../client/operator.ts";
-import { type CardRow, layoutCard } from "./layout.ts";
+import { type CardLayout, layoutCard } from "./layout.ts";
 import type { Item, Size } from "./state.ts";
 
 /** How the screen is divided. It depends on the size alone: nothing moves under a finger because a card came in. */
@@ -16,8 +16,9 @@ const FRAME_ROWS = 4;
 const FOOT_ROWS = 3;
 
 export function areasOf({ rows }: Size): Areas {
-  const list = Math.max(2, Math.min(6, Math.floor((rows - 10) / 4)));
-  const strip = Math.max(1, Math.min(4, Math.floor((rows - 8) / 8)));
+  // The card comes first: at 24 rows an ordinary call is read without turning a page.
+  const list = Math.max(1, Math.min(6, Math.floor((rows - 18) / 4)));
+  const strip = Math.max(1, Math.min(4, Math.floor((rows - 14) / 8)));
   return { list, strip, card: Math.max(1, rows - FRAME_ROWS - FOOT_ROWS - list - strip), foot: FOOT_ROWS };
 }
 
@@ -31,12 +32,24 @@ export function isTooSmall({ columns, rows }: Size): boolean {
   return columns < defaults.watchColumns || rows < defaults.watchRows;
 }
 
-export function rowsFor(view: ApprovalView, { columns }: Size): readonly CardRow[] {
-  return layoutCard(view.card, Math.max(defaults.watchColumns, columns));
+/** The rows of a card: what has to be read, and with it what lies folded below once a person has opened that. */
+export function rowsFor(view: ApprovalView, { columns }: Size, unfolded: boolean): Pick<Item, "rows" | "essential"> {
+  const layout: CardLayout = layoutCard(view.card, Math.max(defaults.watchColumns, columns));
+  const { essential, evidence } = layout;
+  return { rows: unfolded ? [...essential, ...evidence] : essential, essential: essential.length };
 }
 
+/** Whether all that has to be read was on screen. The evidence is signed too, and nobody is made to page through it. */
 export function isReadToEnd(item: Item): boolean {
-  return item.seen >= item.rows.length;
+  return item.seen >= item.essential;
+}
+
+/** Opens the evidence and shows where it begins, or folds it again. What was seen stays seen. */
+export function toggleEvidence(item: Item, size: Size): Item {
+  const unfolded = !item.unfolded;
+  const { rows, essential } = rowsFor(item.view, size, unfolded);
+  const last = Math.max(0, rows.length - areasOf(size).card);
+  return { ...item, rows, essential, unfolded, top: Math.min(last, unfolded ? essential : item.top) };
 }
 
 /** What is on screen now has been seen, if everything before it was. */
@@ -59,7 +72,7 @@ export function pageBack(item: Item, page: number): Item {
 
 /** The same place in rows of another width. A line that was seen in part has to be seen again. */
 export function relayout(item: Item, size: Size): Item {
-  const rows = rowsFor(item.view, size);
+  const { rows, essential } = rowsFor(item.view, size, item.unfolded);
   const lineAt = (row: number): number => item.rows[row]?.line ?? Number.POSITIVE_INFINITY;
   const rowOf = (line: number): number => {
     const found = rows.findIndex((row) => row.line >= line);
@@ -68,7 +81,8 @@ export function relayout(item: Item, size: Size): Item {
   return {
     ...item,
     rows,
-    seen: isReadToEnd(item) ? rows.length : rowOf(lineAt(item.seen)),
+    essential,
+    seen: isReadToEnd(item) ? essential : rowOf(lineAt(item.seen)),
     top: rowOf(lineAt(item.top)),
   };
 }

@@ -15,6 +15,7 @@ export function helpLines(): readonly Line[] {
     "Keys",
     "  up down j k     choose a card",
     "  Enter space     next page of the card;  b  the page before",
+    "  v               the evidence behind the card; you sign that too;  v  folds it",
     "  a               approve: only when the card was read to its end",
     "  d               deny, with a reason that the agent reads; never asks a PIN",
     "  e               five more minutes for the card, as far as its run has time",

@@ -18,6 +18,10 @@ export interface Item {
   readonly expiresMs: number;
   readonly firstSeenMs: number;
   readonly rows: readonly CardRow[];
+  /** How many of the rows, from the first, have to be read; the rest is evidence. */
+  readonly essential: number;
+  /** Whether the evidence is among the rows. */
+  readonly unfolded: boolean;
   /** The first row on screen. */
   readonly top: number;
   /** Rows from the first that have all been on screen. */

@@ -140,7 +140,8 @@ function endOf(item: Item, more: boolean): string {
   if (more) return "MORE BELOW: Enter or space shows the next page";
   const narrowed = sayNarrowing(item.narrow);
   if (!isReadToEnd(item)) return "end of the card; pages before it were not shown";
-  return narrowed === "" ? "end of the card" : `end of the card; ${narrowed}`;
+  const evidence = item.unfolded ? "v folds the evidence" : "v shows the evidence, signed with it";
+  return `end of the card; ${narrowed === "" ? evidence : narrowed}`;
 }
 
 function rule(text: string, columns: number): Line {
@@ -190,7 +191,7 @@ function keysOf(state: WatchState): string {
   const item = selectedItem(state);
   if (item === undefined) return "o operations  s sessions  ? help  q quit";
   const first = isReadToEnd(item) ? "a approve  n narrow" : "Enter read on";
-  return `${first}  d deny  e +5 min  o operations  s sessions  ? help  q quit`;
+  return `${first}  d deny  v evidence  e +5 min  o operations  s sessions  ? help  q quit`;
 }
 
 /** Exactly `rows` lines, each clean and no wider than the screen. */
