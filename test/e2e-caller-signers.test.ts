@@ -20,7 +20,7 @@ const SUBJECT = "dev@example.com";
 const ISSUER = "https://id.example.com";
 
 /** Nobody vouches for it by a signature; it is the very program that the gateway runs on. */
-const OWN_NODE = /^The Node that this gateway itself runs on, byte for byte, running a script/;
+const OWN_NODE = /^This gateway's own Node, running a script/;
 
 describe("who signed a caller's program, from the operator's trust to the card", asUser, () => {
   const folder = makeFolder();

@@ -29,7 +29,7 @@ const cases: readonly { readonly authority: Authority; readonly validity: Caller
     line: /^Debian's curl 8\.1, by package record, not a signature$/,
   },
   { authority: { kind: "unsigned", note: null }, validity: "unsigned", line: /^Unsigned: nobody vouches/ },
-  { authority: { kind: "own_runtime" }, validity: "unsigned", line: /^The Node that this gateway itself runs on/ },
+  { authority: { kind: "own_runtime" }, validity: "unsigned", line: /^This gateway's own Node$/ },
   {
     authority: { kind: "invalid", claim: "Sigstore signature", why: "signature verification failed" },
     validity: "invalid",

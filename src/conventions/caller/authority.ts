@@ -95,7 +95,7 @@ function claimOf(authority: Authority, interpreter: string | null): string {
       return `${showIdentifier(authority.vendor)}'s ${image}, by package record, not a signature`;
     }
     case "own_runtime":
-      return "The Node that this gateway itself runs on, byte for byte";
+      return "This gateway's own Node";
     case "unsigned":
       return authority.note === null
         ? "Unsigned: nobody vouches for this image"

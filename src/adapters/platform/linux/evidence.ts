@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { type Authority, validityOf } from "../../../conventions/caller/authority.ts";
 import { walkAncestry } from "./ancestry.ts";
 import type { EvidenceReader } from "./callers.ts";
@@ -6,7 +6,7 @@ import type { Hold } from "./hold.ts";
 import { createImageInspector, type ImageInspector, type ImageSettings } from "./image/inspect.ts";
 import type { ImageAnswer } from "./image/inspect-worker.ts";
 import { type ImageKnown, isUntold, parseCommand, readInterpreter } from "./interpreter.ts";
-import { inodeOf, readProc } from "./proc.ts";
+import { inodeOf, type Mapping, parseMaps, readProc } from "./proc.ts";
 
 /** What signed policy says about images. Read anew for every caller, so that a change of policy takes effect. */
 export interface CallerPolicy extends ImageSettings {
@@ -56,12 +56,22 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       authority,
       interpreter,
       interpreterUnsure: interpreter === null && isUntold(known),
-      unownedMappings: [...mapped.changed, ...answer.unowned].slice(0, MAPPINGS_LISTED),
+      unownedMappings: [...mapped.changed, ...withoutOwn(answer.unowned, hold)].slice(0, MAPPINGS_LISTED),
       ancestors,
       namespaces: hold.namespaces,
       binding: hold.peer.durable && hold.namespaces === "own" ? "process" : "connection",
     };
   };
+}
+
+/** Files that this very program runs code from as well are no strangers: whoever could change those would not need a caller. */
+function withoutOwn(paths: readonly string[], hold: Hold): readonly string[] {
+  if (paths.length === 0) return paths;
+  const file = ({ device, inode, path }: Mapping): string => `${device} ${inode} ${path}`;
+  const executable = (one: Mapping): boolean => one.executable && one.inode !== "0";
+  const own = new Set(parseMaps(readFileSync("/proc/self/maps", "utf8")).filter(executable).map(file));
+  const shared = new Set(hold.mappings.filter((one) => executable(one) && own.has(file(one))).map(({ path }) => path));
+  return paths.filter((path) => !shared.has(path));
 }
 
 /** Of the program that this gateway runs on. A caller of the same bytes is no stranger, though nobody signed them. */
