@@ -53,7 +53,7 @@ export async function answerContained(
     ...(page === null ? {} : { page }),
     context: (callId) => containedEvent(core, run, request, found, callId),
   });
-  onGone(() => void takeBackCall(core, call).catch(() => undefined));
+  onGone(() => void takeBackCall(core, caller, call).catch(() => undefined));
   try {
     return tellResult(await call.done, plainText);
   } catch (error) {
