@@ -98,6 +98,27 @@ test("a listener of a hold that was given back is not called", { skip }, async (
   });
 });
 
+test("a caller that is its connection is gone with it, and is told of once; another one's hold is given back in silence", {
+  skip,
+}, async () => {
+  for (const [binding, told] of [
+    ["connection", ["gone"]],
+    ["process", []],
+  ] as const) {
+    const read = (hold: Hold): Promise<CallerEvidence> => Promise.resolve({ ...evidenceOf(hold), binding });
+    await withStand(async ({ callers, dial }) => {
+      const { connection } = await dial();
+      const caller = await callers.identify(connection.fd);
+      const heard: string[] = [];
+      caller.onExit(({ kind }) => heard.push(kind));
+      caller.close();
+      caller.close();
+      callers.close();
+      assert.deepEqual(heard, told);
+    }, read);
+  }
+});
+
 test("something that is no local socket has no caller", { skip }, async () => {
   await withStand(async ({ callers }) => {
     const file = openSync("/dev/null", "r");

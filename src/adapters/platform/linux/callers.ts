@@ -255,8 +255,10 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
       close() {
         if (returned) return;
         returned = true;
-        for (const listener of own) entry.listeners.delete(listener);
+        const waiting = [...own].filter((listener) => entry.listeners.delete(listener));
         release(entry);
+        // Where the connection is all that is known of a caller, its end is the caller's.
+        if (evidence.binding === "connection") for (const listener of waiting) listener({ kind: "gone" });
       },
     };
   }
