@@ -52,14 +52,13 @@ export async function prepareContainment(
       "gw run: the working folder is your home: what the command writes there, such as .bashrc, runs outside later.",
     );
   }
-  const tools = toolsOf(await agent.client.actions());
-  const plan = (env: BoxPlan["env"]): BoxPlan => ({
+  const plan = (origins: readonly string[], env: BoxPlan["env"]): BoxPlan => ({
     folder,
     write,
     read: box.programFolders,
     cover: COVERED,
     hide,
-    ports: portsOf(tools.origins),
+    ports: portsOf(origins),
     sockets: box.outerSockets(),
     certificate: authority.certificate,
     subjectHash: authority.subjectHash,
@@ -67,7 +66,8 @@ export async function prepareContainment(
     env,
   });
   const start = box.command();
-  await box.probe(plan({}));
+  await box.probe(plan([], {}));
+  const tools = toolsOf(await agent.client.actions());
   return {
     async start({ run_id: runId, ...run }) {
       const env = boxEnvironment(process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
@@ -75,7 +75,7 @@ export async function prepareContainment(
       const running = startCommand(start, { PATH: "/usr/bin:/bin" }, ports, {
         signal: (signal) => open?.signal(signal),
       });
-      open = await box.open(running.child, plan(env), () => "");
+      open = await box.open(running.child, plan(tools.origins, env), () => "");
       serveNames(open.sockets.dns);
       relayAgent(open.sockets.agent, agent.door);
       const { findHolder } = open;
