@@ -15,7 +15,7 @@ import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
-import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
 
 /** A write that nothing can find out about, with a constant, a number in its path, and headers. */
@@ -69,8 +69,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function startGateway(time?: ManualTime, change = (pack: string): string => pack): Promise<void> {
+async function startGateway(
+  time?: ManualTime,
+  change = (pack: string): string => pack,
+  options: Partial<BenchOptions> = {},
+): Promise<void> {
   bench = await startBench(change(`${consequentialPack(provider.origin)}${MORE}`), {
+    ...options,
     folder,
     ...(time === undefined ? {} : { time }),
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
@@ -368,6 +373,107 @@ test("a call that was on its way when the gateway was killed holds its claim by 
   post = (_request, response) => answerJson(response, 200, {});
   assert.equal((await order()).outcome, "success");
   assert.equal(writes(), 2);
+});
+
+/** A store as 0.1 wrote it: the same rows without claims, and without what claims added to them. */
+const before02: Partial<BenchOptions> = {
+  wrapStore: (store) => ({
+    ...store,
+    commit(rows, durability) {
+      const kept = rows.filter(({ table, runId }) => table !== "notes" || runId !== "claim");
+      return store.commit(
+        kept.map((row) => {
+          const { claim: _claim, plan: _plan, ...body } = row.body;
+          return row.table === "operations" || row.table === "attempts" ? { ...row, body } : row;
+        }),
+        durability,
+      );
+    },
+  }),
+};
+
+test("what a 0.1 home left open gets its claim at the first start, and the same call is not sent", async () => {
+  const { time } = bench;
+  await bench.close();
+  await startGateway(time, undefined, before02);
+  run = await openApproved(caller);
+  const membership = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+  const decided = async (work: Promise<CallResult>): Promise<CallResult> => {
+    let done = false;
+    work.catch(() => undefined).finally(() => (done = true));
+    await untilDone(bench.time, 100, () => done || bench.gateway.desk.list().length > 0);
+    if (!done) await bench.approve();
+    return settled(work);
+  };
+  const execute = async (): Promise<CallResult> => {
+    const asked = { action: "acme.membership.apply", input: membership };
+    const { plan } = await settled(bench.gateway.startPlan(caller, run.id, asked).done);
+    const { plan_id, expected_revision } = (plan ?? assert.fail("no plan")) as JsonObject;
+    return decided(bench.gateway.startExecution(caller, plan_id as never, String(expected_revision)).done);
+  };
+  const undo = (): Promise<CallResult> => {
+    const input = { origin_deployment_id: "dep-5", reason: "it burns" };
+    return decided(bench.gateway.startCall(caller, run.id, { action: "acme.deployment.rollback", input }).done);
+  };
+  post = (request, response) => {
+    if (request.url.endsWith("/plan")) return answerJson(response, 200, previewBody());
+    if (!request.url.endsWith("/promote")) return response.destroy();
+    answerJson(response, 201, {
+      ...{ deployment_id: "dep-5", environment: "production", release_id: "sha256:r1", prior_release_id: "sha256:r0" },
+      ...{ created_target_generation: 5, reversibility: "reversible_at_application_level" },
+    });
+  };
+  await ask("deployment.promote", { environment: "production", release: "sha256:r1" });
+  const report = () => ask("report.create", { account: "a" });
+  const made = [await order(), await report(), await execute(), await undo()];
+  const open = made.map(({ operation_id }) => operation_id);
+  assert.ok(open.every((id) => id !== null));
+  assert.deepEqual(bench.rows("notes", "claim"), [], "0.1 knew of none");
+  // One more is on its way when that gateway is killed.
+  const gate = Promise.withResolvers<void>();
+  const answer = post;
+  post = (_request, response) => void gate.promise.then(() => response.destroy());
+  const before = provider.received.length;
+  const killed = { action: "acme.order.place", input: { shop: 12, name: "killed" } };
+  bench.gateway.startCall(caller, run.id, killed).done.catch(() => undefined);
+  await untilDone(bench.time, 0, () => provider.received.length > before);
+  await restart();
+  gate.resolve();
+  post = answer;
+  run = await openApproved(caller);
+  const sent = () => provider.received.filter(({ method, url }) => method === "POST" && !url.endsWith("/plan")).length;
+  const effects = sent();
+  const refusals = [await refusal(order()), await refusal(report()), await refusal(execute()), await refusal(undo())];
+  assert.deepEqual(
+    refusals.map(({ operation_id }) => operation_id),
+    open,
+  );
+  assert.match(String((await refusal(order("killed"))).operation_id), /^op_/);
+  assert.equal(sent(), effects, "nothing was sent a second time");
+});
+
+test("a write whose completion cannot be written down is unknown, never refused, and holds its claim after a start", async () => {
+  const { time } = bench;
+  await bench.close();
+  let broken = false;
+  await startGateway(time, undefined, {
+    wrapAudit: (sink) => ({
+      head: () => sink.head(),
+      append(events) {
+        const ends = events.some(({ event_type }) => event_type === "action_finished");
+        return broken && ends ? Promise.reject(new Error("ENOSPC")) : sink.append(events);
+      },
+    }),
+  });
+  run = await openApproved(caller);
+  post = (_request, response) => answerJson(response, 200, {});
+  broken = true;
+  assert.equal((await order()).outcome, "unknown");
+  assert.equal(writes(), 1);
+  await restart();
+  run = await openApproved(caller);
+  await refusal(order());
+  assert.equal(writes(), 1);
 });
 
 test("over random faults, repeats, restarts and concurrent callers, the effects are at most what was authorized as distinct", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { verify } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import type { AuditEvent, EventOf } from "../src/audit/event.ts";
+import { foldActivity } from "../src/audit/journals/activity.ts";
 import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
 import { foldSessions, type SessionEntry } from "../src/audit/journals/sessions.ts";
 import { traceOf } from "../src/audit/journals/trace.ts";
@@ -140,6 +141,9 @@ test("each attempt holds its URL, the canonical request, version selector, provi
   assert.deepEqual([reserved.destination_class, reserved.decision], ["private_api", "allow"]);
   assert.equal(settled.reservation?.provider_reference, "prov-9");
   assert.equal(provider.received.at(-1)?.headers["x-api-version"], "2026-04-01");
+  const told = foldActivity(itemsOf(bench.events())).find((entry) => entry.kind === "call");
+  assert.ok(told?.kind === "call");
+  assert.deepEqual([told.version_selector, told.provider_request_id], ["2026-04-01", "prov-9"]);
 });
 
 test("of a sensitive input the log and the card keep size and digest, wherever it goes; the provider gets it", async () => {
@@ -244,6 +248,34 @@ test("every session of a run has the authority of its own caller, as a real gate
     told.map(({ session_id }) => names.find(([session]) => session === session_id)?.[1]),
     [caller.evidence.cdhash, child.evidence.cdhash],
   );
+});
+
+test("evidence of two sessions that stands before both counts for each its own", async () => {
+  for (const [who, id] of [
+    [caller, "1"],
+    [scriptedCaller({ image: "cd" }), "2"],
+  ] as const) {
+    const run = await bench.openRun(who, ["acme.thing.get"]);
+    await bench.approve();
+    await run.admission?.session;
+    await bench.gateway.startCall(who, run.id, { action: "acme.thing.get", input: { id } }).done;
+  }
+  // Nobody vouches for either image: the test tells them apart by what they are.
+  const events = bench
+    .events()
+    .map((event) =>
+      event.event_type === "caller_evidence" ? { ...event, authority: String(event.caller.cdhash) } : event,
+    ) as readonly AuditEvent[];
+  const shown = (all: readonly AuditEvent[]) =>
+    entries(all).map(({ session_id, authority }) => [session_id, authority]);
+  const [first, second] = shown(events);
+  assert.notEqual(first?.[1], second?.[1], "the two are told apart");
+  const late = events.filter(({ event_type }) => event_type === "session_started");
+  const ended = events.findLastIndex(({ event_type }) => event_type === "caller_evidence");
+  const others = events.filter((event) => !late.includes(event));
+  const at = others.indexOf(events[ended] as AuditEvent) + 1;
+  const mixed = [...others.slice(0, at), ...late.toReversed(), ...others.slice(at)];
+  assert.deepEqual(new Map(shown(mixed) as never), new Map(shown(events) as never));
 });
 
 test("a log of 0.1, with the evidence after the session, gives the same authority", async () => {

@@ -4,6 +4,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { firstIdAt } from "../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Core } from "./core.ts";
+import { claimOld } from "./operation/claim-old.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import type { Operation } from "./operation/operations.ts";
 import { recoverClaims } from "./operation/recover-claims.ts";
@@ -52,6 +53,7 @@ export async function recover(
   events.push(...claims.events);
   rows.push(...claims.rows);
   operations.push(...claims.operations);
+  rows.push(...claimOld(core, store, operations, rows));
   // Only what can still be undone is taken into memory; whatever ended is looked up by its id.
   for (const row of store.load("deployments", "current")) {
     if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });

@@ -44,7 +44,7 @@ export function claimOf(bound: BoundAction, versionHeader: string | null): Claim
 }
 
 /** For what is asked for by a name of ours: a plan by what it was made from, a rollback by the deployment it undoes. */
-export function claimOfIntent(bound: BoundAction, intent: JsonObject): ClaimKey {
+export function claimOfIntent(bound: Pick<BoundAction, "action" | "credential">, intent: JsonObject): ClaimKey {
   const { action, credential } = bound;
   return digestJson({ action, credential, intent: canonicalJson(intent) });
 }

@@ -60,11 +60,13 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
     attempt: reservation.attempt,
   };
   const completion = completionEvents(core, sending, attempted);
-  await core.ledger.record(
-    `${sending.errand}.settled`,
-    [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events],
-    [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows],
-  );
+  const told = [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events];
+  const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
+  await core.ledger.record(`${sending.errand}.settled`, told, kept).catch((error: unknown) => {
+    // What nobody could write down was sent all the same: it is not refused, it is unknown.
+    if (claim !== null) claim.doubt = true;
+    throw error;
+  });
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
   throw fault.cause;
