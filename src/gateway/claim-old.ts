@@ -1,12 +1,12 @@
-import { type ClaimKey, claimOfIntent, type Holder } from "../../conventions/outcome/claim.ts";
-import { Denied } from "../../kernel/failure.ts";
-import { CLAIM, claimRow, keyOf, readHolders } from "../attempt/claim.ts";
-import type { Core } from "../core.ts";
-import { bindDefinition } from "../outbound/admit.ts";
-import { type Definition, reachOf } from "../outbound/outbound.ts";
-import type { StateRow, StateStore } from "../ports.ts";
-import { deploymentKey } from "../rollback/deployments.ts";
-import type { Operation } from "./operations.ts";
+import { type ClaimKey, claimOfIntent, type Holder } from "../conventions/outcome/claim.ts";
+import { Denied } from "../kernel/failure.ts";
+import { CLAIM, claimRow, keyOf, readHolders } from "./attempt/claim.ts";
+import type { Core } from "./core.ts";
+import type { Operation } from "./operation/operations.ts";
+import { bindDefinition } from "./outbound/admit.ts";
+import { type Definition, reachOf } from "./outbound/outbound.ts";
+import type { StateRow, StateStore } from "./ports.ts";
+import { deploymentKey } from "./rollback/deployments.ts";
 
 /**
  * Operations that began before there were claims (0.1) get theirs at a start, by what the same call would be today, so
