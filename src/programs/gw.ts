@@ -103,9 +103,8 @@ function createDeps(): CliDeps {
     examine: (home) => async () => {
       const { examineGateway } = await import("../surfaces/cli/examine-home.ts");
       const door = place?.operator ?? { path: join(home, "operator.sock") };
-      // Of a home that only its owner reads, the gateway alone can be asked.
-      const elsewhere = place !== null && isElsewhere(place);
-      const rows = await examineGateway(door, elsewhere ? null : home, clock, systemRandom, stateFolder());
+      const readable = place !== null && isElsewhere(place) ? await copyFor(place) : home;
+      const rows = await examineGateway(door, readable, clock, systemRandom, stateFolder());
       return [...(await examineMachine(home)), ...rows];
     },
     async formats(home) {
@@ -201,10 +200,24 @@ async function withCopy(found: Place): Promise<Place> {
   // An operator accepts a restoration in their own copy: what they remember is theirs.
   const accepts = command === "restore" && process.argv.includes("--accept");
   if (OWNERS.has(command) && !accepts) throw notHere(found, command);
+  return { ...found, home: await copyHome(found) };
+}
+
+async function copyHome(found: Place): Promise<string> {
   const { refreshMirror } = await import("../surfaces/client/mirror.ts");
   const home = join(stateFolder(), "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
   await refreshMirror(found.operator, home, systemRandom);
-  return { ...found, home };
+  return home;
+}
+
+/** For somebody who may be no operator, or while nothing runs: then the gateway alone can be asked. */
+async function copyFor(found: Place): Promise<string | null> {
+  try {
+    return await copyHome(found);
+  } catch (error) {
+    if (error instanceof Denied || error instanceof Unreachable) return null;
+    throw error;
+  }
 }
 
 /** What is neither signed nor sealed is not taken from an operator's copy: in there it would change nothing. */

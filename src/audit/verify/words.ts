@@ -19,6 +19,11 @@ function verdictWords(report: VerifyReport): string[] {
   for (const breach of report.breaches.slice(1)) {
     lines.push(`Also: frame ${breach.frame} (${breach.file}): ${breaches[breach.code]} [${breach.code}].`);
   }
+  if (report.breaches.some(({ code }) => code === "unattested")) {
+    lines.push(
+      "A start without a person is attested when an operator next signs in: gw unlock, or gw watch. Until then: --allow-unattested.",
+    );
+  }
   return lines;
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { access } from "node:fs/promises";
 import { test } from "node:test";
 import { Denied } from "../../kernel/failure.ts";
 import { Unreachable } from "../client/connection.ts";
@@ -16,6 +17,16 @@ test("a refusal is its code and its message, and what a provider wrote in it act
   const { exit, lines } = await told(new Denied("plan_stale", "\u001b[2Jgone\u202e: x\nplan_ok: fine\r"));
   assert.equal(exit, exits.denied);
   assert.deepEqual(lines, ["plan_stale: \\u{1b}[2Jgone\\u{202e}: x", "  plan_ok: fine\\u{d}"]);
+});
+
+test("a file that the operating system refuses is a sentence with its code, not a trace of ours", async () => {
+  const missing = await access("/nowhere/at/all").then(
+    () => assert.fail(),
+    (error: Error) => error,
+  );
+  const { exit, lines } = await told(missing);
+  assert.equal(exit, exits.denied);
+  assert.deepEqual([lines.length, lines[0]?.split(":")[0]], [1, "file_unreadable"]);
 });
 
 test("findings stand below it, escaped as well", async () => {

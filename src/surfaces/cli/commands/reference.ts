@@ -1,6 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
+import { Denied } from "../../../kernel/failure.ts";
+import { answering } from "../answer.ts";
+import type { Exit } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
 import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -28,7 +31,23 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
       const options = optionsOf<Options>(command);
       const { runReference } = await import("../reference.ts");
       const file = options.file ?? join(options.home, "provider", "reference.db");
-      if (options.file === undefined) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      deps.finish(await runReference({ ...options, file }, deps.io, await deps.reference()));
+      const run = async (): Promise<Exit> => {
+        if (options.file === undefined) makeFolder(dirname(file));
+        return runReference({ ...options, file }, deps.io, await deps.reference());
+      };
+      deps.finish(await answering(deps.io, run));
     });
+}
+
+/** The home of a gateway for all users is closed to the person who tries this. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const why = error instanceof Error && "code" in error ? String(error.code) : "it cannot be made";
+    throw new Denied(
+      "file_unreadable",
+      `${folder} is not yours to write (${why}). Name a file of your own: --file FILE`,
+    );
+  }
 }

@@ -139,7 +139,9 @@ export function statusLines(status: JsonObject): readonly string[] {
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
     `  callbacks ${callbacksLine(status["callbacks"])}`,
-    ...(list("lowered").length === 0 ? [] : [`  LOWERED   ${list("lowered").join(", ")} (signed policy)`]),
+    ...(list("lowered").length === 0
+      ? []
+      : [`  LOWERED   ${list("lowered").map(settingName).join(", ")} (signed policy)`]),
     ...keyFileLines(status["key_file"]),
     ...(status["stopped"] === null
       ? []
@@ -151,6 +153,11 @@ export function statusLines(status: JsonObject): readonly string[] {
       ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
       : []),
   ];
+}
+
+/** As gw policy show and set spell it. */
+function settingName(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function keyFileLines(file: JsonObject[string] | undefined): readonly string[] {

@@ -1,3 +1,4 @@
+import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { openHome } from "../../../vault/files/home.ts";
@@ -7,12 +8,15 @@ import { firstPolicy } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import type { BaseOptions } from "../options.ts";
 import { remember, requireStateFolder } from "./seen.ts";
 import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 import { nameOfUser } from "./user-name.ts";
 
+type InitOptions = VaultOptions & Pick<BaseOptions, "place">;
+
 /** `gw init`: the first operator, the vault and the first signed policy. Nothing is asked twice or shown again. */
-export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, async () => {
     const home = openHome(options.home, ports.random);
     if (home.exists()) {
@@ -54,7 +58,7 @@ export function runInit(options: VaultOptions, io: CliIo, ports: VaultCliPorts):
       record,
       `Made ${home.folder}: operator ${operatorName}, key ${operator.keyId}, vault ${vault.vaultId}.`,
     );
-    if (!options.json) io.out("Next: gw credential add LABEL --kind bearer --origin https://HOST, then gw up.");
+    if (!options.json) io.out(`Next: ${nextOf(options, operatorName)}`);
     return exits.done;
   });
 }
@@ -71,4 +75,11 @@ export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: 
   if (generated.equals(typed)) return generated;
   generated.wipe();
   throw new Denied("secret_mismatch", "That is not the passphrase shown. Nothing was made; run gw init again.");
+}
+
+/** On a machine whose gateway is for all its users, a unit runs it and a group lets people in. */
+function nextOf({ place }: InitOptions, operator: string): string {
+  const machine = place?.machine ?? null;
+  if (machine === null) return "gw up; then gw credential add, gw pack add and gw pack trust say what agents can do.";
+  return `usermod -aG gw-operators ${showIdentifier(operator)}; systemctl enable --now gw-ident gw; then, as ${showIdentifier(operator)}: gw unlock --first`;
 }
