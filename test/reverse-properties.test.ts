@@ -227,18 +227,26 @@ function mutate(request: PlainRequest, where: number, how: number): PlainRequest
   }
 }
 
+function readAs(type: string, text: string): unknown {
+  if (type === "application/json") return JSON.parse(text) as unknown;
+  return type.includes("urlencoded") ? sortPairs([...new URLSearchParams(text)]) : text;
+}
+
+function sortPairs(pairs: [string, string][]): [string, string][] {
+  return pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
 /** What another reader makes of it: Node's own URL, URLSearchParams and JSON. */
 function plainly({ method, origin, target, headers, body }: PlainRequest, without: ReadonlySet<string>) {
   const url = new URL(origin + target);
   const pairs = [...url.searchParams].filter(([name]) => !without.has(name));
-  const isForm = headers.some(([name, value]) => name === "content-type" && value.includes("urlencoded"));
+  const [, type = ""] = headers.find(([name]) => name === "content-type") ?? [];
   const text = body?.toString("utf8") ?? "";
-  const sorted = (list: [string, string][]) => list.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return {
     method,
     origin: url.origin,
     path: url.pathname.split("/").map(decodeURIComponent),
-    pairs: sorted(pairs),
-    body: text === "" ? null : isForm ? sorted([...new URLSearchParams(text)]) : (JSON.parse(text) as unknown),
+    pairs: sortPairs(pairs),
+    body: text === "" ? null : readAs(type, text),
   };
 }

@@ -1,5 +1,6 @@
 import type { NewEvent } from "../audit/event.ts";
 import { quote } from "../conventions/approval/render-line.ts";
+import { describePush } from "../conventions/git/describe-push.ts";
 import type { PageAsked } from "../conventions/reverse/plain.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { defaults } from "../kernel/defaults.ts";
@@ -127,7 +128,9 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
   }
   const outbound = bindDefinition(definition, request.input);
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
-  return { ...NOTHING, outbound, way: PLAIN, card: { notes: readsAfter(definition) } };
+  const { action } = definition;
+  const pushed = action.kind === "http" && action.body === "git-receive-pack" ? describePush(request.input) : [];
+  return { ...NOTHING, outbound, way: PLAIN, card: { notes: [...pushed, ...readsAfter(definition)] } };
 }
 
 /** One approval covers the reads that the definition makes afterwards: the card says which. */

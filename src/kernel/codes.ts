@@ -517,6 +517,11 @@ export const codes = {
     means: "Two packs of the run speak to one origin and both say this request. Nothing was sent.",
     mend: "Open the run with the actions of one of them: gw run --actions PACK.*",
   },
+  git_push_malformed: {
+    status: 422,
+    means: "What a push says of its refs cannot be read, or cannot be written.",
+    mend: "A push names refs under refs/, with the old and the new commit of each.",
+  },
   credential_foreign: {
     status: 403,
     means:

@@ -16,7 +16,9 @@ export const defaults = {
   ceilingDaySpendCents: 100_000,
   runRequestBytes: 262_144,
   /** What a wrapper hands over of one request of a tool in a box, as JSON with the body in base64. */
-  containedRequestBytes: 1_048_576,
+  containedRequestBytes: 12_582_912,
+  /** The largest body of such a request, as it is sent on. */
+  containedBodyBytes: 8_388_608,
   /** Of a refused one, the log keeps a body up to this, to draft a pack from. */
   containedKeptBytes: 16_384,
   runsRemembered: 1_000,

@@ -13,7 +13,18 @@ import { isPrivateHost, type Origin } from "../url/origin.ts";
 import { writeBody } from "./body.ts";
 import { argumentOf, type GatewayFill, gather, requirePlan } from "./gather.ts";
 import { maskOpaque, nameOnWire, showArguments } from "./keep.ts";
-import type { ActionDefinition, Auth, Effect, HttpAction, Limits, Method, Pack, SshAction, UrlAction } from "./pack.ts";
+import {
+  type ActionDefinition,
+  type Auth,
+  type Effect,
+  type HttpAction,
+  isByDigest,
+  type Limits,
+  type Method,
+  type Pack,
+  type SshAction,
+  type UrlAction,
+} from "./pack.ts";
 
 export type BoundAction = BoundHttp | BoundSsh;
 
@@ -100,7 +111,7 @@ function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, 
   const provider = action.kind === "http" ? pack.provider : null;
   const masked = maskOpaque(action, args);
   const shown = masked === args ? { url, text } : writeCommand(pack, action, masked, fill);
-  const kept = { text: shown.text, url: shown.url, whole: masked === args && action.body !== "multipart/form-data" };
+  const kept = { text: shown.text, url: shown.url, whole: masked === args && !isByDigest(action.body) };
   return {
     ...baseOf(pack, action, args, text, url.length + (body.bytes?.byteLength ?? 0), kept),
     kind: "http",

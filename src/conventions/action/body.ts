@@ -1,5 +1,7 @@
-import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { PUSH_MEDIA_TYPE, type RefUpdate, writePush } from "../git/push.ts";
 import { buildQuery, type QueryPair, type Scalar, scalarText } from "../url/query.ts";
 import type { BodyValue } from "./gather.ts";
 import { digestPart, type Part, writeMultipart } from "./multipart.ts";
@@ -33,6 +35,14 @@ export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<st
       const { bytes, mediaType } = writeMultipart(parts);
       return { bytes, mediaType, digested: canonicalJson(parts.map((part) => ({ ...digestPart(part) }))) };
     }
+    case "opaque": {
+      const [[name, { value }] = ["", { value: "" }]] = [...values];
+      const bytes = decodeFile(name, String(value));
+      const mediaType = action.kind === "http" ? action.mediaType : null;
+      return { bytes, mediaType, digested: canonicalJson(byDigest(bytes)) };
+    }
+    case "git-receive-pack":
+      return writePushBody(values);
   }
 }
 
@@ -85,6 +95,8 @@ function partOf([name, { field, value }]: readonly [string, BodyValue]): Part {
         filename: field.filename,
         mediaType: field.mediaType,
       };
+    case "bytes":
+      throw new Fault("bytes are a whole body and no part");
     case "json":
       return { name, bytes: Buffer.from(canonicalJson(value), "utf8"), filename: null, mediaType: "application/json" };
     case "field":
@@ -95,6 +107,32 @@ function partOf([name, { field, value }]: readonly [string, BodyValue]): Part {
         mediaType: null,
       };
   }
+}
+
+/** The members are typed by the definition; what git does not take is refused by the writer. */
+function writePushBody(values: ReadonlyMap<string, BodyValue>): WrittenBody {
+  const members = Object.fromEntries([...values].map(([name, { value }]) => [name, value]));
+  const {
+    updates = [],
+    capabilities = [],
+    push_options: options = [],
+    packfile = "",
+  } = members as unknown as PushInput;
+  const pack = decodeFile("packfile", packfile);
+  const bytes = writePush({ updates, capabilities, options, packfile: pack });
+  const digested = canonicalJson({ ...members, packfile: byDigest(pack) });
+  return { bytes, mediaType: PUSH_MEDIA_TYPE, digested };
+}
+
+interface PushInput {
+  readonly updates?: readonly RefUpdate[];
+  readonly capabilities?: readonly string[];
+  readonly push_options?: readonly string[];
+  readonly packfile?: string;
+}
+
+function byDigest(bytes: Buffer): JsonObject {
+  return { bytes: bytes.byteLength, digest: digestBytes(bytes) };
 }
 
 function decodeFile(name: string, text: string): Buffer {

@@ -1,7 +1,7 @@
 import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { argumentOf } from "./gather.ts";
-import type { ActionDefinition, InputField } from "./pack.ts";
+import { type ActionDefinition, type InputField, isByDigest } from "./pack.ts";
 
 /** The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. */
 export function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
@@ -24,7 +24,7 @@ export function showUnchecked(action: ActionDefinition, args: JsonObject): JsonO
  * may hold. Parts of a multipart body are digests in the command already. The very same object where nothing is opaque.
  */
 export function maskOpaque(action: ActionDefinition, args: JsonObject): JsonObject {
-  const parts = action.kind !== "ssh" && action.body === "multipart/form-data";
+  const parts = action.kind !== "ssh" && isByDigest(action.body);
   const json = action.kind === "ssh" || action.body === "application/json";
   const masked: Record<string, JsonValue> = {};
   for (const field of action.inputs) {
@@ -51,7 +51,7 @@ export function nameOnWire(action: ActionDefinition, args: JsonObject): JsonObje
 /** A file by what will be sent, other values by their canonical text. */
 function showOpaque({ sensitive, part }: InputField, value: JsonValue): JsonObject {
   const text = typeof value === "string" ? value : canonicalJson(value);
-  const bytes = Buffer.from(text, part === "file" ? "base64" : "utf8");
+  const bytes = Buffer.from(text, part === "file" || part === "bytes" ? "base64" : "utf8");
   const why = sensitive ? { sensitive: true } : { opaque: true };
   return { ...why, bytes: bytes.byteLength, digest: digestBytes(bytes) };
 }

@@ -17,7 +17,14 @@ import type { PathTemplate } from "../url/template.ts";
 
 export type Effect = "preview" | "read" | "write" | "send" | "create" | "purchase";
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-export type BodyType = "application/json" | "application/x-www-form-urlencoded" | "multipart/form-data";
+export type BodyType =
+  | "application/json"
+  | "application/x-www-form-urlencoded"
+  | "multipart/form-data"
+  /** One input, whose bytes are the whole body. */
+  | "opaque"
+  /** Ref updates as typed input, and a packfile. */
+  | "git-receive-pack";
 export type Place = "path" | "query" | "header" | "body";
 
 export interface Pack {
@@ -135,6 +142,10 @@ export interface HttpAction extends ActionBase {
   readonly method: Method;
   readonly template: PathTemplate;
   readonly body: BodyType | null;
+  /** The media type of an opaque body. */
+  readonly mediaType: string | null;
+  /** A tool may send the body compressed; it is sent on as it was before. */
+  readonly gzip: boolean;
   /** With nothing to say in it, no body is sent at all. */
   readonly emptyBody: boolean;
   /** What it asks for in Accept; null for JSON. Lower case. */
@@ -179,7 +190,8 @@ export interface InputField {
   readonly opaque: boolean;
   /** Opaque because the value is a secret of somebody's, and said so. */
   readonly sensitive: boolean;
-  readonly part: "field" | "json" | "file";
+  /** `bytes` is the whole of an opaque body, or the packfile of a push; it and a file come as base64. */
+  readonly part: "field" | "json" | "file" | "bytes";
   readonly filename: string;
   readonly mediaType: string;
   readonly schema: JsonSchema;
@@ -236,6 +248,11 @@ export interface PackFinding {
   /** A JSON Pointer into the file's data. */
   readonly path: string;
   readonly message: string;
+}
+
+/** Whether the command has the body by size and digest alone. */
+export function isByDigest(body: BodyType | null): boolean {
+  return body === "multipart/form-data" || body === "opaque" || body === "git-receive-pack";
 }
 
 export function hasSideEffect(effect: Effect): boolean {

@@ -3,7 +3,7 @@ import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { troubleWithPrefix, type UrlAllowance } from "../url/admit.ts";
 import { type PathTemplate, parseTemplate } from "../url/template.ts";
 import type { Findings } from "./findings.ts";
-import { type ActionDefinition, hasSideEffect, type Provider } from "./pack.ts";
+import { type ActionDefinition, hasSideEffect, isByDigest, type Provider } from "./pack.ts";
 import { readOriginAt } from "./read-provider.ts";
 import { ROLLBACK_PATH } from "./rollback.ts";
 import type { ActionWire } from "./schema/pack.ts";
@@ -50,11 +50,20 @@ export function readChannel(wire: ActionWire, context: ActionContext): ChannelPa
   }
   const template = readTemplate(request.path, `${path}/request/path`, findings);
   if (template === null) return null;
-  const { method, body = null, empty_body: emptyBody = false, accept = null, tolerates = [] } = request;
+  const { method, body = null, media_type: mediaType = null, gzip = false } = request;
+  const { empty_body: emptyBody = false, accept = null, tolerates = [] } = request;
   lintMethod(wire, method, body !== null, `${path}/request`, findings);
-  if (emptyBody && (body === null || body === "multipart/form-data"))
+  if ((body === "opaque") !== (mediaType !== null))
+    findings.error(
+      "pack_member_unfit",
+      `${path}/request`,
+      "an opaque body names its media_type, and no other body does",
+    );
+  if (gzip && body === null)
+    findings.error("pack_member_unfit", `${path}/request/gzip`, "there is no body to send compressed");
+  if (emptyBody && (body === null || isByDigest(body)))
     findings.error("pack_member_unfit", `${path}/request/empty_body`, "empty_body is for a JSON or form body");
-  return { kind: "http", method, template, body, emptyBody, accept, tolerates };
+  return { kind: "http", method, template, body, mediaType, gzip, emptyBody, accept, tolerates };
 }
 
 function readFullUrl(wire: NonNullable<ActionWire["full_url"]>, path: string, findings: Findings): Parts<"url"> {

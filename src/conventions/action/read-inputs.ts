@@ -36,7 +36,20 @@ export function readInputs(input: JsonObject, frame: InputFrame, findings: Findi
     seen.add(`${field.place} ${wireName}`);
     fields.push(field);
   }
+  lintWhole(fields, frame, findings);
   return fields;
+}
+
+/** An opaque body is one input; a push has its own members and no others. */
+function lintWhole(fields: readonly InputField[], { body, path }: InputFrame, findings: Findings): void {
+  const names = fields.filter(({ place }) => place === "body").map(({ wireName }) => wireName);
+  if (body === "opaque" && (names.length !== 1 || fields.some(({ place, optional }) => place === "body" && optional)))
+    findings.error("pack_input_unfit", path, "an opaque body is exactly one required input with in: body");
+  if (body !== "git-receive-pack") return;
+  const missing = ["updates", "capabilities", "packfile"].filter((name) => !names.includes(name));
+  const foreign = names.filter((name) => !PUSH_MEMBERS.includes(name));
+  if (missing.length > 0) findings.error("pack_input_unfit", path, `a push needs the inputs ${missing.join(", ")}`);
+  if (foreign.length > 0) findings.error("pack_input_unfit", path, `a push has no ${foreign.join(", ")}`);
 }
 
 function readField(
@@ -69,7 +82,9 @@ function readField(
       if (says[member] !== undefined) unfit(`${member} is for parts of a multipart body`, `/${member}`);
     }
   }
-  const part = says.part ?? (kinds.has("object") || kinds.has("array") ? "json" : "field");
+  const part = isBytes(says, frame.body, name)
+    ? "bytes"
+    : (says.part ?? (kinds.has("object") || kinds.has("array") ? "json" : "field"));
   return {
     name,
     place: says.in ?? null,
@@ -78,13 +93,20 @@ function readField(
     constant: schema.const,
     percent: says.percent ?? "refuse",
     list: isText && list ? (says.style ?? "repeat") : null,
-    opaque: says.sensitive === true || (says.opaque ?? part === "file"),
+    opaque: says.sensitive === true || (says.opaque ?? (part === "file" || part === "bytes")),
     sensitive: says.sensitive ?? false,
     part,
     filename: says.filename ?? name,
     mediaType: says.media_type ?? "application/octet-stream",
     schema,
   };
+}
+
+/** What git push says, by the names under which it is typed. */
+const PUSH_MEMBERS = ["updates", "capabilities", "push_options", "packfile"];
+
+function isBytes(says: FieldWire, body: BodyType | null, name: string): boolean {
+  return says.in === "body" && (body === "opaque" || (body === "git-receive-pack" && (says.as ?? name) === "packfile"));
 }
 
 type Unfit = (message: string, member?: string, code?: "pack_input_unfit" | "pack_header_forbidden") => void;
@@ -142,6 +164,8 @@ function lintBody(
   unfit: Unfit,
 ): void {
   if (body === null) unfit("the request declares no body", "/in");
+  if (body === "opaque" && !(kinds.size === 1 && kinds.has("string")))
+    unfit("an opaque body comes as base64 text: type: string");
   if (body === "application/x-www-form-urlencoded" && !isScalar(kinds) && !isScalarList(schema, kinds)) {
     unfit("a form field is text, a number, a boolean or a list of them");
   }

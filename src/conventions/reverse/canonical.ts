@@ -39,6 +39,8 @@ function bodyOf(body: Buffer | null, { body: type, emptyIsNone }: Compared): str
   switch (type) {
     case null:
     case "multipart/form-data":
+    case "opaque":
+    case "git-receive-pack":
       return `bytes ${body.toString("base64")}`;
     case "application/json": {
       const text = canonicalJson(parseJson(body).value);

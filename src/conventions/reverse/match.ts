@@ -8,7 +8,7 @@ import { acceptFit, rankAccept } from "./accept.ts";
 import { canonicalRequest } from "./canonical.ts";
 import { changesMeaning, type Head } from "./head.ts";
 import type { FoundAction, PageAsked, PlainRequest } from "./plain.ts";
-import { readPlainBody } from "./read-body.ts";
+import { readPlainBody, unzip } from "./read-body.ts";
 import { readText } from "./value.ts";
 
 export type Match =
@@ -67,13 +67,14 @@ function hold(
       "headers",
       `the tool wants ${head.accept}, and the action asks for ${action.accept ?? "application/json"}`,
     );
-  takeBody(action, head, request, input);
-  requireSame(pack, action, input, page, request, dropped);
+  const plain = isUnzipped(action, "content-encoding", head.own.get("content-encoding")) ? unzipped(request) : request;
+  takeBody(action, head, plain, input);
+  requireSame(pack, action, input, page, plain, dropped);
   const constants = action.inputs.filter(({ constant }) => constant !== undefined).length;
   return {
     kind: "hit",
     found: { kind: "action", pack, action, input, page, dropped },
-    rank: constants * 4 + rankAccept(accept, action.accept),
+    rank: constants * 4 + rankAccept(accept, head.accept, action.accept),
   };
 }
 
@@ -113,6 +114,7 @@ function takeHeaders(pack: Pack, action: HttpAction, head: Head, input: Input, d
   for (const [name, value] of head.own) {
     const field = fields.get(name);
     if (field !== undefined) take(input, field, readText(field, [value]), "headers");
+    else if (isUnzipped(action, name, value)) dropped.push(name);
     else if (name === provider?.version?.header.toLowerCase()) {
       if (value !== provider.version.value)
         throw new Unfit(
@@ -144,9 +146,7 @@ function takeBody(action: HttpAction, head: Head, { body }: PlainRequest, input:
     for (const field of fields) requireAbsence(field, "body");
     return;
   }
-  const type = action.body;
-  const { members } = within("body", () => readPlainBody(body, head.contentType, type, fields));
-  const left = new Map(members);
+  const left = new Map(within("body", () => readPlainBody(body, head.contentType, action)));
   for (const field of fields) {
     const value = left.get(field.wireName);
     left.delete(field.wireName);
@@ -154,6 +154,15 @@ function takeBody(action: HttpAction, head: Head, { body }: PlainRequest, input:
     else take(input, field, value, "body");
   }
   if (left.size > 0) throw new Unfit("bodyRest", `it does not take ${quoted([...left.keys()])} in the body`);
+}
+
+function isUnzipped({ gzip }: HttpAction, name: string, value: string | undefined): boolean {
+  return gzip && name === "content-encoding" && value === "gzip";
+}
+
+function unzipped(request: PlainRequest): PlainRequest {
+  const { body } = request;
+  return body === null ? request : { ...request, body: within("body", () => unzip(body)) };
 }
 
 /** Forward again. Only what comes out the same is what the tool asked for. */

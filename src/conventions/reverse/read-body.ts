@@ -1,37 +1,61 @@
+import { gunzipSync } from "node:zlib";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { BodyType, InputField } from "../action/pack.ts";
+import type { HttpAction, InputField } from "../action/pack.ts";
+import { PUSH_MEDIA_TYPE, readPush } from "../git/push.ts";
 import { parseJson } from "../request/json/parse.ts";
 import { readMediaType } from "../request/media-type.ts";
 import { readPairs } from "../request/pairs.ts";
-import type { ValueSpelling } from "../request/schema.ts";
 import { readText } from "./value.ts";
 
-/** The members of a body by their names on the wire. */
-export interface BodyRead {
-  readonly members: ReadonlyMap<string, JsonValue>;
-  /** How the members of a JSON body were written, for the schema. */
-  readonly spelling?: ValueSpelling;
-}
+/** Members of a body by their names on the wire. */
+type Members = ReadonlyMap<string, JsonValue>;
 
 /** Reads a body as the one media type that the action sends. Throws a refusal that says what is wrong with it. */
-export function readPlainBody(
-  body: Buffer,
-  contentType: string | null,
-  type: BodyType,
-  fields: readonly InputField[],
-): BodyRead {
+export function readPlainBody(body: Buffer, contentType: string | null, action: HttpAction): Members {
   const { essence } = readMediaType(contentType ?? "");
-  if (essence !== type)
-    throw new Denied("media_type_unsupported", `the body is ${essence}, and the action sends ${type}`);
-  switch (type) {
+  const wanted = mediaTypeOf(action);
+  if (essence !== wanted)
+    throw new Denied("media_type_unsupported", `the body is ${essence}, and the action sends ${wanted}`);
+  const fields = action.inputs.filter(({ place }) => place === "body");
+  switch (action.body) {
     case "application/json":
-      return { members: new Map(Object.entries(readObject(body))) };
+      return new Map(Object.entries(readObject(body)));
     case "application/x-www-form-urlencoded":
-      return { members: readForm(body, fields) };
+      return readForm(body, fields);
+    case "opaque":
+      return new Map([[fields[0]?.wireName ?? "", body.toString("base64")]]);
+    case "git-receive-pack":
+      return pushMembers(body);
     case "multipart/form-data":
+    case null:
       throw new Denied("media_type_unsupported", "an upload cannot be read back into an action; use gw call");
   }
+}
+
+/** The bytes as they were before a tool compressed them, where the action takes that. */
+export function unzip(body: Buffer): Buffer {
+  try {
+    return gunzipSync(body, { maxOutputLength: defaults.containedBodyBytes });
+  } catch {
+    throw new Denied("content_encoding_unsupported", "the body is not gzip, or is too large once it is unpacked");
+  }
+}
+
+function mediaTypeOf({ body, mediaType }: HttpAction): string {
+  if (body === "git-receive-pack") return PUSH_MEDIA_TYPE;
+  return mediaType ?? body ?? "";
+}
+
+function pushMembers(body: Buffer): Members {
+  const { updates, capabilities, options, packfile } = readPush(body);
+  const members = new Map<string, JsonValue>([
+    ["updates", updates.map((one) => ({ ...one }))],
+    ["capabilities", [...capabilities]],
+    ["packfile", packfile.toString("base64")],
+  ]);
+  return options.length === 0 ? members : members.set("push_options", [...options]);
 }
 
 function readObject(body: Buffer): JsonObject {
@@ -40,7 +64,7 @@ function readObject(body: Buffer): JsonObject {
   return value;
 }
 
-function readForm(body: Buffer, fields: readonly InputField[]): ReadonlyMap<string, JsonValue> {
+function readForm(body: Buffer, fields: readonly InputField[]): Members {
   const lists = new Set(fields.filter(({ list }) => list === "repeat").map(({ wireName }) => wireName));
   const pairs = readPairs(body.toString("latin1"), { malformed: "form_malformed", lists, brackets: true });
   const members = new Map<string, JsonValue>();

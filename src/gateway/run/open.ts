@@ -47,7 +47,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   }
   const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
-  const asked = { actions: definitions.map(reachOf), requestBytes: defaults.runRequestBytes };
+  const asked = { actions: definitions.map(reachOf), requestBytes: requestBytesOf(request) };
   const ahead = findGrant(core, asked, caller) !== null;
   if (!ahead) requireVolume(core, caller);
   requireOpening(core, caller, request);
@@ -103,6 +103,11 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
 
 /** Its rows in the state, and how it ends where nobody approves it. */
 const RUN_BYTES = 4_096;
+
+/** Tools push and upload; what an agent writes by itself is short. */
+function requestBytesOf({ contained }: RunRequest): number {
+  return contained === true ? defaults.containedBodyBytes : defaults.runRequestBytes;
+}
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
 function requireOpening(core: Core, caller: LiveCaller, { purpose, actions, command = [] }: RunRequest): void {

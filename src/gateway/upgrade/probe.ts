@@ -305,6 +305,8 @@ function definitionOf(name: string, effect: "read" | "write", method: Method, li
     method,
     template: parseTemplate("/"),
     body: null,
+    mediaType: null,
+    gzip: false,
     emptyBody: false,
     accept: null,
     tolerates: [],

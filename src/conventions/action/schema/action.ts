@@ -159,7 +159,12 @@ export const actionSchema = {
       properties: {
         method,
         path: { type: "string", maxLength: 1024 },
-        body,
+        body: {
+          enum: [...body.enum, "opaque", "git-receive-pack"],
+          description: `${body.description} opaque: one input holds all of it. git-receive-pack: what git push sends.`,
+        },
+        media_type: { ...mediaRange, description: "The media type of an opaque body." },
+        gzip: { type: "boolean", description: "A tool may send the body compressed; it is sent on plain." },
         empty_body: { type: "boolean", description: "Where no input goes into the body, none is sent at all." },
         accept: { ...mediaRange, description: "What the request asks for in Accept; application/json unless said." },
         tolerates: {

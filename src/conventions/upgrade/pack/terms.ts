@@ -76,6 +76,8 @@ const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {
   method: ["evidence", reach, "the method"],
   template: ["evidence", reach, "the path"],
   body: ["evidence", reach, "the form of the body"],
+  mediaType: ["evidence", reach, "the media type of the body"],
+  gzip: ["decision", fits, "whether a compressed body is taken"],
   emptyBody: ["decision", fits, "whether an empty body is sent"],
   accept: ["decision", fits, "what it asks for in Accept"],
   tolerates: ["decision", fits, "which query members of tools are left out"],

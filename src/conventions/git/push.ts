@@ -1,0 +1,100 @@
+/**
+ * What `git push` sends to git-receive-pack: which refs move from which commit to which, and a packfile. The first part is
+ * what a person can read. A closed grammar, and one spelling: writing what was read gives the very same bytes.
+ */
+import { Denied } from "../../kernel/failure.ts";
+
+export interface Push {
+  readonly updates: readonly RefUpdate[];
+  /** As the client wrote them, in their order. */
+  readonly capabilities: readonly string[];
+  readonly options: readonly string[];
+  /** Empty where refs are only deleted. */
+  readonly packfile: Buffer;
+}
+
+export interface RefUpdate {
+  readonly ref: string;
+  /** All zeros where the ref is new. */
+  readonly old: string;
+  /** All zeros where the ref goes away. */
+  readonly new: string;
+}
+
+export const PUSH_MEDIA_TYPE = "application/x-git-receive-pack-request";
+
+const COMMAND = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) (refs\/[^\0-\x20\x7f~^:?*[\\]+)$/;
+const CAPABILITY = /^[!-~]+$/;
+const FLUSH = "0000";
+const PACK = Buffer.from("PACK");
+
+export function readPush(body: Buffer): Push {
+  const lines = readLines(body, 0);
+  const [first] = lines.lines;
+  if (first === undefined) throw malformed("it names no ref");
+  const nul = first.indexOf("\0");
+  if (nul < 0) throw malformed("its first line has no capabilities");
+  const capabilities = first
+    .slice(nul + 1)
+    .replace(/\n$/, "")
+    .split(" ")
+    .filter((one) => one !== "");
+  const updates = [first.slice(0, nul), ...lines.lines.slice(1)].map(readUpdate);
+  const optioned = capabilities.includes("push-options");
+  const rest = optioned ? readLines(body, lines.end) : { lines: [], end: lines.end };
+  const packfile = body.subarray(rest.end);
+  if (packfile.byteLength > 0 && !packfile.subarray(0, 4).equals(PACK)) throw malformed("what follows is no packfile");
+  return { updates, capabilities, options: rest.lines, packfile };
+}
+
+export function writePush({ updates, capabilities, options, packfile }: Push): Buffer {
+  const [first, ...rest] = updates.map((one) => `${one.old} ${one.new} ${one.ref}`);
+  if (first === undefined) throw malformed("it names no ref");
+  for (const one of updates) readUpdate(`${one.old} ${one.new} ${one.ref}`);
+  if (!capabilities.every((one) => CAPABILITY.test(one))) throw malformed("a capability is no word");
+  const optioned = capabilities.includes("push-options");
+  if (!optioned && options.length > 0) throw malformed("options need the capability push-options");
+  const text = [
+    line(`${first}\0 ${capabilities.join(" ")}`),
+    ...rest.map(line),
+    FLUSH,
+    ...(optioned ? [...options.map(line), FLUSH] : []),
+  ].join("");
+  return Buffer.concat([Buffer.from(text, "utf8"), packfile]);
+}
+
+function readUpdate(text: string): RefUpdate {
+  const [, old, next, ref] = COMMAND.exec(text.replace(/\n$/, "")) ?? [];
+  if (old === undefined || next === undefined || ref === undefined || old.length !== next.length)
+    throw malformed("a line is not OLD NEW REF");
+  if (ref.includes("..") || ref.includes("//") || ref.endsWith("/") || ref.endsWith(".") || ref.endsWith(".lock"))
+    throw malformed("a ref has a name that git does not take");
+  return { ref, old, new: next };
+}
+
+function line(text: string): string {
+  const bytes = Buffer.byteLength(text, "utf8") + 4;
+  if (bytes > 0xffff) throw malformed("a line is too long");
+  return bytes.toString(16).padStart(4, "0") + text;
+}
+
+/** Lines up to the flush, without the final newline that some clients write. */
+function readLines(body: Buffer, from: number): { readonly lines: readonly string[]; readonly end: number } {
+  const lines: string[] = [];
+  for (let at = from; ; ) {
+    const head = body.toString("latin1", at, at + 4);
+    if (!/^[0-9a-f]{4}$/.test(head)) throw malformed("a line has no length");
+    const length = Number.parseInt(head, 16);
+    if (length === 0) return { lines, end: at + 4 };
+    if (length <= 4 || at + length > body.byteLength) throw malformed("a line is cut off");
+    const bytes = body.subarray(at + 4, at + length);
+    const text = bytes.toString("utf8");
+    if (!Buffer.from(text, "utf8").equals(bytes)) throw malformed("a line is not UTF-8");
+    lines.push(text);
+    at += length;
+  }
+}
+
+function malformed(why: string): Denied {
+  return new Denied("git_push_malformed", `the push cannot be read: ${why}`);
+}
