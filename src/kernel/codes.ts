@@ -297,7 +297,8 @@ export const codes = {
   },
   list_handle_unknown: {
     status: 404,
-    means: "No list of this run, caller, action and input goes on under this handle, or its time is over.",
+    means:
+      "No list of this run, caller, action and input goes on under this handle: its time is over, or the gateway was locked or started anew, which no handle survives.",
     mend: "Begin the list again, without continue.",
   },
   day_spend_exhausted: {
