@@ -1023,6 +1023,11 @@ export const codes = {
     means: "A private file or folder is a link or another kind of file.",
     mend: "Replace it with a regular one, or name the real place with --home.",
   },
+  file_unusable: {
+    status: 503,
+    means: "A file or folder cannot be used: the operating system refused, and the message says what it is and why.",
+    mend: "Do what the message says.",
+  },
   file_not_owned: {
     status: 503,
     means: "A private file or folder belongs to another user.",

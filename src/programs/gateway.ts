@@ -19,6 +19,7 @@ import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { deniedByFiles } from "../kernel/file-trouble.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
@@ -281,7 +282,8 @@ async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaul
 }
 
 /** To the journal as a fact, and to the launcher, which says it as every command does. On a terminal that is enough. */
-function refuseStart(error: unknown): never {
+function refuseStart(thrown: unknown): never {
+  const error = deniedByFiles(thrown) ?? thrown;
   const fault = !(error instanceof Denied);
   const code = fault ? "internal_fault" : error.code;
   const message = error instanceof Error ? error.message : String(error);

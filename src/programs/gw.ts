@@ -8,6 +8,7 @@ import { createClock, systemRandom, systemSleep } from "../adapters/platform/sys
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { deniedByFiles } from "../kernel/file-trouble.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
@@ -52,7 +53,8 @@ try {
   await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
   const program = createProgram(createDeps());
   await program.parseAsync();
-} catch (error) {
+} catch (thrown) {
+  const error = deniedByFiles(thrown) ?? thrown;
   if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;
   else if (error instanceof Unreachable) {
     io.err(`gateway_unreachable: ${error.message}`);

@@ -1,5 +1,6 @@
 import { printable } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { Unreachable } from "../client/connection.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 
@@ -7,7 +8,8 @@ import { type CliIo, type Exit, exits } from "./io.ts";
 export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Promise<Exit> {
   try {
     return await work();
-  } catch (error) {
+  } catch (thrown) {
+    const error = deniedByFiles(thrown) ?? thrown;
     if (error instanceof Unreachable) {
       io.err(`gateway_unreachable: ${error.message}`);
       return exits.unreachable;

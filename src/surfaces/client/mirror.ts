@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -6,6 +6,7 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
 import { openHome, POLICY_NAME, VAULT_NAME } from "../../vault/files/home.ts";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
 import { parseVault } from "../../vault/verify.ts";
 import type { Door } from "../place/place.ts";
@@ -65,7 +66,7 @@ export function mirroredChange(folder: string, vaultChanged: boolean, policyChan
 }
 
 function takeFiles({ vault: vaultText, policy, packs }: ServedHome, folder: string, random: Random): void {
-  mkdirSync(join(folder, "packs", "trusted"), { recursive: true, mode: 0o700 });
+  makeFolder(join(folder, "packs", "trusted"));
   const vault = parseVault(vaultText);
   const before = openHome(folder, random);
   if (before.exists()) {
@@ -96,14 +97,14 @@ function takePack(folder: string, pack: string, bytes: string, random: Random): 
 
 /** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. */
 async function takeLog(connection: Connection, folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const files = (await connection.ask("GET", "/v1/log/files")).body as unknown as readonly {
     readonly name: string;
     readonly size: number;
   }[];
   for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
     const path = join(folder, name);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     let from = existsSync(path) ? writtenBytes(path) : 0;
     if (from === size && statSync(path).size === size) continue;
     if (existsSync(path)) truncateSync(path, from);

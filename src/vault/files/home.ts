@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -9,6 +9,7 @@ import type { Vault } from "../vault.ts";
 import { parseVault, vaultPage } from "../verify.ts";
 import { nodeSteps, replaceFile, type WriteSteps } from "./atomic-write.ts";
 import { withLock } from "./lock.ts";
+import { makeFolder } from "./make-folder.ts";
 import { checkPrivateFolder, readPrivateFile } from "./private-file.ts";
 
 /** The vault's and the policy's files in GW_HOME. Everything read is checked; everything written is whole or not there. */
@@ -71,7 +72,7 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
       return parsePolicy(textOf(bytes, "policy_malformed"), authority);
     },
     async create(vault, policy) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder);
       checkHome();
       await withLock(join(folder, LOCK_NAME), () => {
         if (readPrivateFile(vaultPath, defaults.vaultFileBytes) !== undefined) {

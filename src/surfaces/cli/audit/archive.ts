@@ -4,7 +4,6 @@ import {
   copyFileSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   rmSync,
@@ -22,6 +21,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { withLock } from "../../../vault/files/lock.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { readHomeConfig } from "../../place/find.ts";
@@ -187,7 +187,7 @@ function movable(folder: string, first: number, cutAt: number): readonly string[
 }
 
 function copyDurably(folder: string, target: string, names: readonly string[], withCut: boolean): void {
-  mkdirSync(target, { recursive: true, mode: 0o700 });
+  makeFolder(target);
   // A folder that holds the part before needs no cut to begin with: it goes on from its own segments.
   const goesOn = existsSync(join(target, segmentName(1)));
   for (const name of withCut && !goesOn ? [CUT_NAME, ...names] : names) {

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 
 /** When this user last made a copy of something that a home cannot keep for itself. Only `gw doctor` reads it; nothing is decided by it. */
 export type Made = Readonly<Partial<Record<"backup" | "checkpoint", string>>>;
@@ -17,7 +18,7 @@ export function noteMade(stateFolder: string, vaultId: string, what: keyof Made,
   const path = pathOf(stateFolder, vaultId);
   const text = JSON.stringify({ format: "gw.made/v1", ...readMade(stateFolder, vaultId), [what]: at });
   try {
-    mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+    makeFolder(stateFolder);
     writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600 });
     renameSync(`${path}.new`, path);
   } catch {

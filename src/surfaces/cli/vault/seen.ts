@@ -1,9 +1,10 @@
-import { accessSync, constants, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMarks } from "../../../audit/read/marks.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { anchorOf, lineOf } from "../../../vault/anchor.ts";
 import { withLock } from "../../../vault/files/lock.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { checkHighWater, type HighWater, higher } from "../../../vault/high-water.ts";
 import type { KeyId } from "../../../vault/keys.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
@@ -82,7 +83,7 @@ export function checkSeen(stateFolder: string, home: string, vault: Vault, polic
 /** Without it nothing can be remembered: a home is not made before it stands. */
 export function requireStateFolder(stateFolder: string): void {
   try {
-    mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+    makeFolder(stateFolder);
     accessSync(stateFolder, constants.W_OK);
   } catch (error) {
     const why = error instanceof Error && "code" in error ? String(error.code) : "it cannot be made";
