@@ -56,6 +56,7 @@ export interface Draft {
 /** Typed against the argument that it bounds; a sentence where the two do not fit. */
 export function typeCondition({ kind, input, words }: Draft, type: JsonValue | undefined): Condition | string {
   if (words.some((word) => word === "")) return `${input} is compared with nothing`;
+  if (type === undefined) return `there is no argument called ${input} to compare`;
   switch (kind) {
     case "prefix":
       return type === "string"

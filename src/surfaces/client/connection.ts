@@ -202,7 +202,9 @@ const ENVELOPE = new Set(["type", "title", "status", "detail", "code", "message"
 
 function describe(error: unknown, socketPath: string): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (code === "ENOENT" || code === "ECONNREFUSED") return `No gateway answers at ${socketPath}. Start it with: gw up`;
-  if (code === "EACCES") return `This user may not open ${socketPath}.`;
+  if (code === "ENOENT" || code === "ECONNREFUSED")
+    return `No gateway answers at ${socketPath}. Start it with: gw up, or on a server: systemctl start gw`;
+  if (code === "EACCES")
+    return `This user may not open ${socketPath}. On a server its group lets users in: usermod -aG, then log in anew.`;
   return `The gateway at ${socketPath} went away before it answered (${error instanceof Error ? error.message : String(error)}).`;
 }
