@@ -250,3 +250,26 @@ function plainly({ method, origin, target, headers, body }: PlainRequest, withou
     body: text === "" ? null : readAs(type, text),
   };
 }
+
+test("what gh and GitHub's libraries send for an issue is the issue action of the shipped pack", () => {
+  const request: PlainRequest = {
+    origin: "https://api.github.com",
+    method: "GET",
+    target: "/repos/octo-org/app/issues/42",
+    headers: [
+      ["host", "api.github.com"],
+      ["user-agent", "GitHub CLI 2.46.0"],
+      ["accept", "application/vnd.github.v3+json"],
+      ["authorization", `token ${PLACEHOLDER}`],
+      ["content-type", "application/json; charset=utf-8"],
+      ["time-zone", "Etc/UTC"],
+      ["x-github-api-version", "2022-11-28"],
+      ["accept-encoding", "gzip"],
+    ],
+    body: null,
+  };
+  const found = reverse(packs, request, PLACEHOLDER);
+  assert.ok(found.kind === "action", JSON.stringify(found));
+  assert.equal(found.action.qualifiedName, "github.issue.get");
+  assert.deepEqual(found.input, { owner: "octo-org", repo: "app", number: 42 });
+});

@@ -496,17 +496,17 @@ export const codes = {
   origin_not_in_packs: {
     status: 403,
     means: "A tool in a box spoke to a place that no pack of its run speaks to. Nothing was sent.",
-    mend: "Open the run with actions of a pack for that origin. gw pack suggest --run RUN drafts one for review.",
+    mend: "Open the run with actions of a pack for that origin; gw pack list shows which there are.",
   },
   path_not_in_packs: {
     status: 403,
     means: "A tool in a box asked for a path that no action of its run's packs has. Nothing was sent.",
-    mend: "gw actions shows what there is; gw pack suggest --run RUN drafts what is missing, for review.",
+    mend: "gw actions shows what there is. What is missing is added to the pack and reviewed.",
   },
   request_not_in_packs: {
     status: 403,
     means: "A tool in a box sent a request that no action says exactly as it stands. Nothing was sent.",
-    mend: "The answer names the nearest action and what kept it from fitting; gw pack suggest --run RUN drafts the rest.",
+    mend: "The answer names the nearest action and what kept it from fitting.",
   },
   action_ambiguous: {
     status: 403,
