@@ -34,6 +34,7 @@ test(
     }
     assert.ok(out.includes("outcome: unknown"));
     assert.match(out, /gw ssh check tries|Not played here: /, "the SSH scene is played, or says why not");
+    assert.match(out, /origin_not_in_packs|Not played here: /, "the box is played, or says why not");
     assert.ok(out.includes("anything that this program starts may act in this run"));
     assert.ok(out.includes("  no answer   the question expires, nothing is sent"));
     assert.ok(

@@ -7,6 +7,7 @@ import { openHome } from "../../vault/files/home.ts";
 import { Astray, Skipped } from "./astray.ts";
 import type { Narrator, Scene } from "./scene.ts";
 import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
+import { box } from "./scenes/box.ts";
 import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
 import { host } from "./scenes/host.ts";
 import { record } from "./scenes/record.ts";
@@ -22,7 +23,7 @@ export interface DemoOptions {
 
 /** `gw demo`: the whole story with real processes. Every scene checks itself; one that goes astray ends with exit 1. */
 const story: readonly Scene[] = [
-  ...[approve, deny, eachUse, budget, revoke, replaced],
+  ...[approve, deny, eachUse, budget, revoke, replaced, box],
   ...[stalePlan, staleRollback, lostAnswer, lateCancel, host, tamper, record],
 ];
 

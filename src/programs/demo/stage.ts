@@ -36,7 +36,9 @@ export interface Stage {
   readonly reading: Reading;
   readonly sleep: Sleep;
   /** Runs `gw` as a process of its own. */
-  gw(args: readonly string[], input?: "open"): Player;
+  gw(args: readonly string[], input?: "open", folder?: string): Player;
+  /** Of the provider, for tools that know nothing of gw. */
+  readonly origin: string;
   /** An agent that stays: it answers orders until it is stopped. */
   agent(): Player;
   /** A host to act on over SSH, or why there is none. */
@@ -105,6 +107,11 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     const token = await tokenOf(provider, allScopes);
     const also = [
       { bytes: guardedPack(provider.origin), token: await tokenOf(provider, ["projects:read"]), eachUse: true },
+      {
+        bytes: boxedPack(provider.origin),
+        token: await tokenOf(provider, ["projects:read", "releases:write"]),
+        eachUse: false,
+      },
       ...(standingHost === null ? [] : [hostPack(standingHost)]),
     ];
     await makeHome({ folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also }, ports);
@@ -128,7 +135,8 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     reading: readingOf(home, standing.keys, ports),
     sleep: ports.sleep,
     host,
-    gw: (args, input) => play(players, [GW, ...args], input),
+    origin: provider.origin,
+    gw: (args, input, folder) => play(players, [GW, ...args], input, folder),
     agent: () =>
       play(
         players,
@@ -151,12 +159,13 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
   };
 }
 
-function play(players: Set<ChildProcess>, command: readonly string[], input?: "open"): Player {
+function play(players: Set<ChildProcess>, command: readonly string[], input?: "open", folder?: string): Player {
   const [program = "", ...args] = command;
   // An agent has no secret in its environment, and none of ours.
   const { PATH, HOME, TMPDIR, LANG } = process.env;
   const child = spawn(program, args, {
     stdio: ["pipe", "pipe", "pipe"],
+    ...(folder === undefined ? {} : { cwd: folder }),
     env: { PATH, HOME, LANG, ...(TMPDIR === undefined ? {} : { TMPDIR }) },
   });
   players.add(child);
@@ -241,6 +250,33 @@ actions:
     effect: read
     request: { method: GET, path: "/v1/projects/{project_id}" }
     input: { project_id: { in: path, type: string, maxLength: 128 } }
+`);
+}
+
+/** For unchanged tools in a box: a read that a session covers, and a write that a person is asked about. */
+function boxedPack(origin: string): Buffer {
+  return Buffer.from(`format: gw.pack/v1
+pack: boxed
+provider:
+  origin: ${origin}
+  credential: boxed-key
+  auth: { scheme: bearer }
+  version: { header: X-API-Version, value: "2026-04-01" }
+  idempotency: { header: Idempotency-Key, window_s: 2592000 }
+actions:
+  project.get:
+    effect: read
+    request: { method: GET, path: "/v1/projects/{project_id}" }
+    input: { project_id: { in: path, type: string, maxLength: 128 } }
+  release.record:
+    effect: create
+    needs: { approval: each_use }
+    request: { method: POST, path: /v1/releases, body: application/json }
+    input:
+      operation_id: { in: body, type: string, maxLength: 128 }
+      service: { in: body, type: string, maxLength: 128 }
+      artifact: { in: body, type: string, pattern: "^sha256:[0-9a-f]{64}$", maxLength: 71 }
+      environment: { in: body, enum: [staging, production] }
 `);
 }
 
