@@ -107,6 +107,8 @@ test("no socket leads out but the way that is served", skip, async () => {
   const sock = join(folder, "before.sock");
   await listen(sock);
   await listen("\0gw-test-abstract");
+  mkdirSync(workOf(home), { recursive: true });
+  await listen(join(workOf(home), "near.sock"));
   const said = await inside(`
 attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
 attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
@@ -114,6 +116,7 @@ attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
 attempt("bind 443", lambda: socket.socket().bind(("0.0.0.0", 443)))
 attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0gw-test-abstract"))
 attempt("path", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(sock)}))
+attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "near.sock"))
 attempt("ssh", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.7", 22)))
 attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7", 22)))
 `);
@@ -123,6 +126,7 @@ attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7
   assert.equal(said.get("bind 443"), "EACCES");
   assert.equal(said.get("abstract"), "ECONNREFUSED");
   assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+  assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
   assert.equal(said.get("ssh"), "ECONNREFUSED");
   assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
 });
