@@ -44,7 +44,8 @@ export function runPackList(options: VaultOptions, io: CliIo, ports: VaultCliPor
     else if (rows.length === 0) io.out("No packs yet: gw pack add FILE");
     else {
       for (const row of rows) {
-        const state = row.trusted ? "trusted" : "NOT TRUSTED";
+        const changed = policy.packs.some(({ pack }) => pack === row.pack);
+        const state = row.trusted ? "trusted" : changed ? "CHANGED since it was trusted" : "NOT TRUSTED";
         io.out(`${showIdentifier(row.pack)}  ${state}  ${row.actions} actions  ${row.digest ?? row.trouble}`);
       }
     }
