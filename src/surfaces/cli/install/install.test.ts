@@ -20,7 +20,7 @@ function stage(t: { after(work: () => void): void }, systemd: boolean) {
     asked.push(words.join(" "));
     return systemd;
   };
-  const ports = { userHome, program: "/opt/with space/gw", random, systemctl };
+  const ports = { userHome, program: "/opt/with ${space}/gw", random, systemctl };
   const makeHome = (): void => {
     mkdirSync(home);
     writeFileSync(join(home, "vault.json"), "{}");
@@ -34,7 +34,7 @@ test("gw install --user writes a unit where the user's systemd runs, and gw unin
   const { io, ports, options, makeHome, asked, unit, script } = stage(t, true);
   makeHome();
   assert.equal(await runInstall(options, io, ports), 0);
-  assert.match(readFileSync(unit, "utf8"), /^ExecStart="\/opt\/with space\/gw" up --locked --home "/m);
+  assert.match(readFileSync(unit, "utf8"), /^ExecStart="\/opt\/with \$\${space}\/gw" up --locked --home "/m);
   assert.equal(existsSync(script), false);
   assert.ok(asked.includes("enable --now gw.service"));
   assert.equal(await runUninstall(options, io, ports), 0);
@@ -48,7 +48,7 @@ test("without systemd a plain script starts the gateway", async (t) => {
   makeHome();
   assert.equal(await runInstall(options, io, ports), 0);
   assert.equal(statSync(script).mode & 0o777, 0o700);
-  assert.match(readFileSync(script, "utf8"), /^exec '\/opt\/with space\/gw' up --locked --home '/m);
+  assert.match(readFileSync(script, "utf8"), /^exec '\/opt\/with \${space}\/gw' up --locked --home '/m);
   assert.equal(existsSync(unit), false);
   assert.equal(await runUninstall(options, io, ports), 0);
   assert.equal(existsSync(script), false);

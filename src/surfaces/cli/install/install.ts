@@ -79,7 +79,7 @@ function requireOurs(path: string): void {
 
 function unitText(home: string, program: string): string {
   const quoted = (text: string): string =>
-    `"${text.replaceAll("%", "%%").replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+    `"${text.replaceAll("%", "%%").replaceAll("$", "$$$$").replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
   return [
     ...[MARK, "[Unit]", "Description=Agent Action Gateway", ""],
     ...["[Service]", `ExecStart=${quoted(program)} up --locked --home ${quoted(home)}`, "Restart=on-failure"],
