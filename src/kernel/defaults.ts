@@ -143,6 +143,8 @@ export const defaults = {
   firstCallMs: 30_000,
   // The operator's terminal
   cardSteadyMs: 700,
+  /** A desktop that does not take a notice in this time is left alone. */
+  notifyMs: 5_000,
   /** A page of a card stays at least this long, so that one burst of keys cannot run through it. */
   cardPageMs: 200,
   /** A program that did not run for this long takes no key that was typed meanwhile. */

@@ -63,8 +63,10 @@ function planEnd({ card }: ApprovalView, expiresMs: number): number | null {
 
 function open(state: WatchState, item: Item): Step {
   const next = { ...state, queue: [...state.queue, item] };
-  if (state.selected !== null) return stay(next, { kind: "bell" });
-  return stay(showAnew({ ...next, selected: item.view.approval_id }), { kind: "bell" });
+  const waits = next.queue.length === 1 ? "1 card waits for a person" : `${next.queue.length} cards wait for a person`;
+  const ring = { kind: "ring", text: waits } as const;
+  if (state.selected !== null) return stay(next, ring);
+  return stay(showAnew({ ...next, selected: item.view.approval_id }), ring);
 }
 
 function change(state: WatchState, item: Item): Step {

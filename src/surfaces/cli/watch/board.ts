@@ -50,7 +50,10 @@ function tellNeed(before: WatchState, state: WatchState): Step {
   const item = state.board?.items.find(({ summary }) => summary.operation_id === first);
   const what =
     fresh.length > 1 || item === undefined ? `${fresh.length} operations need` : `${nameOperation(item)} needs`;
-  return stay(note(state, `${what} a person: o shows what to do`, "warning"), { kind: "bell" });
+  return stay(note(state, `${what} a person: o shows what to do`, "warning"), {
+    kind: "ring",
+    text: fresh.length === 1 ? "an operation needs a person" : `${fresh.length} operations need a person`,
+  });
 }
 
 function showOnScreen(state: WatchState): Step {

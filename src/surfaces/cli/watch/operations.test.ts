@@ -71,11 +71,11 @@ test("a full progress is never called a success", () => {
 test("what needs a person comes first, rings once, and names the command to type", () => {
   const table = sitConnected({ rows: 24, columns: 80 });
   post(table, operationOf("op_1"), stuckOf("op_2"));
-  assert.ok(table.take("bell"));
+  assert.ok(table.take("ring"));
   assert.match(textOf(table)[0] ?? "", /1 NEEDS A PERSON/);
   assert.ok(textOf(table).some((row) => row.includes("! gw operation reconcile op_2")));
   post(table, operationOf("op_1"), stuckOf("op_2"));
-  assert.equal(table.take("bell"), undefined);
+  assert.equal(table.take("ring"), undefined);
   table.wait(defaults.cardSteadyMs);
   table.type("o");
   assert.equal(screenOf(table).selected, "op_2");

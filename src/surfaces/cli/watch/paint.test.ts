@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Line } from "./line.ts";
-import { paintLines } from "./paint.ts";
+import { paintLines, ringBell } from "./paint.ts";
 
 const lines: readonly Line[] = [
   { text: "one", style: "bar" },
@@ -26,4 +26,9 @@ test("without colour no look is written at all", () => {
 test("a row is cleared before it is written: clearing after a full row would eat its last character", () => {
   const full = paintLines([{ text: "x".repeat(80), style: "plain" }], null, false);
   assert.ok(full.endsWith("x"));
+});
+
+test("a ring holds the bell and notices in plain words, whatever it is given", () => {
+  const rung = ringBell("2 cards wait\u001b\\;x\u0007\u009c");
+  assert.equal(rung, "\u0007\u001b]9;gw: 2 cards waitx\u001b\\\u001b]777;notify;gw;2 cards waitx\u001b\\");
 });

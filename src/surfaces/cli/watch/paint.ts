@@ -6,7 +6,11 @@ const LEAVE = "\u001b[0m\u001b[?7h\u001b[?2004l\u001b[?25h\u001b[?1049l";
 /** The other screen, no cursor, marks around what is pasted, and no wrapping at the edge. */
 export const enterScreen = ENTER;
 export const leaveScreen = LEAVE;
-export const ringBell = "\u0007";
+/** The bell, and the notices of terminals that have them (OSC 9, OSC 777). Others drop what they do not know. */
+export function ringBell(text: string): string {
+  const words = text.replace(/[^A-Za-z0-9 ]/g, "");
+  return `\u0007\u001b]9;gw: ${words}\u001b\\\u001b]777;notify;gw;${words}\u001b\\`;
+}
 
 const looks: Readonly<Record<Style, string>> = {
   plain: "",

@@ -8,6 +8,7 @@ import { withGateway } from "../operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { checkSecret } from "./check-secret.ts";
 import { type FeedPorts, startFeed } from "./feed.ts";
+import { createNotifier, NOTIFY_SEND } from "./notify.ts";
 import { startSitting } from "./sitting.ts";
 import { openWatchTerminal, type WatchTerminal } from "./terminal-screen.ts";
 
@@ -41,6 +42,7 @@ export function runWatch(
         operator: operator.name,
         hasPin: operator.pin !== null,
         client,
+        notify: createNotifier(NOTIFY_SEND, process.env),
         check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
       });
       const { waiting, underWay } = await sitting.ended;

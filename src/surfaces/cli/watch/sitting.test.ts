@@ -30,6 +30,7 @@ function begin(rows = 80) {
     },
   };
   const checked: string[] = [];
+  const heard: string[] = [];
   const sitting = startSitting({
     ...time,
     terminal,
@@ -38,6 +39,7 @@ function begin(rows = 80) {
     hasPin: true,
     client: desk.client,
     connect: desk.connect,
+    notify: (text) => void heard.push(text),
     async check(which, secret: Secret) {
       const typed = secret.use((bytes) => bytes.toString("utf8"));
       checked.push(`${which} ${typed}`);
@@ -54,6 +56,7 @@ function begin(rows = 80) {
     written,
     sitting,
     checked,
+    heard,
     tty,
     closed: () => closed,
     type: (text: string) => tty().bytes(Buffer.from(text, "utf8")),
@@ -75,7 +78,8 @@ async function withCard(rows = 80) {
 
 test("what is typed of a secret is checked, and is never on the screen", async () => {
   const sat = await withCard();
-  assert.ok(sat.text().includes(ringBell));
+  assert.ok(sat.text().includes(ringBell("1 card waits for a person")));
+  assert.deepEqual(sat.heard, ["1 card waits for a person"]);
   sat.type("a");
   sat.type("4799\u007f\u007f11");
   sat.type("\r");

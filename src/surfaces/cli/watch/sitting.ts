@@ -8,6 +8,7 @@ import { type FeedPorts, inTime, reasonOf, startFeed } from "./feed.ts";
 import { createKeyDecoder, type Key } from "./keys.ts";
 import type { Line } from "./line.ts";
 import { step, type WatchEvent } from "./model.ts";
+import type { Notifier } from "./notify.ts";
 import { paintLines, ringBell } from "./paint.ts";
 import { type SecretAnswer, takesSecret } from "./prompt.ts";
 import { createSecretLine } from "./secret-line.ts";
@@ -22,6 +23,8 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   readonly operator: string;
   readonly hasPin: boolean;
   readonly client: OperatorClient;
+  /** Null where there is no desktop to tell. */
+  readonly notify: Notifier | null;
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
 }
 
@@ -112,8 +115,9 @@ export function startSitting(options: SittingOptions): Sitting {
       case "quit":
         stop.abort();
         return;
-      case "bell":
-        terminal.write(ringBell);
+      case "ring":
+        terminal.write(ringBell(effect.text));
+        options.notify?.(effect.text);
         return;
       case "redraw":
         drawn = null;

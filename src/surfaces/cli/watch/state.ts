@@ -182,7 +182,8 @@ export type Effect =
   /** Wipe what was typed of a secret. */
   | { readonly kind: "clearSecret" }
   | { readonly kind: "redraw" }
-  | { readonly kind: "bell" }
+  /** Heard by a person who looks elsewhere. The words are ours: nothing that an agent wrote leaves the screen this way. */
+  | { readonly kind: "ring"; readonly text: string }
   | { readonly kind: "quit" };
 
 export interface Step {
