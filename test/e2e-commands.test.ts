@@ -165,7 +165,7 @@ describe("every command keeps the contract of the command line", asUser, () => {
     const status = await home.run(["status", "--json"]);
     const shown = JSON.parse(status.out) as Members;
     assert.deepEqual([status.code, shown["locked"], shown["mode"], shown["stopped"]], [0, false, "guard-rail", null]);
-    assert.match((await home.run(["status"])).out, /guard-rail: .*not from malware/);
+    assert.match((await home.run(["status"])).out, /guard-rail: .*not this user.s malware/);
     agent = openPlane(home.agentSocket);
     const asked = await agent.ask("POST", "/v1/runs", { purpose: "records", actions: ["demo.thing.get"] });
     const [approval] = await home.approvals();
