@@ -26,7 +26,7 @@ test("a file that the operating system refuses is a sentence with its code, not 
   );
   const { exit, lines } = await told(missing);
   assert.equal(exit, exits.denied);
-  assert.deepEqual([lines.length, lines[0]?.split(":")[0]], [1, "file_unreadable"]);
+  assert.deepEqual([lines.length, lines[0]?.split(":")[0]], [1, "file_unusable"]);
 });
 
 test("findings stand below it, escaped as well", async () => {

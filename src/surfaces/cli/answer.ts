@@ -14,10 +14,6 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
       io.err(`gateway_unreachable: ${error.message}`);
       return exits.unreachable;
     }
-    if (isAboutFile(error)) {
-      io.err(printable(`file_unreadable: ${error.message}`));
-      return exits.denied;
-    }
     if (!(error instanceof Denied)) throw error;
     const [first = "", ...rest] = error.message.split("\n");
     io.err(printable(`${error.code}: ${first}`));
@@ -27,11 +23,6 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
     for (const line of budgetLines(error.extra["budget"])) io.err(line);
     return exitOf(error);
   }
-}
-
-/** No room, no right, no such folder: the operating system's own words say which. */
-function isAboutFile(error: unknown): error is Error {
-  return error instanceof Error && "syscall" in error && "path" in error && "code" in error;
 }
 
 /** Which ceiling stopped it first, and what is left of each: a report of a stop needs no second question. */
