@@ -95,7 +95,11 @@ async function dispatch(
 ): Promise<CallResult> {
   requireLiveCaller(caller);
   requireSpace(core);
-  const prepared = await prepareAndLook(core, caller, run, request, call);
+  const preparing = prepareOrRefuse(core, caller, run, request);
+  // A rollback that is refused on our own word says what is there now: that is read first.
+  if ("refused" in preparing)
+    throw await lookAtTarget(core, run, run.sessions.get(caller.key), call.id, preparing.refused);
+  const { prepared } = preparing;
   const { outbound } = prepared;
   requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
   const found = findTicket(core, run, outbound, plannedOf(prepared));
@@ -140,12 +144,17 @@ async function dispatch(
   }
 }
 
-/** A rollback that is refused on our own word says what is there now: that is read first. */
-async function prepareAndLook(core: Core, caller: LiveCaller, run: Run, request: CallRequest, call: Call) {
+/** Nothing is waited for where nothing is refused: a call that comes while its session is asked for joins that very card. */
+function prepareOrRefuse(
+  core: Core,
+  caller: LiveCaller,
+  run: Run,
+  request: CallRequest,
+): { readonly prepared: Prepared } | { readonly refused: unknown } {
   try {
-    return prepare(core, caller, run, request);
-  } catch (error) {
-    throw await lookAtTarget(core, run, run.sessions.get(caller.key), call.id as CallId, error);
+    return { prepared: prepare(core, caller, run, request) };
+  } catch (refused) {
+    return { refused };
   }
 }
 
