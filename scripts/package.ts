@@ -9,11 +9,13 @@ import { billOfMaterials } from "./package/bill.ts";
 import { debianName, debianPackage } from "./package/debian.ts";
 import { listDependencies } from "./package/dependencies.ts";
 import { tarOf } from "./package/pack-files.ts";
+import { requireSignatures } from "./package/signatures.ts";
 import { stageTree } from "./package/stage.ts";
 
 /**
  * `npm run package`: a self-contained archive, a Debian package, their bill of materials and checksums, from what is
- * installed here and without the network. The same commit gives the same bytes.
+ * installed here. The same commit gives the same bytes. Where a registry answers, its signatures of what is installed are checked
+ * first; where none does that is said, and `--signatures required` makes nothing.
  */
 const root = join(import.meta.dirname, "..");
 const { version: ours } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string };
@@ -22,10 +24,12 @@ const { values } = parseArgs({
     out: { type: "string", default: join(root, "out") },
     version: { type: "string", default: ours },
     only: { type: "string", multiple: true, default: ["archive", "debian"] },
+    signatures: { type: "string", default: "wanted" },
   },
 });
 const { version, only } = values;
 if (!/^[0-9]+\.[0-9]+\.[0-9]+(~?[a-z0-9.]+)?$/.test(version)) throw new Error(`${version} is not a version`);
+requireSignatures(root, values.signatures, (line) => console.error(line));
 const out = resolve(values.out);
 const epochS = readEpoch();
 const work = mkdtempSync(join(tmpdir(), "gw-package-"));

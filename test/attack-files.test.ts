@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import {
@@ -101,6 +101,26 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
       plant(join(twin.folder, "config.yaml"));
       for (const command of [["status"], ["actions"]]) assert.match((await twin.run(command)).err, /config_invalid/);
       assert.match((await twin.operator(["up"])).err, /config_invalid/);
+    }
+  });
+
+  test("a pipe, a device or a folder that is named to a command is refused at once", async () => {
+    const pipe = join(makeFolder(), "pipe");
+    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+    const log = join(home.folder, "audit");
+    for (const named of [pipe, "/dev/zero", dirname(pipe)]) {
+      for (const [command, code] of [
+        [["caller", "enroll", named, "--as", "it"], "not_found"],
+        [["caller", "trust", "it", "--ima-key", named], "caller_signer_invalid"],
+      ] as const) {
+        const done = await home.operator(command);
+        assert.deepEqual([done.code === 0, codeOf(done)], [false, code], `${command.join(" ")}: ${done.err}`);
+      }
+      assert.equal(codeOf(await home.run(["pack", "add", named])), "pack_malformed");
+      const verified = await home.run(["audit", "verify", "--log", log, "--checkpoint", named]);
+      assert.equal(verified.code, 2, verified.err);
+      const asked = ["conformance", "http://127.0.0.1:1", "--token-file", named];
+      assert.notEqual((await home.run(asked)).code, 0);
     }
   });
 

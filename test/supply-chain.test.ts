@@ -9,11 +9,13 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { requireSignatures } from "../scripts/package/signatures.ts";
 
 const root = join(import.meta.dirname, "..");
 const gw = join(root, "bin", "gw");
@@ -81,4 +83,27 @@ test("gw setup-shell replaces nobody else's gw", () => {
   assert.equal(done.status, 1);
   assert.match(done.stderr, /^shell_program_foreign: /);
   assert.equal(readFileSync(join(home, ".local/bin/gw"), "utf8"), "theirs");
+});
+
+test("a package is made only of what the registry signed, where one answers; where none does that is said, and a release is refused", () => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-signed-"));
+  const path = process.env["PATH"];
+  process.env["PATH"] = `${folder}:${path}`;
+  const check = (npm: string, how: string): string => {
+    const script = `#!/bin/sh\n[ "$1 $2" = "audit signatures" ] || exit 9\n${npm}\n`;
+    writeFileSync(join(folder, "npm"), script, { mode: 0o755 });
+    const said: string[] = [];
+    requireSignatures(root, how, (line) => said.push(line));
+    return said.join();
+  };
+  const silent = "echo 'npm error code ECONNREFUSED' >&2; exit 1";
+  try {
+    assert.throws(() => check('echo "1 package has an invalid registry signature:"; exit 1', "wanted"), /not what/);
+    assert.match(check('echo "98 packages have verified registry signatures"', "required"), /^signatures: verified/);
+    assert.match(check(silent, "wanted"), /^signatures: NOT CHECKED/);
+    assert.throws(() => check(silent, "required"), /nothing was made/);
+  } finally {
+    process.env["PATH"] = path;
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

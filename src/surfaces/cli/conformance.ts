@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
 import { readProfile, referenceProfile } from "../../conformance/profile.ts";
 import { reportLines, summaryLine } from "../../conformance/report.ts";
 import { runChecks } from "../../conformance/run.ts";
 import type { Random } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { readGivenFile } from "./read-given-file.ts";
 
 /** `gw conformance URL`: does this provider follow the conventions? It acts on the provider: use a test account. */
 export interface ConformanceOptions {
@@ -25,8 +26,8 @@ export async function runConformance(options: ConformanceOptions, io: CliIo, ran
     );
     return exits.usage;
   }
-  const token = options.tokenFile === undefined ? null : readFileSync(options.tokenFile, "utf8").trim();
-  const profile = options.profile === undefined ? referenceProfile : readProfile(readFileSync(options.profile));
+  const token = options.tokenFile === undefined ? null : readGiven(options.tokenFile).toString("utf8").trim();
+  const profile = options.profile === undefined ? referenceProfile : readProfile(readGiven(options.profile));
   const only = options.only === undefined ? {} : { only: options.only };
   const results = await runChecks({ origin, profile, token, random, ...only }, (result) => {
     if (options.json) io.out(JSON.stringify(result));
@@ -38,6 +39,10 @@ export async function runConformance(options: ConformanceOptions, io: CliIo, ran
   }
   if (!options.json) io.out(summaryLine(results));
   return results.some(({ verdict }) => verdict === "failed") ? exits.denied : exits.done;
+}
+
+function readGiven(path: string): Buffer {
+  return readGivenFile(path, defaults.conformanceReplyBytes, "file_unreadable");
 }
 
 function readOrigin(text: string): string | undefined {

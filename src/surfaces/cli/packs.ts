@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { readPack } from "../../conventions/action/read.ts";
@@ -12,6 +12,7 @@ import { isPackTrusted, type Policy, removePack, trustPack } from "../../vault/p
 import type { Vault } from "../../vault/vault.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { readGivenFile } from "./read-given-file.ts";
 import { keepReplaced, keepTrustedCopy } from "./upgrade/load-change.ts";
 import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
@@ -177,13 +178,5 @@ function requireSound(bytes: Buffer, file: string): Pack {
 }
 
 function readBounded(path: string): Buffer {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch {
-    throw new Denied("pack_malformed", `${path} cannot be read.`);
-  }
-  if (bytes.byteLength > defaults.packBytes)
-    throw new Denied("pack_too_large", `${path} is larger than ${defaults.packBytes} bytes.`);
-  return bytes;
+  return readGivenFile(path, defaults.packBytes, "pack_malformed", "pack_too_large");
 }

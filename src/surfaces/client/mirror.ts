@@ -1,12 +1,14 @@
 import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
 import { openHome, POLICY_NAME, VAULT_NAME } from "../../vault/files/home.ts";
 import { makeFolder } from "../../vault/files/make-folder.ts";
+import { readPlainFile } from "../../vault/files/private-file.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
 import { parseVault } from "../../vault/verify.ts";
 import type { Door } from "../place/place.ts";
@@ -54,9 +56,9 @@ export function mirroredChange(folder: string, vaultChanged: boolean, policyChan
   const packs = (policy?.packs ?? []).flatMap(({ pack }) => {
     const path = join(folder, "packs", `${pack}.yaml`);
     const same = join(folder, "packs", "trusted", `${pack}.yaml`);
-    if (!existsSync(path)) return [];
-    const bytes = readFileSync(path);
-    return existsSync(same) && readFileSync(same).equals(bytes) ? [] : [{ pack, bytes: bytes.toString("base64") }];
+    const bytes = readPlainFile(path, defaults.packBytes);
+    if (bytes === undefined || readPlainFile(same, defaults.packBytes)?.equals(bytes) === true) return [];
+    return [{ pack, bytes: bytes.toString("base64") }];
   });
   return {
     ...(vaultChanged ? { vault: text(VAULT_NAME) } : {}),
@@ -90,7 +92,8 @@ function takePack(folder: string, pack: string, bytes: string, random: Random): 
   const served = Buffer.from(bytes, "base64");
   const own = join(folder, "packs", `${pack}.yaml`);
   const trusted = join(folder, "packs", "trusted", `${pack}.yaml`);
-  const untouched = !existsSync(own) || (existsSync(trusted) && readFileSync(own).equals(readFileSync(trusted)));
+  const held = readPlainFile(own, defaults.packBytes);
+  const untouched = held === undefined || readPlainFile(trusted, defaults.packBytes)?.equals(held) === true;
   replaceFile(trusted, served, random);
   if (untouched) replaceFile(own, served, random);
 }

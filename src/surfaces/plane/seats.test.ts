@@ -79,8 +79,8 @@ test("whoever no longer waits is a stranger again", () => {
   const gone: string[] = [];
   const seats = createSeats({ perHolder: 2, total: 10, dropBusy: false });
   const first = seats.take(1, () => gone.push("first"));
-  first?.stand("waiting");
-  seats.take(1, () => gone.push("second"));
+  first?.stand("approved");
+  seats.take(1, () => gone.push("second"))?.stand("waiting");
   first?.stand("stranger");
   seats.take(1, () => gone.push("third"));
   assert.deepEqual(gone, ["first"]);

@@ -40,30 +40,68 @@ interface Taken {
   standing: Standing;
 }
 
+/** Those of one holder that would go at the same time, by program; each in the order in which it came to be so. */
+interface Row {
+  readonly parties: Map<string, Set<Taken>>;
+  size: number;
+}
+
+/** Who goes first; null for whoever stays. */
+function rankOf({ busy, standing }: Taken, dropBusy: boolean): number | null {
+  if (busy) return dropBusy && standing === "stranger" ? 1 : null;
+  return { stranger: 0, waiting: 2, approved: 3 }[standing];
+}
+
 export function createSeats(limits: SeatLimits): Seats {
-  /** In the order in which they came. */
   const seats = new Set<Taken>();
   const counts = new Map<number, number>();
+  // Under a flood room is made for every connection: what that costs must not grow with how many there are.
+  const ranks = Array.from({ length: 4 }, () => new Map<number, Row>());
+
+  function file(seat: Taken): void {
+    const rank = rankOf(seat, limits.dropBusy);
+    const rows = rank === null ? undefined : ranks[rank];
+    if (rows === undefined) return;
+    const row = rows.get(seat.holder) ?? { parties: new Map<string, Set<Taken>>(), size: 0 };
+    const party = row.parties.get(seat.party) ?? new Set<Taken>();
+    rows.set(seat.holder, row);
+    row.parties.set(seat.party, party);
+    party.add(seat);
+    row.size++;
+  }
+
+  function unfile(seat: Taken): void {
+    const rank = rankOf(seat, limits.dropBusy);
+    const rows = rank === null ? undefined : ranks[rank];
+    const row = rows?.get(seat.holder);
+    const party = row?.parties.get(seat.party);
+    if (rows === undefined || row === undefined || party === undefined || !party.delete(seat)) return;
+    row.size--;
+    if (party.size === 0) row.parties.delete(seat.party);
+    if (row.size === 0) rows.delete(seat.holder);
+  }
+
+  function change(seat: Taken, next: Partial<Pick<Taken, "party" | "busy" | "standing">>): void {
+    if (!seats.has(seat)) return;
+    unfile(seat);
+    Object.assign(seat, next);
+    file(seat);
+  }
 
   function leave(seat: Taken): void {
+    unfile(seat);
     if (!seats.delete(seat)) return;
     const left = (counts.get(seat.holder) ?? 1) - 1;
     if (left === 0) counts.delete(seat.holder);
     else counts.set(seat.holder, left);
   }
 
-  /** The oldest of those that may go, of the party that has most of them, of the holder that has most; strangers first. */
-  function makeRoom(among: (seat: Taken) => boolean): boolean {
-    const ranks = [
-      (seat: Taken): boolean => seat.standing === "stranger" && !seat.busy,
-      (seat: Taken): boolean => limits.dropBusy && seat.standing === "stranger",
-      (seat: Taken): boolean => seat.standing === "waiting" && !seat.busy,
-      (seat: Taken): boolean => !seat.busy,
-    ];
-    for (const rank of ranks) {
-      const holder = mostOf((seat) => among(seat) && rank(seat), holderOf)?.holder;
-      const first = mostOf((seat) => seat.holder === holder && rank(seat), partyOf);
-      if (first === null) continue;
+  /** The oldest of the program that has most, of this holder or of whoever has most; strangers first. */
+  function makeRoom(holder: number | null): boolean {
+    for (const rows of ranks) {
+      const row = holder === null ? largest(rows.values()) : rows.get(holder);
+      const [first] = (row === undefined ? undefined : largest(row.parties.values())) ?? [];
+      if (first === undefined) continue;
       leave(first);
       first.drop();
       return true;
@@ -71,27 +109,9 @@ export function createSeats(limits: SeatLimits): Seats {
     return false;
   }
 
-  /** The oldest with the key that most of them have. Under a flood this is asked for every connection. */
-  function mostOf<Key>(may: (seat: Taken) => boolean, keyOf: (seat: Taken) => Key): Taken | null {
-    const found = new Map<Key, { readonly oldest: Taken; count: number }>();
-    let most: { readonly oldest: Taken; count: number } | null = null;
-    for (const seat of seats) {
-      if (!may(seat)) continue;
-      const key = keyOf(seat);
-      let group = found.get(key);
-      if (group === undefined) {
-        group = { oldest: seat, count: 0 };
-        found.set(key, group);
-      }
-      group.count++;
-      if (most === null || group.count > most.count) most = group;
-    }
-    return most?.oldest ?? null;
-  }
-
   function admits(holder: number): boolean {
-    if ((counts.get(holder) ?? 0) >= limits.perHolder && !makeRoom((seat) => seat.holder === holder)) return false;
-    return seats.size < limits.total || makeRoom(() => true);
+    if ((counts.get(holder) ?? 0) >= limits.perHolder && !makeRoom(holder)) return false;
+    return seats.size < limits.total || makeRoom(null);
   }
 
   return {
@@ -103,25 +123,21 @@ export function createSeats(limits: SeatLimits): Seats {
       if (!admits(holder)) return null;
       const seat: Taken = { holder, drop, party: "", busy: false, standing: "stranger" };
       seats.add(seat);
+      file(seat);
       counts.set(holder, (counts.get(holder) ?? 0) + 1);
       return {
-        busy() {
-          seat.busy = true;
-        },
-        idle() {
-          seat.busy = false;
-        },
-        name(party) {
-          seat.party = party;
-        },
-        stand(standing) {
-          seat.standing = standing;
-        },
+        busy: () => change(seat, { busy: true }),
+        idle: () => change(seat, { busy: false }),
+        name: (party) => change(seat, { party }),
+        stand: (standing) => change(seat, { standing }),
         leave: () => leave(seat),
       };
     },
   };
 }
 
-const holderOf = ({ holder }: Taken): number => holder;
-const partyOf = ({ party }: Taken): string => party;
+function largest<Sized extends { readonly size: number }>(some: Iterable<Sized>): Sized | undefined {
+  let most: Sized | undefined;
+  for (const one of some) if (most === undefined || one.size > most.size) most = one;
+  return most;
+}

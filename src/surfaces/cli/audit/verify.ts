@@ -1,12 +1,14 @@
 import { createPublicKey } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { rawPublicOf } from "../../../audit/keys/raw.ts";
 import type { Head } from "../../../audit/receipt.ts";
 import type { VerifyReport } from "../../../audit/verify/report.ts";
 import { describeReport } from "../../../audit/verify/words.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
+import { readGivenFile } from "../read-given-file.ts";
 import { checkLog } from "./check-log.ts";
 
 export interface AuditVerifyOptions {
@@ -32,7 +34,7 @@ export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Pr
     const report = await checkLog(options.log, options.vault ?? null, {
       ...(options.archive === undefined ? {} : { archives: options.archive }),
       ...(options.operator === undefined ? {} : { operators: options.operator.map(readOperatorKey) }),
-      ...(options.checkpoint === undefined ? {} : { checkpoint: readFileSync(options.checkpoint, "utf8") }),
+      ...(options.checkpoint === undefined ? {} : { checkpoint: readGiven(options.checkpoint) }),
       ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),
       allowUnattested: options.allowUnattested === true,
       ...(io.isTty && options.json !== true ? { onProgress: progressOn(io) } : {}),
@@ -62,9 +64,14 @@ function progressOn(io: CliIo): (done: number, total: number) => void {
   };
 }
 
+/** Checkpoints and public keys are short texts. */
+function readGiven(path: string): string {
+  return readGivenFile(path, defaults.publicKeyFileBytes, "file_unreadable").toString("utf8");
+}
+
 /** The 32 raw bytes of an Ed25519 public key. */
 export function readOperatorKey(given: string): Buffer {
-  const text = (existsSync(given) ? readFileSync(given, "utf8") : given).trim();
+  const text = (existsSync(given) ? readGiven(given) : given).trim();
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, "hex");
   if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, "base64");
   if (text.startsWith("-----BEGIN PUBLIC KEY-----")) {

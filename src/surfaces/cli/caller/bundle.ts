@@ -5,6 +5,7 @@ import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { readPlainFile } from "../../../vault/files/private-file.ts";
 import { bundleName, bundlesFolder, trustedRootPath } from "../../../vault/policy/sigstore-files.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -36,7 +37,8 @@ export function runCallerBundle(
     }
     const bundle = readGivenFile(bundleFile, defaults.sigstoreFileBytes, "caller_signer_invalid");
     const root = trustedRootPath(options.home, sigstore.trustedRootDigest);
-    const trustedRoot = readGivenFile(root, defaults.sigstoreFileBytes, "caller_signer_invalid");
+    const trustedRoot = readPlainFile(root, defaults.sigstoreFileBytes);
+    if (trustedRoot === undefined) throw new Denied("caller_signer_invalid", `${root} is not there.`);
     const program = findProgram(file);
     const { identities } = sigstore;
     const { imageDigest, claim } = (await signatures()).checkBundle({ program, bundle, trustedRoot, identities });

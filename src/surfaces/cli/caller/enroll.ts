@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
-import { createReadStream, realpathSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, realpathSync } from "node:fs";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { isoTime } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { openGivenFile } from "../read-given-file.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
 
 /** `gw caller enroll FILE --as NAME`: an operator vouches for the exact bytes of a program file. */
@@ -48,8 +50,17 @@ export function findProgram(file: string): string {
 /** `sha256:<hex>` of its bytes, as callers are known by. */
 export async function digestProgram(path: string): Promise<Digest> {
   const hash = createHash("sha256");
+  const fd = openGivenFile(path, "not_found");
+  if (fstatSync(fd).size > defaults.callerImageBytes) {
+    closeSync(fd);
+    throw new Denied(
+      "file_too_large",
+      `${path} is larger than ${defaults.callerImageBytes} bytes: no caller like it is known.`,
+    );
+  }
   try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+    for await (const chunk of createReadStream(path, { fd, end: defaults.callerImageBytes }))
+      hash.update(chunk as Buffer);
   } catch {
     throw new Denied("not_found", `${path} cannot be read.`);
   }

@@ -120,8 +120,12 @@ function stepsFor(mode: number): WriteSteps {
 /** The text of the file, or null when there is none. */
 function readBounded(file: string): string | null {
   try {
-    if (statSync(file).size > MAX_FILE_BYTES) {
-      throw new Denied("client_config_invalid", `${file} is larger than any configuration and was left untouched.`);
+    const stats = statSync(file);
+    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) {
+      throw new Denied(
+        "client_config_invalid",
+        `${file} is no file, or larger than any configuration, and was left untouched.`,
+      );
     }
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
   } catch (error) {

@@ -1,11 +1,13 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import type { Random } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { readPlainFile } from "../../../vault/files/private-file.ts";
 import { lastTrusted, type Policy } from "../../../vault/policy/policy.ts";
 import type { NamedBytes } from "./review-thread.ts";
 
@@ -77,7 +79,7 @@ function readTrustedCopy(
 
 function readOrNull(path: string): Buffer | null {
   try {
-    return readFileSync(path);
+    return readPlainFile(path, defaults.packBytes) ?? null;
   } catch {
     return null;
   }

@@ -1,10 +1,11 @@
-import { accessSync, constants, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { accessSync, constants, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMarks } from "../../../audit/read/marks.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { anchorOf, lineOf } from "../../../vault/anchor.ts";
 import { withLock } from "../../../vault/files/lock.ts";
 import { makeFolder } from "../../../vault/files/make-folder.ts";
+import { readPlainFile } from "../../../vault/files/private-file.ts";
 import { checkHighWater, type HighWater, higher } from "../../../vault/high-water.ts";
 import type { KeyId } from "../../../vault/keys.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
@@ -32,19 +33,22 @@ export interface SeenHead {
   readonly link: string;
 }
 
+const SEEN_BYTES = 4_194_304;
+
 export const NOTHING: SeenLine = { vault: null, policy: null, head: null, removed: [] };
 
 export function readSeen(stateFolder: string, vaultId: string): Seen {
   try {
-    const { homes, lines } = JSON.parse(readFileSync(pathOf(stateFolder, vaultId, "seen"), "utf8")) as Seen;
-    return { homes, lines };
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
-      throw new Denied(
-        "memory_unreadable",
-        `${pathOf(stateFolder, vaultId, "seen")}, where gw remembers what you last saw of this vault, cannot be read. Find out what damaged it; without it, an old copy of the home would pass for the newest.`,
-      );
+    const text = readPlainFile(pathOf(stateFolder, vaultId, "seen"), SEEN_BYTES);
+    if (text !== undefined) {
+      const { homes, lines } = JSON.parse(text.toString("utf8")) as Seen;
+      return { homes, lines };
     }
+  } catch {
+    throw new Denied(
+      "memory_unreadable",
+      `${pathOf(stateFolder, vaultId, "seen")}, where gw remembers what you last saw of this vault, cannot be read. Find out what damaged it; without it, an old copy of the home would pass for the newest.`,
+    );
   }
   const head = readEarlierHead(stateFolder, vaultId);
   return { homes: {}, lines: head === null ? {} : { [FIRST_LINE]: { ...NOTHING, head } } };
@@ -136,7 +140,9 @@ export function highestSeen({ lines }: Seen): HighWater {
 /** What versions before this one remembered: the head alone, for a vault and not for a line of it. */
 function readEarlierHead(stateFolder: string, vaultId: string): SeenHead | null {
   try {
-    const { frame, link } = JSON.parse(readFileSync(pathOf(stateFolder, vaultId, "head"), "utf8")) as SeenHead;
+    const { frame, link } = JSON.parse(
+      String(readPlainFile(pathOf(stateFolder, vaultId, "head"), SEEN_BYTES)),
+    ) as SeenHead;
     const sound = Number.isSafeInteger(frame) && typeof link === "string" && /^[0-9a-f]{64}$/.test(link);
     return sound ? { frame, link } : null;
   } catch {

@@ -1,6 +1,7 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { toTrustMaterial } from "@sigstore/verify";
 import type { Digest } from "../../../../kernel/canonical-json.ts";
+import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
 import { digestImage } from "./digest.ts";
 import { type SigstoreClaim, type SigstoreIdentity, verifyBundle } from "./sigstore.ts";
@@ -27,8 +28,11 @@ export function checkGivenBundle(question: {
   readonly trustedRoot: Buffer;
   readonly identities: readonly SigstoreIdentity[];
 }): { readonly imageDigest: Digest; readonly claim: SigstoreClaim } {
-  const fd = openSync(question.program, "r");
+  const fd = openSync(question.program, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.size > defaults.callerImageBytes)
+      throw new Denied("caller_signer_invalid", `${question.program} is no program that a caller could be.`);
     const digests = digestImage(fd, false);
     return { imageDigest: digests.sha256 as Digest, claim: verifyBundle(question, fd, digests) };
   } finally {
