@@ -51,6 +51,16 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     );
   });
 
+  test("an account of that name that is a person's is not taken over, and nothing is changed", () => {
+    must("useradd", "--create-home", "--home-dir", "/var/gw-the-person", "gw");
+    const refused = machine.inside(["dpkg", "--no-triggers", "--install", machine.deb]);
+    assert.notEqual(refused.status, 0);
+    assert.match(refused.stderr, /account_taken/);
+    must("test", "!", "-e", "/usr/lib/gw");
+    must("userdel", "gw");
+    machine.inside(["dpkg", "--purge", "gw"]);
+  });
+
   test("it makes users, groups and private folders, brings manual and completion, and starts nothing", () => {
     const said = must("dpkg", "--no-triggers", "--install", machine.deb);
     assert.match(said, /nothing was started/);

@@ -156,13 +156,20 @@ function openBounded(path: string): number {
 
 function readHeader(path: string, text: Buffer): BackupHeader {
   try {
-    const header = JSON.parse(text.toString("utf8")) as BackupHeader;
-    if (header.format === "gw.backup/v1" && typeof header.vault === "string" && Array.isArray(header.readers))
+    const header = JSON.parse(text.toString("utf8")) as BackupHeader | null;
+    if (header?.format === "gw.backup/v1" && typeof header.vault === "string" && isReaders(header.readers))
       return header;
   } catch {
     // Told below.
   }
   return malformed(path, "its header is not one of this version");
+}
+
+function isReaders(given: unknown): boolean {
+  const isText = (value: unknown): boolean => typeof value === "string";
+  const isReader = (one: Partial<BackupHeader["readers"][number]> | null): boolean =>
+    isText(one?.key_id) && isText(one?.encapsulated) && isText(one?.sealed);
+  return Array.isArray(given) && given.every(isReader);
 }
 
 function keyFor(path: string, { readers }: BackupHeader, readingKey: KeyObject): Buffer {
