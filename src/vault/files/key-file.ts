@@ -4,7 +4,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { SERVICE_KEY_BYTES } from "../service-key.ts";
 import { replaceFile } from "./atomic-write.ts";
-import { type Ownership, ownFile, readPrivateFile, systemdFile } from "./private-file.ts";
+import { type Ownership, ownFile, readPlainFile, readPrivateFile, systemdFile } from "./private-file.ts";
 
 /**
  * The service key for a machine without a person: one line, `gw-service-key-v1 VAULT_ID BASE64URL`. It opens the
@@ -23,6 +23,21 @@ export function writeKeyFile(path: string, vaultId: string, serviceKey: Secret, 
   } finally {
     line.fill(0);
   }
+}
+
+/** What is there already is replaced only where it is a key file as well. */
+export function requireKeyFileOrNone(path: string): void {
+  const there = readPlainFile(path, FILE_BYTES, ({ size }) => {
+    if (size > FILE_BYTES) notOurs(path);
+  });
+  if (there === undefined) return;
+  const ours = LINE.test(there.toString("latin1"));
+  there.fill(0);
+  if (!ours) notOurs(path);
+}
+
+function notOurs(path: string): never {
+  throw new Denied("key_file_malformed", `${path} is there and is no key file: it stays as it is. Name another file.`);
 }
 
 export function readKeyFile(path: string, vaultId: string): Secret {

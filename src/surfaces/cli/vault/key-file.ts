@@ -1,4 +1,4 @@
-import { writeKeyFile } from "../../../vault/files/key-file.ts";
+import { requireKeyFileOrNone, writeKeyFile } from "../../../vault/files/key-file.ts";
 import { requireOperator } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -6,8 +6,9 @@ import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./sess
 
 /** `gw unlock --write-key-file FILE`: for a machine that starts without a person. The policy has to allow its use. */
 export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withOperator(options, io, ports, async ({ home, operator }) => {
+  return answering(io, () => {
+    requireKeyFileOrNone(path);
+    return withOperator(options, io, ports, async ({ home, operator }) => {
       const vault = home.readVault();
       requireOperator(vault, operator);
       writeKeyFile(path, vault.vaultId, operator.serviceKey, ports.random);
@@ -23,6 +24,6 @@ export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, 
         );
       }
       return exits.done;
-    }),
-  );
+    });
+  });
 }

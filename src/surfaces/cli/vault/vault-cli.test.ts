@@ -340,6 +340,13 @@ test("a key file is written private, opens this vault's credentials, and warns w
   const path = join(root, "service.key");
   const made = paper({ secrets: [ADA] });
   assert.equal(await runWriteKeyFile(path, options, made.io, ports), 0, made.all());
+  const again = paper({ secrets: [ADA] });
+  assert.equal(await runWriteKeyFile(path, options, again.io, ports), 0, "a key file is renewed");
+  const other = join(root, "notes.txt");
+  writeFileSync(other, "what somebody wrote\n".repeat(40));
+  assert.equal(await runWriteKeyFile(other, options, made.io, ports), 1);
+  assert.match(made.all(), /key_file_malformed/);
+  assert.equal(readFileSync(other, "utf8"), "what somebody wrote\n".repeat(40), "anything else stays as it is");
   const vault = openHome(options.home, random).readVault();
   assert.equal(openService(vault, readKeyFile(path, vault.vaultId)).generation, vault.generation);
   assert.match(made.errors.join("\n"), /headless_unlock/);
