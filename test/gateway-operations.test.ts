@@ -4,12 +4,15 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { renderOperation } from "../src/conventions/operation/render.ts";
+import type { OperationDetail } from "../src/conventions/operation/summary.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { createOperationRecords } from "../src/surfaces/operator/operation-records.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
@@ -218,6 +221,33 @@ test("a creation that never arrived is proven absent only after the creation dea
   await until("failed", () => operation);
   assert.ok(types().includes("reconciled_failure"));
   assert.equal(jobs.creations, 1);
+});
+
+test("the history is append-only: what a person reads 150 times over is kept whole in store, log and on the screen", async () => {
+  jobs.create = (response) => response.destroy();
+  const { operation_id } = await create();
+  for (let read = 0; read < 150; read++) {
+    await bench.gateway.operations.reconcile(operation_id as OperationId, "ada");
+  }
+  const reads = provider.received.filter(({ url }) => url.startsWith("/operations/by-id/")).length;
+  assert.ok(reads >= 150, `a person's read is always sent: ${reads}`);
+  const before = operationOf(operation_id).history;
+  assert.ok(before.length > 300, String(before.length));
+  assert.deepEqual([before[0]?.from, before[0]?.to], ["create_pending", "create_unknown"]);
+  const logged = bench.events().flatMap((event) => (event.event_type === "operation_transition" ? [event] : []));
+  assert.deepEqual(
+    logged.slice(1).map(({ at, from, to }) => ({ at, from, to })),
+    before.map(({ at, from, to }) => ({ at, from, to })),
+  );
+  await restart();
+  const history = operationOf(operation_id).history;
+  assert.deepEqual(history.slice(0, before.length), before, "nothing of it went with the restart");
+  const [stored] = bench.rows("operations", operationOf(operation_id).state);
+  assert.deepEqual(stored?.["history"], history);
+  const shown = createOperationRecords(bench.gateway, bench.time.clock).detail(operationOf(operation_id));
+  assert.deepEqual(shown["history"], history);
+  const lines = renderOperation(shown as never as OperationDetail);
+  assert.equal(lines.length - lines.indexOf("History, oldest first") - 1, history.length);
 });
 
 test("the worker reconciles by itself, and a drop in the middle of the answer is unknown too", async () => {
@@ -454,7 +484,9 @@ test("a resume that is proven refused leaves the work failed; one without an ans
   );
   jobs.resume = (response) => void response.destroy();
   const unknown = await resumeIt(operation);
-  assert.deepEqual([unknown.outcome, operation.state], ["unknown", "observing"]);
+  // The worker may be quicker than this test, so that the state passed through is asked of the history.
+  const resumed = operation.history.find(({ cause }) => cause === "resume_sent");
+  assert.deepEqual([unknown.outcome, resumed?.to], ["unknown", "observing"]);
   assert.deepEqual(
     operation.resumes.map(({ outcome }) => outcome),
     ["refused", "unknown"],

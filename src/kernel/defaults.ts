@@ -205,7 +205,6 @@ export const defaults = {
   /** How long runs, plans and operations that have ended stay in the state, to be looked up. */
   endedStateKeptMs: 30 * 24 * 60 * 60 * 1000,
   operationResultBytes: 262_144,
-  operationHistory: 200,
   // Callbacks from providers
   callbackBodyBytes: 65_536,
   callbackHeaderBytes: 16_384,

@@ -135,9 +135,10 @@ async function intend(
     if (sending.custody?.() === null) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
-    const own = ownRows(core, sending, attemptId, "sent", reservation);
     const claimed = claim === null ? [] : [takeClaim(core, claim, sending, attemptId, reservation)];
+    // Before the payer's row: that of an operation has the step that begins here.
     const beside = sending.beside?.(attemptId) ?? NOTHING;
+    const own = ownRows(core, sending, attemptId, "sent", reservation);
     const receipt = await core.ledger.intent(
       `${sending.errand}.intent`,
       [

@@ -1,3 +1,4 @@
+import type { NewEvent } from "../../audit/event.ts";
 import type { Job } from "../../conventions/action/pack.ts";
 import { pollDelayMs } from "../../conventions/operation/poll.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
@@ -63,6 +64,8 @@ export interface ReadAsked {
   readonly reader: Definition;
   readonly known: JsonObject;
   readonly asked: Authorization | null;
+  /** The step that begins with the read, written together with its intent: what is not sent did not begin. */
+  readonly begin?: () => readonly NewEvent[];
 }
 
 /**
@@ -73,7 +76,7 @@ export interface ReadAsked {
 export async function readFor(
   core: Core,
   operation: Operation,
-  { errand, reader, known, asked }: ReadAsked,
+  { errand, reader, known, asked, begin }: ReadAsked,
   settle: (attempted: Attempted) => Beside,
 ): Promise<Attempted> {
   const outbound = bindRead(reader, known);
@@ -92,6 +95,7 @@ export async function readFor(
     credential: outbound.credential,
     operationId: operation.id,
     custody: () => (isOvertaken(core, operation) ? null : operationRow(core, operation)),
+    beside: () => ({ events: begin?.() ?? [], rows: [] }),
     after: (attempted) => {
       // Another process went on meanwhile: what this one saw late is in the log, and moves nothing.
       if (isOvertaken(core, operation)) return { events: [], rows: [] };

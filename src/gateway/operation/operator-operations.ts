@@ -94,10 +94,10 @@ function stopped({ id, state, remoteState, remoteJobId, problem, purse }: Operat
  */
 function grantOneRead(core: Core, operation: Operation): void {
   const { problem, purse } = operation;
-  if (problem === null) return;
-  operation.problem = null;
   const { budget } = purse;
   const attempts = Math.max(budget.limits.attempts, budget.attemptsUsed + 1);
   purse.budget = { ...budget, limits: { ...budget.limits, attempts }, stopReason: null };
+  if (problem === null) return;
+  operation.problem = null;
   operation.nextPoll = momentIn(core, 0);
 }

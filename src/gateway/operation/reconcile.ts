@@ -66,17 +66,17 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
     ? "status_by_client_id"
     : methodOf(reader.action.inputs.map(({ name }) => name));
   const known = knownFor(operation, definition, reader);
-  const started = step(core, operation, { kind: "reconciliation_started", method }, actor);
+  const begin = () => step(core, operation, { kind: "reconciliation_started", method }, actor);
   let settled = false;
   try {
-    await readFor(core, operation, { errand: "reconcile", reader, known, asked }, (attempted) => {
+    await readFor(core, operation, { errand: "reconcile", reader, known, asked, begin }, (attempted) => {
       settled = true;
-      const found = [...started, ...settleRead(core, operation, definition, reader, attempted, actor)];
+      const found = settleRead(core, operation, definition, reader, attempted, actor);
       const { events, rows } = settleHeld(core, operation);
       return { events: [...found, ...events], rows: [...rows, ...keepProven(core, operation, definition, attempted)] };
     });
   } finally {
-    // Refused before it was sent: nothing was found out.
+    // Its intent could not be written, or another gateway went on: nothing was found out.
     if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
   }
 }

@@ -5,7 +5,6 @@ import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
-import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
@@ -118,7 +117,7 @@ function resumeHooks(core: Core, operation: Operation, callId: string, actor: st
 /** Writes the record of one attempt, and leaves those of others as they are. */
 function note(operation: Operation, record: ResumeRecord): void {
   const others = operation.resumes.filter(({ attempt_id }) => attempt_id !== record.attempt_id);
-  operation.resumes = [...others, record].slice(-defaults.operationHistory);
+  operation.resumes = [...others, record];
 }
 
 function outcomeOf(verdict: Verdict): ResumeRecord["outcome"] {

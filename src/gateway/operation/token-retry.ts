@@ -63,7 +63,6 @@ export async function repeatUnderToken(
   if (standing === null) throw new Denied("operation_needs_person", "its session ended before it could be sent again");
   const { run, session } = standing;
   const actor = operation.callerKey;
-  const started = step(core, operation, { kind: "reconciliation_started", method: "token_retry" }, actor);
   const carries: Reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
   let settled = false;
   operation.repeats++;
@@ -80,11 +79,14 @@ export async function repeatUnderToken(
       operationId: operation.id,
       claim: "held_by_operation",
       carries,
-      beside: (): Beside => ({ events: [], rows: [operationRow(core, operation)] }),
+      beside: (): Beside => {
+        const events = step(core, operation, { kind: "reconciliation_started", method: "token_retry" }, actor);
+        return { events, rows: [operationRow(core, operation)] };
+      },
       after: (attempted): Beside => {
         settled = true;
         keepHold(operation, run, attempted);
-        const events = [...started, ...settleRepeat(core, operation, outbound, attempted, actor)];
+        const events = settleRepeat(core, operation, outbound, attempted, actor);
         const proven = provenRows(attempted);
         return { events, rows: [operationRow(core, operation), ...proven] };
       },
