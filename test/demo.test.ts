@@ -41,6 +41,9 @@ test(
       out.includes("worked out again from the bytes above: it matches"),
       "an old approval is shown with its card",
     );
+    const signed = /The decision\n.* approved it (\S+Z), with the key/.exec(out)?.[1] ?? "";
+    const days = Math.round((Date.now() - Date.parse(signed)) / 86_400_000);
+    assert.equal(days, 365, `the decision that is shown was signed a year ago: ${signed}`);
     assert.ok(existsSync(join(home, "vault.json")));
     assert.equal(existsSync(join(folder, "untouched")), false, "the person's own home is not played with");
     const verified = await start([GW, "audit", "verify", "--log", join(home, "audit")]).exited;

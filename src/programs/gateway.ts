@@ -17,6 +17,7 @@ import { readMarks } from "../audit/read/marks.ts";
 import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { deniedByFiles } from "../kernel/file-trouble.ts";
@@ -37,7 +38,7 @@ import { createCallbackDoor } from "./daemon/callback-door.ts";
 import { millisecondsAhead, tellClock } from "./daemon/clock-set-back.ts";
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
-import { createHealth, gaugesOf } from "./daemon/health.ts";
+import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
@@ -67,22 +68,25 @@ import { version } from "./version.ts";
  * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
  * service key over the operator socket. Usage: gateway HOME [--config FILE] [--key-file FILE]
  */
-const asked = readArguments(process.argv.slice(2));
-if (asked === undefined) {
-  console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
-  process.exit(2);
+if (import.meta.main) await serveGateway(createClock());
+
+/** The clock is the machine's own, but for the demo, which plays a year ago. */
+export async function serveGateway(clock: Clock): Promise<void> {
+  const asked = readArguments(process.argv.slice(2));
+  if (asked === undefined) {
+    console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
+    process.exit(2);
+  }
+  const health = createHealth(clock);
+  try {
+    await harden({ inspectable: false, startsPrivileged: false });
+    await start(asked, clock, health);
+  } catch (error) {
+    refuseStart(error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error, health);
+  }
 }
 
-const clock = createClock();
-const health = createHealth(clock);
-try {
-  await harden({ inspectable: false, startsPrivileged: false });
-  await start(asked);
-} catch (error) {
-  refuseStart(error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error);
-}
-
-async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<void> {
+async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clock, health: Health): Promise<void> {
   const settings = await readSettings(folder, await readMachine(config));
   requireKnownFormat(folder, stateMigrations.length);
   const home = openHome(folder, random);
@@ -242,7 +246,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
   );
   await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
   // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
-  if (trust.trouble === null) await unlockWithout(steward, keyFile, trust.vault.vaultId);
+  if (trust.trouble === null) await unlockWithout(steward, keyFile, trust.vault.vaultId, health);
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
@@ -268,7 +272,12 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked): Promise<v
 }
 
 /** Without a person. What goes wrong leaves it locked and is said, here and in its status: a person can still unlock. */
-async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaultId: string): Promise<void> {
+async function unlockWithout(
+  steward: DaemonSteward,
+  keyFile: KeyFileWatch,
+  vaultId: string,
+  health: Health,
+): Promise<void> {
   try {
     using serviceKey = keyFile.read(vaultId);
     if (serviceKey !== null) await steward.unlockHeadless(serviceKey);
@@ -282,7 +291,7 @@ async function unlockWithout(steward: DaemonSteward, keyFile: KeyFileWatch, vaul
 }
 
 /** To the journal as a fact, and to the launcher, which says it as every command does. On a terminal that is enough. */
-function refuseStart(thrown: unknown): never {
+function refuseStart(thrown: unknown, health: Health): never {
   const error = deniedByFiles(thrown) ?? thrown;
   const fault = !(error instanceof Denied);
   const code = fault ? "internal_fault" : error.code;

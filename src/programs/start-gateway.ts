@@ -9,8 +9,13 @@ import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 const FLAGS = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=ExperimentalWarning"];
 
 /** Starts the gateway process for a home. It is ready when it says so; signals to this process are handed on. */
-export async function startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess> {
-  const file = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "gateway.ts" : "gateway.js");
+export async function startGateway(
+  home: string,
+  keyFile: string | null,
+  config?: string,
+  program: "gateway" | "demo/old-gateway" = "gateway",
+): Promise<GatewayProcess> {
+  const file = join(import.meta.dirname, `${program}.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`);
   const args = [
     ...[...FLAGS, file, home],
     ...(config === undefined ? [] : ["--config", config]),

@@ -10,7 +10,7 @@ import { approve, budget, deny, eachUse } from "./scenes/approval.ts";
 import { box } from "./scenes/box.ts";
 import { lateCancel, lostAnswer, stalePlan, staleRollback } from "./scenes/consequence.ts";
 import { host } from "./scenes/host.ts";
-import { record } from "./scenes/record.ts";
+import { longAgo, record } from "./scenes/record.ts";
 import { replaced, revoke } from "./scenes/session.ts";
 import { tamper } from "./scenes/tamper.ts";
 import { type Stage, type StagePorts, setStage } from "./stage.ts";
@@ -45,7 +45,7 @@ export async function playDemo(
     `A home, a gateway and a provider in ${folder}. The operator's keys are made for this demo and stored nowhere.`,
   );
   try {
-    const stage = await setStage(folder, ports);
+    const stage = await setStage(folder, ports, (ground) => longAgo(ground, tell));
     try {
       for (const [index, scene] of scenes.entries()) {
         if (!json) io.out(`\n== ${index + 1}. ${scene.title} ==`);

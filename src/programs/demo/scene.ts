@@ -2,7 +2,7 @@ import { renderEssential } from "../../conventions/approval/render.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { ApprovalView } from "../../surfaces/client/operator.ts";
 import { Astray } from "./astray.ts";
-import type { Player, Stage } from "./stage.ts";
+import type { Ground, Player, Stage } from "./stage.ts";
 
 /** One part of the story: what is said, what is done, and what must come of it. */
 export interface Scene {
@@ -26,7 +26,7 @@ const TRIES = 600;
 const LOOK_MS = 50;
 
 /** The next question, shown as the person sees it. */
-export async function nextCard(stage: Stage, tell: Narrator): Promise<ApprovalView> {
+export async function nextCard(stage: Ground, tell: Narrator): Promise<ApprovalView> {
   for (let look = 0; look < TRIES; look++) {
     const [question] = await stage.operator.approvals();
     if (question?.card !== undefined && question.card !== null) {
@@ -38,7 +38,7 @@ export async function nextCard(stage: Stage, tell: Narrator): Promise<ApprovalVi
   throw new Astray("a card should have come, and none did");
 }
 
-export async function approveNext(stage: Stage, tell: Narrator): Promise<ApprovalView> {
+export async function approveNext(stage: Ground, tell: Narrator): Promise<ApprovalView> {
   const question = await nextCard(stage, tell);
   await stage.operator.decide(question, { decision: "approve", reason: null, narrow: null });
   tell.say("The operator approves: a signature over exactly this card.");
@@ -58,7 +58,7 @@ export interface Reply {
   readonly body: JsonObject;
 }
 
-export async function startActor(stage: Stage): Promise<Actor> {
+export async function startActor(stage: Ground): Promise<Actor> {
   const player = stage.agent();
   const answer = async (): Promise<Reply> => JSON.parse(await player.line()) as Reply;
   await answer();
@@ -76,7 +76,7 @@ export async function startActor(stage: Stage): Promise<Actor> {
 
 /** A run of this agent, approved. */
 export async function openRun(
-  stage: Stage,
+  stage: Ground,
   tell: Narrator,
   actor: Actor,
   purpose: string,

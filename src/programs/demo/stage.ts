@@ -16,6 +16,7 @@ import { makeHome, type PackToTrust } from "../start/make-home.ts";
 import { startGateway } from "../start-gateway.ts";
 import { Astray } from "./astray.ts";
 import { type DemoHost, startDemoHost } from "./host/host.ts";
+import { yearAgo } from "./year-ago.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const GW = join(ROOT, "bin", "gw");
@@ -34,6 +35,7 @@ export interface Stage {
   readonly operatorKey: string;
   /** What the operator reads the log with, and whose signatures count. */
   readonly reading: Reading;
+  readonly clock: Pick<Clock, "wallMs">;
   readonly sleep: Sleep;
   /** Runs `gw` as a process of its own. */
   gw(args: readonly string[], input?: "open", folder?: string): Player;
@@ -51,6 +53,9 @@ export interface Stage {
   stopGateway(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** What a gateway's life is played with. */
+export type Ground = Pick<Stage, "operator" | "sleep" | "agent">;
 
 export interface Player {
   readonly pid: number | undefined;
@@ -75,7 +80,12 @@ export interface StagePorts {
   readonly sleep: Sleep;
 }
 
-export async function setStage(home: string, ports: StagePorts): Promise<Stage> {
+/** The home is a year old: `longAgo` is played under a gateway of that time, the scenes under one of now. */
+export async function setStage(
+  home: string,
+  ports: StagePorts,
+  longAgo: (ground: Ground) => Promise<void>,
+): Promise<Stage> {
   mkdirSync(join(home, "provider"), { recursive: true, mode: 0o700 });
   const file = join(home, "provider", "reference.db");
   const provider = await startReference({ port: 0, file, faults: true, ...ports });
@@ -98,6 +108,13 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     await standingHost?.close();
     await provider.close();
   };
+  const past = yearAgo(ports.clock);
+  const agent = (): Player =>
+    play(
+      players,
+      [process.execPath, "--disable-warning=ExperimentalWarning", agentFile(), join(home, "agent.sock")],
+      "open",
+    );
 
   try {
     using passphrase = generatePassphrase(ports.random);
@@ -114,10 +131,18 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
       },
       ...(standingHost === null ? [] : [hostPack(standingHost)]),
     ];
-    await makeHome({ folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also }, ports);
+    await makeHome(
+      { folder: home, passphrase, origin: provider.origin, token, packFile, keyFile, also },
+      { ...ports, clock: past },
+    );
     const vault = openHome(home, ports.random).readVault();
     if (vault.requestKey !== null) standingHost?.pin(vault.requestKey.publicKey);
     keys = await unlockOperator(vault, undefined, passphrase);
+    gateway = await startGateway(home, keyFile, undefined, "demo/old-gateway");
+    operator = await connectOperator(join(home, "operator.sock"), keys, past);
+    await longAgo({ operator, sleep: ports.sleep, agent });
+    await vouch(operator, keys, past);
+    await stopGateway();
     gateway = await startGateway(home, keyFile);
     operator = await connectOperator(join(home, "operator.sock"), keys, ports.clock);
   } catch (error) {
@@ -133,30 +158,27 @@ export async function setStage(home: string, ports: StagePorts): Promise<Stage> 
     operator: standing.operator,
     operatorKey: rawPublicOf("ed25519", standing.keys.approver.key).toString("hex"),
     reading: readingOf(home, standing.keys, ports),
+    clock: ports.clock,
     sleep: ports.sleep,
     host,
     origin: provider.origin,
     gw: (args, input, folder) => play(players, [GW, ...args], input, folder),
-    agent: () =>
-      play(
-        players,
-        [process.execPath, "--disable-warning=ExperimentalWarning", agentFile(), join(home, "agent.sock")],
-        "open",
-      ),
+    agent,
     async arm(fault, endpoint) {
       const headers = { authorization: `Bearer ${control}`, "content-type": "application/json" };
       const body = JSON.stringify({ fault, endpoint, times: 1 });
       const reply = await fetch(`${provider.origin}/control/faults`, { method: "POST", headers, body });
       if (!reply.ok) throw new Astray(`the provider does not take the fault ${fault}: ${reply.status}`);
     },
-    async attest() {
-      const offer = await standing.operator.offerAttestation();
-      const seconds = Math.floor(ports.clock.wallMs() / 1000);
-      await standing.operator.attest(signAttestation(offer, standing.keys.name, standing.keys.approver.key, seconds));
-    },
+    attest: () => vouch(standing.operator, standing.keys, ports.clock),
     stopGateway,
     close,
   };
+}
+
+async function vouch(operator: OperatorClient, { name, approver }: OpenOperator, clock: Clock): Promise<void> {
+  const offer = await operator.offerAttestation();
+  await operator.attest(signAttestation(offer, name, approver.key, Math.floor(clock.wallMs() / 1000)));
 }
 
 function play(players: Set<ChildProcess>, command: readonly string[], input?: "open", folder?: string): Player {
