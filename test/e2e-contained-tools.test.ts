@@ -80,7 +80,7 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
         .replace(`origin: ${from}\n`, `origin: ${to}\n  network: private\n`)
         .replace("{ scheme: basic }", "{ scheme: bearer }");
     await home.trustPack("git", shipped("git", "https://github.com", host.origin));
-    await home.trustPack("npm", shipped("npm", "https://registry.npmjs.org", registry.origin));
+    await home.trustPack("npm", shipped("npm", "https://registry.example", registry.origin));
     gateway = await home.up();
     wrapper = openPlane(home.agentSocket);
     current = await openRun(home, wrapper, ["git.*", "npm.*"], { attempts: 100, side_effects: 10 });

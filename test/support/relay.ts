@@ -28,7 +28,9 @@ export async function startRelay(plane: Plane, run: () => string, origin: string
       headers,
       ...(body.byteLength > 0 ? { body: body.toString("base64") } : {}),
     };
-    const reply = await plane.ask("POST", `/v1/runs/${run()}/requests`, asked);
+    const reply = await plane.ask("POST", `/v1/runs/${run()}/requests`, asked).catch(() => null);
+    // The plane was closed while a tool still asked.
+    if (reply === null) return void response.destroy();
     const answer = { target, ...reply.body };
     told.push(answer);
     const fields = (reply.body["headers"] ?? []) as readonly (readonly [string, string])[];

@@ -109,7 +109,7 @@ test("the areas fill the screen whatever its size", () => {
 test("the first screen of 80x24 holds any ordinary call whole, with who vouches, every argument, cost, budget and what follows without an answer", () => {
   const authority =
     "Debian's node (nodejs 20.19.2+dfsg-1), by package record, not a signature, running a script that no signature covers";
-  const target = "https://registry.npmjs.example/-/package/%40acme%2Fsite/dist-tags/latest";
+  const target = "https://registry.example/-/package/%40acme%2Fsite/dist-tags/latest";
   const calls = [
     {
       ...call,
