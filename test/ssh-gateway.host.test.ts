@@ -116,7 +116,7 @@ real("a person approves, the receiver runs the operation, the agent gets what it
   assert.equal(entry?.["target"], `${stand.user}@127.0.0.1:${stand.port}`);
   assert.equal(entry?.["outcome"], "succeeded");
   const shown = await home.must(["activity", "--run", run]);
-  assert.match(shown.out, / → ssh \S+@127\.0\.0\.1:\d+ with ops-key /);
+  assert.match(shown.out, / → ssh \S+@127\.0\.0\.1:\d+ with ops-key$/m);
 });
 
 real("the card shows host, host key, user, operation and the exact fields; the host keeps its own record", async () => {

@@ -70,7 +70,10 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
   const out = join(folder, "out");
   packDebian(root, out);
   mkdirSync(join(folder, "layers"));
-  const script = `${overlays(join(folder, "layers"))}\necho mounted\nexec sleep 3600`;
+  // Uids of its own: userdel looks for processes by number, and another test's machine runs beside this one.
+  const uids = 20_000 + (process.pid % 10_000) * 3;
+  const range = `printf 'SYS_UID_MIN ${uids}\\nSYS_UID_MAX ${uids + 2}\\n' >> /etc/login.defs`;
+  const script = `${overlays(join(folder, "layers"))}\n${range}\necho mounted\nexec sleep 3600`;
   const keeper = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
