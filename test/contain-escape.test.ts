@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -174,15 +174,25 @@ test(
 
 test("the box dies with its wrapper", skip, async () => {
   const beat = join(workOf(home), "beat");
-  const run = startContained(home, ["sh", "-c", "while :; do date +%s%N > beat; sleep 0.05; done"]);
+  const mark = `gw-beat-${process.pid}`;
+  const run = startContained(home, ["sh", "-c", `while :; do date +%s%N > beat; sleep 0.05; done # ${mark}`]);
   await approveRun(home, run);
   await until("the command runs", () => existsSync(beat));
+  assert.ok(processesWith(mark).length > 0, "the command can be seen from out here");
   process.kill(Number(run.child.pid), "SIGKILL");
   await within(run.exited, 60_000, "the wrapper is gone");
-  // Its output is closed by then: nobody holds it any more, so nobody is left in the box.
-  const last = readFileSync(beat, "utf8");
-  assert.equal(readFileSync(beat, "utf8"), last);
+  await until("nothing of the box is left", () => processesWith(mark).length === 0);
 });
+
+function processesWith(mark: string): readonly string[] {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(join("/proc", name, "cmdline"), "latin1").includes(mark);
+    } catch {
+      return false;
+    }
+  });
+}
 
 test("a signal to the wrapper reaches the command, and its status is told", skip, async () => {
   const ready = join(workOf(home), "ready");

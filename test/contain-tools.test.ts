@@ -63,3 +63,17 @@ test("what no action says is refused in words that the tool shows, and nothing i
   );
   assert.equal(provider.received.length, before);
 });
+
+test("a body of megabytes reaches the gateway whole; one beyond the limit is refused in words", skip, async () => {
+  const script = `head -c 3000000 /dev/zero | tr '\\0' a > /tmp/large; (printf '{"name":"'; cat /tmp/large; printf '"}') > /tmp/body
+curl -sS -i -H 'content-type: application/json' --data-binary @/tmp/body ${provider.origin}/v1/things | grep -a '^HTTP/1.1 [^1]'
+head -c 9000000 /dev/zero > /tmp/huge; curl -sS -i --data-binary @/tmp/huge ${provider.origin}/v1/things | grep -a '^HTTP/1.1 [^1]'`;
+  const before = provider.received.length;
+  const { code, out, err } = await contained(home, script);
+  assert.equal(code, 0, err);
+  const [large = "", huge = ""] = out.split("\n").map((line) => line.trim());
+  // The pack takes names of a bounded length: it was the gateway that looked at the whole of it.
+  assert.match(large, /^HTTP\/1.1 403 Refused by gw - (?!body_too_large|box_request_refused)\w+$/);
+  assert.equal(huge, "HTTP/1.1 403 Refused by gw - body_too_large");
+  assert.equal(provider.received.length, before, "nothing was sent");
+});

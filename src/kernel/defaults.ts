@@ -366,7 +366,7 @@ export const defaults = {
   boxHeadBytes: 32_768,
   boxHeaders: 128,
   /** In base64, and with its head, it fits into `containedRequestBytes`. */
-  boxBodyBytes: 720_896,
+  boxBodyBytes: 8_388_608,
   boxConnections: 512,
   boxRelayed: 64,
   boxRequestsAtOnce: 64,

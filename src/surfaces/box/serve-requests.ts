@@ -152,7 +152,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length <= defaults.boxBodyBytes) chunks.push(chunk);
-    else if (length > defaults.boxBodyBytes * 4) return null;
+    else if (length > defaults.boxBodyBytes * 2) return null;
   }
   return length > defaults.boxBodyBytes ? null : Buffer.concat(chunks);
 }

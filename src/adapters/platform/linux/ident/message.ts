@@ -8,7 +8,7 @@ export interface Message {
 }
 
 /** The longest name the kernel gives an image, with every byte of it escaped, and the rest of an answer. */
-export const MESSAGE_BYTES = 32_768;
+const MESSAGE_BYTES = 32_768;
 const DESCRIPTORS_MAX = 4;
 const MSGHDR_BYTES = 56;
 const IOVEC_BYTES = 16;
