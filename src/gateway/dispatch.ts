@@ -27,6 +27,7 @@ import { lookAtTarget } from "./rollback/stale.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
+import { callCancelled, unlessTakenBack } from "./take-back.ts";
 import { type CallTicket, findTicket, lookupNotes, ticketUsed } from "./ticket/ticket.ts";
 
 export type { CallRequest };
@@ -156,45 +157,6 @@ function prepareOrRefuse(
   } catch (refused) {
     return { refused };
   }
-}
-
-/**
- * Whoever asked for the call no longer wants it. Before it is sent nothing is sent, and a question about it is taken
- * back; afterwards it is too late, and the outcome is recorded as it would have been.
- */
-export async function takeBackCall(core: Core, caller: LiveCaller, call: Call): Promise<boolean> {
-  if (call.state !== "pending") return false;
-  call.wanted = false;
-  call.onTakenBack?.();
-  if (askWithout(core, caller, call)) return true;
-  await core.desk.withdraw("call_cancelled", ({ callId }) => callId === call.id);
-  return true;
-}
-
-/** Others wait for the session that this call opened: the question goes on without the call. */
-function askWithout(core: Core, caller: LiveCaller, call: Call): boolean {
-  const run = core.book.run(call.runId);
-  const admission = run?.admission ?? null;
-  if (run === undefined || admission?.decision === undefined || admission.approvalId !== call.approvalId) return false;
-  if (!core.book.waitingCalls(run.id).some((other) => other !== call && other.wanted)) return false;
-  const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call: null });
-  const ask = core.desk.supersede(admission.approvalId, question);
-  if (ask === null) return false;
-  const { callerKey, session } = admission;
-  run.admission = { callerKey, session, approvalId: ask.approvalId };
-  return true;
-}
-
-/** What `asking` gives, or the refusal at once when the call is taken back first. */
-function unlessTakenBack<Value>(call: Call, asking: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    call.onTakenBack = () => reject(callCancelled());
-    asking.then(resolve, reject);
-  });
-}
-
-function callCancelled(): Denied {
-  return new Denied("call_cancelled", "Whoever asked for this call took it back before it was sent. Nothing was sent.");
 }
 
 type Decision = Verified<DecisionStatement>;

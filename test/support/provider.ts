@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface Received {
@@ -16,13 +16,22 @@ export interface TestProvider {
   close(): Promise<void>;
 }
 
-export async function startProvider(): Promise<TestProvider> {
+export function startProvider(): Promise<TestProvider> {
+  return serveProvider((listener) => createServer(listener), "http", "127.0.0.1");
+}
+
+/** The same behind any server of HTTP. */
+export async function serveProvider(
+  serve: (listener: RequestListener) => Server,
+  scheme: "http" | "https",
+  host: string,
+): Promise<TestProvider> {
   const received: Received[] = [];
   let handler: (request: Received, response: ServerResponse) => void = (request, response) => {
     response.writeHead(200, { "content-type": "application/json", "x-request-id": `req-${received.length}` });
     response.end(JSON.stringify({ ok: true, url: request.url }));
   };
-  const server = createServer(async (incoming, response) => {
+  const server = serve(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
     const request = {
@@ -34,9 +43,9 @@ export async function startProvider(): Promise<TestProvider> {
     received.push(request);
     handler(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `${scheme}://${host}:${(server.address() as AddressInfo).port}`,
     received,
     answer(next) {
       handler = next;

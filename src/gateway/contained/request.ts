@@ -10,11 +10,12 @@ import { digestText } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallId } from "../../kernel/ids.ts";
 import type { Core } from "../core.ts";
-import { startCall, takeBackCall } from "../dispatch.ts";
+import { startCall } from "../dispatch.ts";
 import type { LiveCaller } from "../ports.ts";
 import { contentEvents } from "../record/content.ts";
 import type { DenialRecorder } from "../record/denials.ts";
 import type { Run } from "../run/run.ts";
+import { takeBackCall } from "../take-back.ts";
 import { type ContainedAnswer, tellRefusal, tellResult } from "./answer.ts";
 import { keepPlain } from "./keep-plain.ts";
 
