@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -177,6 +177,47 @@ describe("what was once in force does not come back behind our back", { ...asUse
     assert.deepEqual([refused.code, codeOf(refused)], [1, "log_rolled_back"], refused.err);
   });
 });
+
+test("a command checks what is new in the log, and all of it once a day", asUser, async () => {
+  const home = await new Home(makeFolder()).init();
+  await (await home.up()).end("SIGTERM");
+  await (await home.up()).end("SIGTERM");
+  const gateway = await home.up();
+  try {
+    const first = join(home.folder, "audit", segments(home)[0] ?? "");
+    const last = join(home.folder, "audit", segments(home).at(-1) ?? "");
+    const whole = readFileSync(first);
+    const changed = Buffer.from(whole);
+    changed[whole.length - 1] = (changed[whole.length - 1] ?? 0) ^ 1;
+    writeFileSync(first, changed);
+    assert.equal((await home.run(["audit", "verify"])).code, 1);
+    assert.doesNotMatch(
+      (await home.must(["approvals"])).err,
+      /does not hold/,
+      "what was checked before is not checked again",
+    );
+    const [memory = ""] = readdirSync(`${home.folder}-state/gw`).filter((name) => name.endsWith(".seen.json"));
+    const path = join(`${home.folder}-state/gw`, memory);
+    const seen = readFileSync(path, "utf8");
+    assert.match(seen, /"wholeAtMs":\d+/);
+    writeFileSync(path, seen.replace(/"wholeAtMs":\d+/, `"wholeAtMs":${Date.now() - 25 * 3_600_000}`));
+    assert.match((await home.must(["approvals"])).err, /the log does not hold \(frame_link/);
+    writeFileSync(first, whole);
+    writeFileSync(path, seen);
+    const newest = readFileSync(last);
+    const at = newest.lastIndexOf(0xff);
+    writeFileSync(last, Buffer.concat([newest.subarray(0, at), Buffer.of(0xfe), newest.subarray(at + 1)]));
+    assert.match((await home.must(["approvals"])).err, /the log does not hold/);
+  } finally {
+    await gateway.end("SIGKILL");
+  }
+});
+
+function segments(home: Home): string[] {
+  return readdirSync(join(home.folder, "audit"))
+    .filter((name) => name.endsWith(".gwlog"))
+    .sort();
+}
 
 /** Neither up and unlocked, nor up at all: what a key file alone starts must not work with old files. */
 async function staysLocked(twin: Home, gateway: ReturnType<Home["start"]>): Promise<void> {

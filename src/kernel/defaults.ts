@@ -289,6 +289,8 @@ export const defaults = {
   // Audit log
   logSegmentBytes: 67_108_864,
   logFrameBytes: 1_048_576,
+  /** How long an operator's commands check only what is new in the log. */
+  logCheckMs: 86_400_000,
   /** Characters of one part of a content: six times as many at most once they are escaped. */
   logContentUnits: 10_000,
   logRecordBytes: 65_536,

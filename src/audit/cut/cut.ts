@@ -70,7 +70,7 @@ export function readCut(text: string): ReadCut | undefined {
 
 const HASH = /^[0-9a-f]{64}$/;
 
-function isCut(cut: Cut): boolean {
+export function isCut(cut: Cut): boolean {
   const counts = [cut.segment, cut.nextFrame, cut.previousLength, cut.tailLength, cut.seals];
   return (
     /^[0-9a-f]{32}$/.test(cut.logId) &&

@@ -5,11 +5,15 @@ import { decodeSideFile, MAX_SIDE_FILE_BYTES, sideFileSegment } from "../read/si
 import type { Walk } from "./walk.ts";
 
 /** Side files that say they hold the seed of a segment and name another log or commitment, or cannot be read. */
-export function strangeSideFiles(folder: string, walk: Pick<Walk, "logId" | "commitments">): [string, number][] {
+export function strangeSideFiles(
+  folder: string,
+  walk: Pick<Walk, "logId" | "commitments">,
+  first: number,
+): [string, number][] {
   const strange: [string, number][] = [];
   for (const name of readdirSync(folder).sort()) {
     const segment = sideFileSegment(name);
-    if (segment === undefined) continue;
+    if (segment === undefined || segment < first) continue;
     const held = readSideFile(join(folder, name));
     const fits =
       held !== undefined &&

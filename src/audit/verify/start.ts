@@ -1,7 +1,16 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { growTree } from "../checkpoint/tree.ts";
-import { CUT_NAME, type Cut, type Cutter, judgeCutter, MAX_CUT_BYTES, type ReadCut, readCut } from "../cut/cut.ts";
+import {
+  CUT_NAME,
+  type Cut,
+  type Cutter,
+  isCut,
+  judgeCutter,
+  MAX_CUT_BYTES,
+  type ReadCut,
+  readCut,
+} from "../cut/cut.ts";
 import { segmentName, segmentOf } from "../frame/layout.ts";
 import { openReadFile } from "../node-files.ts";
 import { readSegmentOpen } from "../read/marks.ts";
@@ -28,12 +37,24 @@ export const WHOLE: Start = {
 /** Attestations name a head that was made moments before: so many suffice. */
 const ATTESTABLE_KEPT = 32;
 
-export function findStart(options: {
+interface StartOptions {
   readonly folder: string;
   readonly archives?: readonly string[];
   readonly operators?: readonly Buffer[];
   readonly cutters?: readonly Cutter[];
-}): Start {
+  readonly from?: Cut | null;
+}
+
+/** Where something is missing below what was checked before, everything that is there is checked and judged anew. */
+export function findStart(options: StartOptions): Start {
+  const start = startOfAll(options);
+  const { from } = options;
+  if (from == null || !isCut(from) || start.breach !== null || from.segment < start.first) return start;
+  for (let one = start.first; one <= from.segment; one++) if (!start.places.has(one)) return start;
+  return { ...start, first: from.segment, cut: from };
+}
+
+function startOfAll(options: StartOptions): Start {
   const places = new Map<number, { readonly folder: string; readonly bytes: number }>();
   for (const folder of [...(options.archives ?? []), options.folder]) {
     for (const name of readdirSync(folder)) {
@@ -65,7 +86,7 @@ export function findStart(options: {
 }
 
 /** Pins are keys alone: whoever gives them says that they count, today and then. */
-function cuttersOf({ operators, cutters }: Parameters<typeof findStart>[0]): readonly Cutter[] | null {
+function cuttersOf({ operators, cutters }: StartOptions): readonly Cutter[] | null {
   if (operators === undefined) return cutters ?? null;
   const named = (key: Buffer): string => cutters?.find((one) => one.key.equals(key))?.name ?? "a pinned operator";
   return operators.map(

@@ -32,8 +32,10 @@ export interface VerifyOptions {
   readonly cutters?: readonly Cutter[];
   /** Folders with segments that were moved away: given, the log is checked from its beginning. */
   readonly archives?: readonly string[];
-  /** Reports what a log that begins with this segment would begin with. */
-  readonly cutAt?: number;
+  /** Reports what a log that begins with this segment would begin with; `newest`: with the last one there is. */
+  readonly cutAt?: number | "newest";
+  /** What an earlier check of this very log reported as its cut, remembered outside the log's folder: only what follows is checked. */
+  readonly from?: Cut | null;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
 }
 
@@ -81,6 +83,7 @@ function unpinned(cut: Cut | null): Cut | null {
 function startCheck(options: VerifyOptions, start: Start) {
   const pins = options.operators ?? null;
   const checkpoint = options.checkpoint === undefined ? null : readCheckpoint(options.checkpoint, pins ?? []);
+  const cutAt = options.cutAt === "newest" ? start.last : options.cutAt;
   const begins = { segment: start.first, frame: start.cut?.nextFrame ?? 0 };
   const known = [...(options.heads ?? [])].sort((a, b) => a.frame - b.frame);
   const heads = known.filter(({ frame }) => frame >= begins.frame);
@@ -131,7 +134,7 @@ function startCheck(options: VerifyOptions, start: Start) {
 
   /** Between two segments: what a cut would say here, and whether the one that is there says the same. */
   function boundary(segment: number): Breach | null {
-    if (segment === options.cutAt) cut = cutOf(walk, segment);
+    if (segment === cutAt) cut = cutOf(walk, segment);
     if (start.signed?.cut.segment !== segment || start.cut !== null) return null;
     const same = isDeepStrictEqual(unpinned(cutOf(walk, segment)), unpinned(start.signed.cut));
     return same ? null : breach("cut_mismatch", segment, 0);
@@ -244,7 +247,7 @@ function startCheck(options: VerifyOptions, start: Start) {
     }
     if (stopped === null) {
       // Where the caller cuts right after the last segment, the cut declares how that one ended.
-      const declared = options.cutAt === walk.segment + 1;
+      const declared = cutAt === walk.segment + 1;
       if (end !== null && end.tail.length > 0 && !live && !declared)
         found.push(breach("tail_undeclared", end.segment, end.length));
       if (walk.sinceSeal > 0) {
@@ -255,7 +258,7 @@ function startCheck(options: VerifyOptions, start: Start) {
         walk.notices.push({ ...place, code: "unclean_end", detail: "no writer is live" });
       }
       found.push(...checkKnown());
-      for (const [name, segment] of strangeSideFiles(options.folder, walk)) {
+      for (const [name, segment] of strangeSideFiles(options.folder, walk, begins.segment)) {
         walk.notices.push({ segment, file: name, offset: 0, frame: 0, code: "side_file_mismatch", detail: name });
       }
     }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
 import { openReader } from "../../../audit/read/reader.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
@@ -75,7 +76,8 @@ function isBehind(status: JsonObject, { vault, policy }: SeenLine) {
 /**
  * Vouches for what the live gateway wrote, after seeing that the log extends the head this operator remembers. A log that
  * does not is never attested. One that was cut back is refused, since what it said of newer files is gone with its end;
- * about one that is damaged otherwise the person is told, and what they came for still works.
+ * about one that is damaged otherwise the person is told, and what they came for still works. Once a day all of the log is
+ * checked, otherwise what came since the last check: else every command would cost more with every day.
  */
 export async function attestLog(
   { home }: OperatorOptions,
@@ -86,8 +88,14 @@ export async function attestLog(
 ): Promise<void> {
   const { operator } = session;
   const folder = join(home, "audit");
+  const nowMs = clock.wallMs();
+  const wholeAtMs = seen.checked?.wholeAtMs ?? 0;
+  const isFresh = wholeAtMs <= nowMs && nowMs - wholeAtMs <= defaults.logCheckMs;
+  const from = isFresh ? (seen.checked?.cut ?? null) : null;
   const report = await checkLog(folder, session.home.readVault(), {
     allowUnattested: true,
+    cutAt: "newest",
+    from,
     ...(seen.head === null ? {} : { heads: [seen.head] }),
   });
   if (report.exit !== 0) {
@@ -107,10 +115,11 @@ export async function attestLog(
   const log = seen.head === null ? await highestInLog(folder, operator.readingKey) : undefined;
   if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
   const offer = await client.offerAttestation();
-  const statement = signAttestation(offer, operator.name, operator.approver.key, Math.floor(clock.wallMs() / 1000));
+  const statement = signAttestation(offer, operator.name, operator.approver.key, Math.floor(nowMs / 1000));
   await client.attest(statement);
   await remember(stateFolder, home, vault, {
     head: { frame: offer.headFrame, link: offer.headLink.toString("hex") },
+    checked: { cut: report.cut, wholeAtMs: report.begins.segment === from?.segment ? wholeAtMs : nowMs },
     ...(log === undefined ? {} : { log }),
   });
 }

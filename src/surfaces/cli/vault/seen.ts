@@ -1,5 +1,6 @@
 import { accessSync, constants, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Cut } from "../../../audit/cut/cut.ts";
 import { readMarks } from "../../../audit/read/marks.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { anchorOf, lineOf } from "../../../vault/anchor.ts";
@@ -24,6 +25,8 @@ export interface Seen {
 export interface SeenLine extends HighWater {
   /** The last head of the log. */
   readonly head: SeenHead | null;
+  /** How far the log was checked, and when all of it was. Absent from what earlier versions remembered. */
+  readonly checked?: SeenCheck;
   /** Who was removed from among the operators, by key. */
   readonly removed: readonly KeyId[];
 }
@@ -31,6 +34,12 @@ export interface SeenLine extends HighWater {
 export interface SeenHead {
   readonly frame: number;
   readonly link: string;
+}
+
+export interface SeenCheck {
+  /** Where the next check begins; null while there is one segment only. */
+  readonly cut: Cut | null;
+  readonly wholeAtMs: number;
 }
 
 const SEEN_BYTES = 4_194_304;
@@ -103,7 +112,12 @@ export async function remember(
   stateFolder: string,
   home: string,
   vault: Vault,
-  news: { readonly policy?: Policy | null; readonly head?: SeenHead; readonly log?: HighWater },
+  news: {
+    readonly policy?: Policy | null;
+    readonly head?: SeenHead;
+    readonly log?: HighWater;
+    readonly checked?: SeenCheck;
+  },
 ): Promise<void> {
   requireStateFolder(stateFolder);
   await withLock(pathOf(stateFolder, vault.vaultId, "lock"), () => {
@@ -113,7 +127,9 @@ export async function remember(
     const policy = news.policy == null ? null : { version: news.policy.version, digest: news.policy.digest };
     const now = higher(higher(known, news.log ?? NOTHING), { vault: anchorOf(vault), policy });
     const head = news.head !== undefined && news.head.frame >= (known.head?.frame ?? 0) ? news.head : known.head;
-    const lines = { ...seen.lines, [line]: { ...now, head, removed: removedFrom(vault, known) } };
+    const checked = news.checked ?? known.checked;
+    const kept = { ...now, head, ...(checked === undefined ? {} : { checked }), removed: removedFrom(vault, known) };
+    const lines = { ...seen.lines, [line]: kept };
     const text = JSON.stringify({ format: "gw.seen/v1", homes: { ...seen.homes, [nameOf(home)]: line }, lines });
     const path = pathOf(stateFolder, vault.vaultId, "seen");
     writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600 });
