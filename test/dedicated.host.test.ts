@@ -231,7 +231,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     await machine.must(ada, ["unlock"]);
   });
 
-  test("a key file unlocks without a person once that is signed, is shown as lowered, and must be private", async () => {
+  test("a key file unlocks without a person once that is signed, is shown as lowered, must be private, and operators stay known", async () => {
     const file = join(machine.place(gw), "service.key");
     await machine.must(gw, ["unlock", "--write-key-file", file]);
     assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -244,6 +244,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     await gateway.end("SIGTERM");
     gateway = await machine.startGateway(["--key-file", file]);
     assert.equal((await machine.status(ada))["locked"], false);
+    await asksAsGuardRail({ ...ada, groups: alfa.groups });
     await gateway.end("SIGTERM");
     chmodSync(file, 0o644);
     gateway = await machine.startGateway(["--key-file", file]);
@@ -291,6 +292,20 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       [true, "file_permissions_open"],
     );
   });
+
+  /** An operator's user without the operators' group calls before any operator has logged in since the start. */
+  async function asksAsGuardRail(who: Person): Promise<void> {
+    const calling = machine.gw(who, ["call", "demo.thing.get", "id=early", "--wait", "120"]);
+    await until(
+      "its card waits, and nobody has logged in yet",
+      async () => /^gw_cards_waiting 1$/m.test((await machine.gw(ada, ["metrics"])).out),
+      120_000,
+    );
+    const [approval] = await waiting();
+    assert.deepEqual((approval?.["card"] as Members)["mode"], "guard-rail");
+    await machine.must(ada, ["approve", String(approval?.["approval_id"])]);
+    assert.equal((await calling).code, 0);
+  }
 
   async function pidOfIdent(): Promise<number> {
     return Number(/ready (\d+)/.exec(ident.out())?.[1]);

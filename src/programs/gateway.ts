@@ -42,6 +42,7 @@ import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
+import { createOperatorUsers } from "./daemon/operator-users.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
 import { createRecorder } from "./daemon/recorder.ts";
@@ -120,7 +121,8 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);
-  const modes = createModeFinder(settings);
+  const operatorUsers = createOperatorUsers(process.geteuid?.() ?? -1, (error) => onFault(error, correlationId()));
+  const modes = createModeFinder(settings, operatorUsers);
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const http = createHttpTransport();
   const sshOptions: SshTransportOptions = {
@@ -188,6 +190,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       space,
       custody,
       keyFile,
+      operatorUsers,
     },
     mode: modes.mode,
     probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
@@ -213,7 +216,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const operations = createOperationRecords(gateway, clock);
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
-    onOperator: modes.seeOperator,
+    onOperator: (socket, { operatorKeyId }) => modes.seeOperator(socket, operatorKeyId),
     routes: operatorRoutes(steward, logins, version),
     logins,
     desk: gateway.desk,

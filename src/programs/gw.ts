@@ -7,7 +7,7 @@ import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
+import { Denied, Fault } from "../kernel/failure.ts";
 import { deniedByFiles } from "../kernel/file-trouble.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
@@ -86,8 +86,8 @@ function createDeps(): CliDeps {
       stateFolder: stateFolder(),
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
-      afterWrongPassphrase: ({ home, operator, failedAttempts }) =>
-        tellGateway(home, "/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
+      afterWrongPassphrase: ({ operator, failedAttempts }) =>
+        tellGateway("/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
     },
     requireHome,
     async homeKeeper() {
@@ -104,9 +104,9 @@ function createDeps(): CliDeps {
     },
     examine: (home) => async () => {
       const { examineGateway } = await import("../surfaces/cli/examine-home.ts");
-      const door = place?.operator ?? { path: join(home, "operator.sock") };
-      const readable = place !== null && isElsewhere(place) ? await copyFor(place) : home;
-      const rows = await examineGateway(door, readable, clock, systemRandom, stateFolder());
+      const found = placed();
+      const readable = isElsewhere(found) ? await copyFor(found) : home;
+      const rows = await examineGateway(found.operator, readable, clock, systemRandom, stateFolder());
       return [...(await examineMachine(home)), ...rows];
     },
     async formats(home) {
@@ -179,7 +179,7 @@ async function untilSeen(home: string, bootMs: () => number): Promise<void> {
     bootMs() < stopAt;
     await systemSleep.sleep(defaults.changeLookMs)
   ) {
-    const status = await readStatus(place?.operator ?? join(home, "operator.sock")).catch((error: unknown) => {
+    const status = await readStatus(placed().operator).catch((error: unknown) => {
       if (error instanceof Unreachable) return null;
       throw error;
     });
@@ -190,6 +190,11 @@ async function untilSeen(home: string, bootMs: () => number): Promise<void> {
     return;
   }
   io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
+}
+
+function placed(): Place {
+  if (place === null) throw new Fault("nobody looked where the gateway answers");
+  return place;
 }
 
 function isElsewhere({ machine, owner }: Place): boolean {
@@ -253,10 +258,10 @@ async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {
 }
 
 /** Tells a running gateway that a passphrase was wrong: open to whoever can reach the socket, and it gives nothing away. */
-async function tellGateway(home: string, path: string, body?: JsonObject): Promise<void> {
-  const connection = openConnection(place?.operator ?? join(home, "operator.sock"));
+async function tellGateway(path: string, body: JsonObject): Promise<void> {
+  const connection = openConnection(placed().operator);
   try {
-    await connection.ask("POST", path, body === undefined ? {} : { body });
+    await connection.ask("POST", path, { body });
   } catch (error) {
     if (error instanceof Unreachable) return;
     if (!(error instanceof Denied)) throw error;

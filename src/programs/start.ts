@@ -2,6 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeSync } f
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
+import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -15,6 +16,8 @@ import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
 import { withOperator } from "../surfaces/cli/vault/session.ts";
 import { connectOperator, readStatus } from "../surfaces/client/operator.ts";
+import { findPlace } from "../surfaces/place/find.ts";
+import type { Door } from "../surfaces/place/place.ts";
 import { openHome } from "../vault/files/home.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
 import { serverCheckOf } from "./server-check.ts";
@@ -58,7 +61,7 @@ async function start() {
   const gateway = await startGateway(folder, unattended ? keyFile : null);
   try {
     if (!unattended) await unlock(gateway.pid, typed);
-    sayWhatNext(await readStatus(join(folder, "operator.sock")));
+    sayWhatNext(await readStatus(await operatorDoor()));
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
   } finally {
     gateway.stop();
@@ -134,11 +137,16 @@ function sayPassphrase(passphrase: Secret): void {
   }
 }
 
+/** As every client finds it: whoever listens there has to be the home's own user. */
+async function operatorDoor(): Promise<Door> {
+  return (await findPlace({ home: folder, config: undefined }, requireServerOf)).operator;
+}
+
 function unlock(child: number, typed: Secret | null) {
   const again = typed?.use((bytes) => Secret.take(Buffer.from(bytes)));
   const asking = again === undefined ? io : { ...io, askSecret: async () => again };
   return withOperator({ home: folder, json: false }, asking, ports, async ({ home, operator }) => {
-    const client = await connectOperator(join(folder, "operator.sock"), operator, clock);
+    const client = await connectOperator(await operatorDoor(), operator, clock);
     try {
       const check = serverCheckOf(home, operator.serviceKey, { child, first: true });
       await client.unlock(check);

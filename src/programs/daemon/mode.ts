@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
+import { createGroupMembers } from "../../adapters/platform/group-members.ts";
 import { groupsOf, peerUid } from "../../adapters/platform/users.ts";
 import type { Posture } from "../../gateway/core.ts";
+import type { OperatorUsers } from "./operator-users.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -8,7 +10,7 @@ import type { Settings } from "./settings.ts";
  * the gateway or as an operator, or could, is no other user, and its cards say guard-rail.
  */
 export interface ModeFinder {
-  seeOperator(socket: Socket): void;
+  seeOperator(socket: Socket, keyId: string): void;
   mode(): Posture["mode"];
   mayDecide: NonNullable<Posture["mayDecide"]>;
   isAgentUser(uid: number): boolean;
@@ -16,21 +18,20 @@ export interface ModeFinder {
 
 const ROOT = 0;
 
-export function createModeFinder({ agentSocket, operatorSocket }: Settings): ModeFinder {
+export function createModeFinder({ agentSocket, operatorSocket }: Settings, operators: OperatorUsers): ModeFinder {
   const own = process.geteuid?.() ?? ROOT;
-  const operators = new Set<number>();
-  const isAgentUser = (uid: number): boolean => uid !== own && uid !== ROOT && !operators.has(uid);
+  const { group } = operatorSocket;
+  const members = group === null ? () => new Set<number>() : createGroupMembers(group);
+  const isAgentUser = (uid: number): boolean =>
+    uid !== own && uid !== ROOT && !operators.has(uid) && !members().has(uid);
   return {
     isAgentUser,
-    seeOperator(socket) {
+    seeOperator(socket, keyId) {
       const uid = peerUid(socket);
-      if (uid !== null) operators.add(uid);
+      if (uid !== null) operators.see(uid, keyId);
     },
     mode: () =>
-      agentSocket.group !== null && operatorSocket.group !== agentSocket.group && !operators.has(own)
-        ? "dedicated"
-        : "guard-rail",
-    mayDecide: ({ uid, pid }) =>
-      !isAgentUser(uid) || (operatorSocket.group !== null && groupsOf(pid).includes(operatorSocket.group)),
+      agentSocket.group !== null && group !== agentSocket.group && !operators.has(own) ? "dedicated" : "guard-rail",
+    mayDecide: ({ uid, pid }) => !isAgentUser(uid) || (group !== null && groupsOf(pid).includes(group)),
   };
 }

@@ -10,7 +10,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OperatorContext } from "../../surfaces/operator/context.ts";
-import type { Logins } from "../../surfaces/operator/logins.ts";
+import type { Login, Logins } from "../../surfaces/operator/logins.ts";
 import type { OperationNews } from "../../surfaces/operator/operation-news.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
@@ -29,7 +29,7 @@ export interface OperatorListenerOptions {
   /** Whose seat a connection takes: one process cannot have them all. */
   holderOf(socket: Socket): number;
   /** An operator who has proven their key speaks on this connection. */
-  onOperator(socket: Socket): void;
+  onOperator(socket: Socket, login: Login): void;
   correlationId(): string;
   onRecord: Observers<OperatorContext>["onRecord"];
   onFault(error: unknown, correlationId: string): void;
@@ -47,7 +47,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       login() {
         const login = options.logins.find(authorization);
         seatOf.get(socket)?.stand("approved");
-        options.onOperator(socket);
+        options.onOperator(socket, login);
         return login;
       },
     }),

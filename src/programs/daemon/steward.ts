@@ -25,6 +25,7 @@ import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
 import type { KeyFileWatch } from "./key-file.ts";
+import type { OperatorUsers } from "./operator-users.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
 import { OPERATOR_SOCKET } from "./plane-records.ts";
 import type { Settings } from "./settings.ts";
@@ -49,6 +50,7 @@ export interface StewardParts {
   readonly custody: HomeCustody;
   mode(): string;
   readonly keyFile: KeyFileWatch;
+  readonly operatorUsers: OperatorUsers;
 }
 
 /** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
@@ -92,6 +94,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       proofKey = opened.service.deriveStateKey(SERVER_PROOF);
       if (opened.remembered !== null) state.high = higher(opened.remembered, state.high);
       await opened.remember(state.high);
+      const keyIds = operatorKeysOf(state.trust).map(({ keyId }) => keyId);
+      await parts.operatorUsers.open(opened.store, keyIds);
       await gateway.unlock({ credentials: opened.credentials, store: opened.store });
       await record([
         {
@@ -160,6 +164,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     if (opened === null) return;
     await gateway.lock(reason, operator);
     state.compartment = null;
+    parts.operatorUsers.close();
     await opened.close();
   }
 

@@ -1,10 +1,12 @@
 import { createInterface } from "node:readline";
+import { requireServerOf } from "../../adapters/platform/server.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { openConnection } from "../../surfaces/client/connection.ts";
+import { findPlace } from "../../surfaces/place/find.ts";
 
 /**
- * The agent of the demo: a process of its own that holds nothing but the path of a socket. It does what a line on its
+ * The agent of the demo: a process of its own that knows nothing but where the home is. It does what a line on its
  * standard input says, and answers with a line. `exec` replaces its image by a fresh one of the same program.
  */
 interface Order {
@@ -15,8 +17,9 @@ interface Order {
   readonly exec?: true;
 }
 
-const [socketPath = ""] = process.argv.slice(2);
-const connection = openConnection(socketPath);
+const [home = ""] = process.argv.slice(2);
+const { agent } = await findPlace({ home, config: undefined }, requireServerOf);
+const connection = openConnection(agent);
 const answer = (status: number, body: JsonValue): void =>
   void process.stdout.write(`${JSON.stringify({ status, body })}\n`);
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { requireServerOf } from "../../adapters/platform/server.ts";
 import { signAttestation } from "../../audit/attestation.ts";
 import { rawPublicOf } from "../../audit/keys/raw.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
@@ -9,6 +10,7 @@ import { signersOf } from "../../surfaces/cli/audit/commands.ts";
 import type { Reading } from "../../surfaces/cli/audit/show.ts";
 import type { GatewayProcess } from "../../surfaces/cli/commands/deps.ts";
 import { connectOperator, type OperatorClient } from "../../surfaces/client/operator.ts";
+import { findPlace } from "../../surfaces/place/find.ts";
 import { openHome } from "../../vault/files/home.ts";
 import { type OpenOperator, unlockOperator } from "../../vault/operator.ts";
 import { generatePassphrase } from "../../vault/passphrase/generate.ts";
@@ -110,11 +112,7 @@ export async function setStage(
   };
   const past = yearAgo(ports.clock);
   const agent = (): Player =>
-    play(
-      players,
-      [process.execPath, "--disable-warning=ExperimentalWarning", agentFile(), join(home, "agent.sock")],
-      "open",
-    );
+    play(players, [process.execPath, "--disable-warning=ExperimentalWarning", agentFile(), home], "open");
 
   try {
     using passphrase = generatePassphrase(ports.random);
@@ -138,13 +136,14 @@ export async function setStage(
     const vault = openHome(home, ports.random).readVault();
     if (vault.requestKey !== null) standingHost?.pin(vault.requestKey.publicKey);
     keys = await unlockOperator(vault, undefined, passphrase);
+    const { operator: door } = await findPlace({ home, config: undefined }, requireServerOf);
     gateway = await startGateway(home, keyFile, undefined, "demo/old-gateway");
-    operator = await connectOperator(join(home, "operator.sock"), keys, past);
+    operator = await connectOperator(door, keys, past);
     await longAgo({ operator, sleep: ports.sleep, agent });
     await vouch(operator, keys, past);
     await stopGateway();
     gateway = await startGateway(home, keyFile);
-    operator = await connectOperator(join(home, "operator.sock"), keys, ports.clock);
+    operator = await connectOperator(door, keys, ports.clock);
   } catch (error) {
     await close();
     throw error;

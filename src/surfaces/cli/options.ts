@@ -1,20 +1,25 @@
-import { join } from "node:path";
+import { Fault } from "../../kernel/failure.ts";
 import type { Door, Place } from "../place/place.ts";
 
 /** The options that every command has. */
 export interface BaseOptions {
   readonly home: string;
   readonly json: boolean;
-  /** Where the gateway of this home answers; without it, at the usual names in the home. */
+  /** Where the gateway of this home answers, and as which user; a command that asks it nothing may go without. */
   readonly place?: Place;
 }
 
-export function agentDoor({ home, place }: Pick<BaseOptions, "home" | "place">): Door {
-  return place?.agent ?? { path: join(home, "agent.sock") };
+export function agentDoor(options: Pick<BaseOptions, "place">): Door {
+  return placeOf(options).agent;
 }
 
-export function operatorDoor({ home, place }: Pick<BaseOptions, "home" | "place">): Door {
-  return place?.operator ?? { path: join(home, "operator.sock") };
+export function operatorDoor(options: Pick<BaseOptions, "place">): Door {
+  return placeOf(options).operator;
+}
+
+function placeOf({ place }: Pick<BaseOptions, "place">): Place {
+  if (place === undefined) throw new Fault("nobody looked where the gateway answers");
+  return place;
 }
 
 export interface OperatorOptions extends BaseOptions {

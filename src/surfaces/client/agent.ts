@@ -85,7 +85,7 @@ export interface CarriedAnswer {
   readonly body: string;
 }
 
-export function connectAgent(door: string | Door): AgentClient {
+export function connectAgent(door: Door): AgentClient {
   const connection = openConnection(door);
   const prefer = (seconds: number): { headers: Record<string, string> } => ({
     headers: seconds > 0 ? { prefer: `wait=${Math.ceil(seconds)}` } : {},

@@ -71,7 +71,7 @@ export function knock(
   socket.once("connect", () => {
     socket.off("error", fail);
     try {
-      door.requireServer?.(socket);
+      door.requireServer(socket);
       done(null, socket);
     } catch (error) {
       socket.destroy();
@@ -80,8 +80,7 @@ export function knock(
   });
 }
 
-export function openConnection(to: string | Door): Connection {
-  const door: Door = typeof to === "string" ? { path: to } : to;
+export function openConnection(door: Door): Connection {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   agent.createConnection = (_options, done) => {
     knock(door, (error, socket) => done?.(error, socket));
@@ -91,10 +90,7 @@ export function openConnection(to: string | Door): Connection {
 }
 
 /** Everything on one socket and never on another, whatever stands under the name by then. */
-export async function openSingle(
-  to: string | Door,
-): Promise<{ readonly connection: Connection; readonly socket: Socket }> {
-  const door: Door = typeof to === "string" ? { path: to } : to;
+export async function openSingle(door: Door): Promise<{ readonly connection: Connection; readonly socket: Socket }> {
   const socket = await new Promise<Socket>((resolve, reject) => {
     knock(door, (error, opened) => {
       if (error === null) resolve(opened);

@@ -19,7 +19,7 @@ export interface ServerCheck {
 }
 
 /** Hands over the service key on one connection, after whoever is at its other end has been proven, and on no other. */
-export async function handOver(to: string | Door, operator: OpenOperator, check: ServerCheck): Promise<JsonObject> {
+export async function handOver(to: Door, operator: OpenOperator, check: ServerCheck): Promise<JsonObject> {
   const { connection, socket } = await openSingle(to);
   try {
     const seen = await check.see(socket);

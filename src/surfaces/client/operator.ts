@@ -56,7 +56,7 @@ export interface TicketView {
 }
 
 /** The status that anybody who can open the socket may read. */
-export async function readStatus(door: string | Door): Promise<JsonObject> {
+export async function readStatus(door: Door): Promise<JsonObject> {
   const connection = openConnection(door);
   try {
     return (await connection.ask("GET", "/v1/status")).body as JsonObject;
@@ -126,7 +126,7 @@ export type TicketEntered = Pick<Assignment, "ref" | "state" | "emergency"> & {
 };
 
 export async function connectOperator(
-  door: string | Door,
+  door: Door,
   operator: OpenOperator,
   clock: Pick<Clock, "wallMs">,
 ): Promise<OperatorClient> {

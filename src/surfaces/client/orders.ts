@@ -17,7 +17,7 @@ export interface Orders {
 }
 
 export function ordersOf(
-  to: string | Door,
+  to: Door,
   operator: OpenOperator,
   { clock, sleep }: { readonly clock: Pick<Clock, "wallMs">; readonly sleep: Sleep },
 ): Orders {

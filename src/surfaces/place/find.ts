@@ -12,7 +12,7 @@ export interface PlaceAsked {
   readonly config: string | undefined;
 }
 
-export type RequireServer = (owner: number) => NonNullable<Door["requireServer"]>;
+export type RequireServer = (owner: number) => Door["requireServer"];
 
 export const HOME_SETTINGS = ["agent_socket", "operator_socket", "callbacks", "retention"] as const;
 
@@ -34,7 +34,8 @@ export async function findPlace(asked: PlaceAsked, requireServer: RequireServer)
   const file = join(home, "config.yaml");
   const door = (name: "agent_socket" | "operator_socket", usual: string): Door => ({
     path: textOf(file, config, name) ?? join(home, usual),
-    ...(owner === null ? {} : { requireServer: requireServer(owner) }),
+    // Where there is no home yet, only a gateway of one's own could answer.
+    requireServer: requireServer(owner ?? process.geteuid?.() ?? -1),
   });
   return {
     home,

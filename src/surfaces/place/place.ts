@@ -14,7 +14,7 @@ export interface Place {
 export interface Door {
   readonly path: string;
   /** Throws `Denied` unless the process that listens there runs as the gateway's user. Called before a byte is sent. */
-  requireServer?(socket: Socket): void;
+  requireServer(socket: Socket): void;
 }
 
 /** `/etc/gw/gw.yaml`: a gateway for all users of a machine. */
