@@ -180,12 +180,19 @@ describe("whatever a plane refuses or takes is in the log under the words of its
       const id = String(reply.body["call_id"]);
       const [event] = (await home.events("request_accepted")).filter(({ call_id }) => call_id === id);
       assert.ok(event !== undefined);
+      const intents = (await home.events("intent_accepted")).filter(({ call_id }) => call_id === id);
+      assert.deepEqual(
+        intents.map(({ traceparent_claimed }) => traceparent_claimed),
+        [event["traceparent_claimed"]],
+        "what is sent is part of the same trace",
+      );
       return [id, event["traceparent_claimed"]];
     };
     const [id, kept] = await said(trace);
     assert.equal(kept, trace);
     const { out } = await home.must(["activity", "show", id]);
     assert.ok(out.includes(`traceparent claimed "${trace}"`) || out.includes(`traceparent claimed ${trace}`), out);
+    assert.match(out, new RegExp(`^  trace +${trace}, as the agent said$`, "m"));
     assert.equal((await said(trace.toUpperCase()))[1], undefined);
     const nowhere = await plane.ask("POST", "/v1/nowhere", {}, { traceparent: trace });
     assert.equal((await refusalOf(nowhere.body))["traceparent_claimed"], trace);

@@ -76,4 +76,10 @@ test("the trace that a client names in _meta is kept as its claim, and anything 
     const event = bench.events().findLast(({ event_type }) => event_type === "request_refused");
     assert.equal((event as EventOf<"request_refused">).traceparent_claimed, kept);
   }
+  const calling = wire.call("acme__report-create", { account: "a2" }, { traceparent: trace });
+  await waiting(bench);
+  await bench.approve();
+  await calling;
+  const intent = bench.events().findLast(({ event_type }) => event_type === "intent_accepted");
+  assert.equal((intent as EventOf<"intent_accepted">).traceparent_claimed, trace, "on the intent of what was sent");
 });

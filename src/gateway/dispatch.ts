@@ -129,6 +129,7 @@ async function dispatch(
     credential: label,
     ticket: ticketUsed(ticket),
     claim,
+    traceparent: request.traceparent ?? null,
     ...(context === undefined ? {} : { context }),
   };
   const confirmed = await confirmTicket(core, sending);

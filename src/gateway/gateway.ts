@@ -57,6 +57,7 @@ export interface PlanRequest {
   /** The action that would be carried out, or the one that previews it. */
   readonly action: string;
   readonly input: JsonObject;
+  readonly traceparent?: string | null;
 }
 
 /** What the service key opened. */
@@ -116,16 +117,16 @@ export interface Gateway {
     caller: LiveCaller,
     planId: PlanId | undefined,
     expectedRevision: string,
-    repeatOf?: string | undefined,
+    more?: Pick<CallRequest, "repeatOf" | "traceparent">,
   ): Call;
   /** An operation of this caller; another's does not exist for it. */
   operation(caller: LiveCaller, id: OperationId | undefined): Operation;
   /** Asks the state-owning system now what became of it. */
   reconcile(caller: LiveCaller, id: OperationId | undefined): Promise<Operation>;
   /** Asks the provider to stop it. How it ends is read afterwards. */
-  startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
+  startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string, traceparent?: string | null): Call;
   /** Asks the provider to go on with failed work, where it documents that. Whether it does is read afterwards. */
-  startResume(caller: LiveCaller, id: OperationId | undefined, reason: string): Call;
+  startResume(caller: LiveCaller, id: OperationId | undefined, reason: string, traceparent?: string | null): Call;
   /** For operators alone. */
   readonly operations: Omit<OperatorOperations, "settle">;
   /** An operator's signed word on what became of an operation. */
@@ -249,6 +250,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     id: OperationId | undefined,
     kind: "cancel" | "resume",
     reason: string,
+    traceparent: string | null,
   ): Call {
     const operation = findOperation(core, caller, id);
     const run = findRun(core, caller, operation.purse.id);
@@ -256,6 +258,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       action: operation.action,
       input: {},
       as: { kind, operation, reason },
+      traceparent,
     });
   }
 
@@ -316,16 +319,15 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       return answerContained(core, denials, caller, run, request, onGone);
     },
     call: (caller, id) => book.findCall(caller.key, id),
-    startPlan: (caller, runId, { action, input }) => {
+    startPlan: (caller, runId, request) => {
       const run = findRun(core, caller, runId);
-      return startCall(core, denials, caller, run, { action, input, as: { kind: "plan" } });
+      return startCall(core, denials, caller, run, { ...request, as: { kind: "plan" } });
     },
-    startExecution: (caller, planId, expectedRevision, repeatOf) => {
+    startExecution: (caller, planId, expectedRevision, more) => {
       const plan = core.plans.find(planId, ({ runId, callerKey }) => callerKey === partyIn(core, caller, runId));
       const run = findRun(core, caller, plan.runId);
       const request = { action: plan.action, input: {}, as: { kind: "execute", plan, expectedRevision } } as const;
-      const repeat = repeatOf === undefined ? {} : { repeatOf };
-      return startCall(core, denials, caller, run, { ...request, ...repeat });
+      return startCall(core, denials, caller, run, { ...request, ...more });
     },
     operation: (caller, id) => findOperation(core, caller, id),
     reconcile: (caller, id) =>
@@ -335,8 +337,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         const operation = findOperation(core, caller, id);
         return within(operation.purse.id, () => reconcileNow(observer, operation));
       }),
-    startCancel: (caller, id, reason) => startOnOperation(caller, id, "cancel", reason),
-    startResume: (caller, id, reason) => startOnOperation(caller, id, "resume", reason),
+    startCancel: (caller, id, reason, trace = null) => startOnOperation(caller, id, "cancel", reason, trace),
+    startResume: (caller, id, reason, trace = null) => startOnOperation(caller, id, "resume", reason, trace),
     operations,
     settle: async (signed) => {
       const { vaultId, keys } = around.operators();

@@ -37,6 +37,8 @@ export interface CallRequest {
   readonly context?: (callId: CallId) => NewEvent;
   /** The open operation that the agent asks a person to go past. */
   readonly repeatOf?: string;
+  /** The trace that the agent says it belongs to. */
+  readonly traceparent?: string | null;
 }
 
 export type Purpose =

@@ -135,6 +135,8 @@ export const callEvents = {
     authorization: open.text,
     action: optional(open.text),
     caller: optional(claim.text),
+    /** The trace that the agent says the call belongs to; nothing is decided by it. */
+    traceparent_claimed: optional(claim.text),
     media_type: optional(nullable(open.text)),
     ...sent,
     emergency,
@@ -343,7 +345,15 @@ export const callEvents = {
 
 /** Previews keep to a path of their own: nothing that watches for completed changes reads it. */
 export const previewEvents = {
-  preview_requested: { run_id: open.text, ...links, action: open.text, ...sent, request_digest: open.text, request },
+  preview_requested: {
+    run_id: open.text,
+    ...links,
+    action: open.text,
+    traceparent_claimed: optional(claim.text),
+    ...sent,
+    request_digest: open.text,
+    request,
+  },
   preview_finished: {
     run_id: open.text,
     ...links,

@@ -39,6 +39,7 @@ export function intentEvents(
     ...grantEvents(core, sending, attemptId, url),
   ];
   const { kept } = outbound.bound;
+  const trace = sending.traceparent == null ? {} : { traceparent_claimed: sending.traceparent };
   const sent = {
     url: shownUrl,
     request_digest: outbound.requestDigest,
@@ -54,6 +55,7 @@ export function intentEvents(
         run_id: run.id,
         ...links(sending, attemptId),
         action: outbound.action,
+        ...trace,
         ...sent,
         request: fields,
       },
@@ -78,6 +80,7 @@ export function intentEvents(
       action: outbound.action,
       caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
       media_type: request.headers["content-type"] ?? null,
+      ...trace,
       ...sent,
       request: fields,
     },

@@ -35,6 +35,8 @@ export interface Shot {
   readonly claim?: Claim | HeldByOperation | undefined;
   /** Where the call came from, as a surface told it: written once, with the first intent of the call. */
   readonly context?: NewEvent;
+  /** The trace that the agent says its call belongs to: a claim, for the log alone. */
+  readonly traceparent?: string | null;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Durable together with the completion. */

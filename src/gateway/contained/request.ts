@@ -22,6 +22,8 @@ import { keepPlain } from "./keep-plain.ts";
 export interface ContainedRequest extends PlainRequest {
   /** Who sent it in the box, as the wrapper says. */
   readonly process: ProcessClaim | null;
+  /** The trace that the tool says it belongs to. */
+  readonly traceparent: string | null;
 }
 
 export interface ProcessClaim {
@@ -52,6 +54,7 @@ export async function answerContained(
     action,
     input,
     ...(page === null ? {} : { page }),
+    traceparent: request.traceparent,
     context: (callId) => containedEvent(core, run, request, found, callId),
   });
   onGone(() => void takeBackCall(core, caller, call).catch(() => undefined));

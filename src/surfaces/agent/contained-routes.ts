@@ -7,6 +7,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { readTraceparent } from "../plane/traceparent.ts";
 import type { AgentContext } from "./context.ts";
 import { anyCaller, runParams } from "./wait.ts";
 
@@ -34,6 +35,7 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
           headers: headers.map(([name, value]) => [name ?? "", value ?? ""] as const),
           body: body.body === undefined ? null : decode(body.body),
           process: process ?? null,
+          traceparent: traceIn(headers),
         };
         const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
         return { status: 200, body: recordOf(answer) };
@@ -41,6 +43,12 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
       anyCaller,
     ),
   ];
+}
+
+/** The tool's own header, where it sent one; twice is none, as on the plane itself. */
+function traceIn(headers: readonly (readonly string[])[]): string | null {
+  const [found, ...others] = headers.filter(([name]) => name === "traceparent");
+  return others.length > 0 ? null : readTraceparent(found?.[1]);
 }
 
 function decode(text: string): Buffer {

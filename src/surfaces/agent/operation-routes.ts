@@ -46,8 +46,8 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         summary: "Ask the provider to stop it; how it ends is what the provider then reports",
         answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
       },
-      async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason);
+      async ({ params, body }, { caller, waitMs, traceparent }) => {
+        const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason, traceparent);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,
@@ -64,8 +64,8 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",
         answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
       },
-      async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason);
+      async ({ params, body }, { caller, waitMs, traceparent }) => {
+        const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason, traceparent);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,

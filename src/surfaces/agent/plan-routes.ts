@@ -21,8 +21,8 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
         summary: "Preview an action: what it would change, as a plan that can be executed once",
         answers: { 200: { description: "The result, with the plan" }, 202: { description: "Still pending" } },
       },
-      async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startPlan(caller, readId("run", params.run_id), body);
+      async ({ params, body }, { caller, waitMs, traceparent }) => {
+        const call = gateway.startPlan(caller, readId("run", params.run_id), { ...body, traceparent });
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,
@@ -43,13 +43,10 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
           409: { description: "plan_stale with what changed, or plan_used" },
         },
       },
-      async ({ params, body }, { caller, waitMs }) => {
-        const call = gateway.startExecution(
-          caller,
-          readId("plan", params.plan_id),
-          body.expected_revision,
-          body.repeat_of,
-        );
+      async ({ params, body }, { caller, waitMs, traceparent }) => {
+        const { expected_revision, repeat_of } = body;
+        const more = { traceparent, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
+        const call = gateway.startExecution(caller, readId("plan", params.plan_id), expected_revision, more);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },
       anyCaller,

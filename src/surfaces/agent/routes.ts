@@ -108,9 +108,9 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
-      async ({ params, body }, { caller, waitMs }) => {
+      async ({ params, body }, { caller, waitMs, traceparent }) => {
         const { repeat_of, ...rest } = body;
-        const request = { ...rest, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
+        const request = { ...rest, traceparent, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
         const call = gateway.startCall(caller, readId("run", params.run_id), request);
         return answerCall(call, await waitFor(call.done, waitMs, sleep));
       },

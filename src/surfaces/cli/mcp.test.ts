@@ -36,7 +36,13 @@ function bridge(home: string, options: Partial<McpOptions> = {}) {
   const output = new PassThrough();
   const chunks: Buffer[] = [];
   output.on("data", (chunk: Buffer) => chunks.push(chunk));
-  const exit = runMcp({ home, json: false, ...options }, { err: (line) => errors.push(line) }, { input, output });
+  const door = { path: join(home, "agent.sock"), requireServer: () => undefined };
+  const place = { home, agent: door, operator: door, owner: null, machine: null };
+  const exit = runMcp(
+    { home, json: false, place, ...options },
+    { err: (line) => errors.push(line) },
+    { input, output },
+  );
   return { errors, input, output, exit, said: () => Buffer.concat(chunks) };
 }
 

@@ -1,6 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { bindAction } from "../../conventions/action/bind.ts";
 import { compileSchema } from "../../conventions/request/schema.ts";
+import type { CallRequest } from "../../gateway/dispatch.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
@@ -19,6 +20,8 @@ import { type Waiting, waitFor } from "./wait.ts";
 export interface Asked {
   /** The client's own name for itself, as a claim. */
   readonly purpose: string;
+  /** The trace that it says it belongs to: a claim too. */
+  readonly traceparent: string | null;
   readonly waiting: Waiting;
 }
 
@@ -56,8 +59,11 @@ async function start(
   repeatOf: string | undefined,
 ): Promise<Call> {
   const { gateway, caller, door } = calling;
+  const repeat = repeatOf === undefined ? {} : { repeatOf };
   const found = door.definitions().find((one) => one.action.qualifiedName === action);
-  if (found !== undefined && found.action.needs.plan !== null) return execute(calling, found, input, repeatOf);
+  if (found !== undefined && found.action.needs.plan !== null) {
+    return execute(calling, found, input, { traceparent: asked.traceparent, ...repeat });
+  }
   const { list, ...request } =
     found === undefined
       ? { action, input, list: undefined }
@@ -68,7 +74,7 @@ async function start(
   if (door.session() === null) await requireSense(calling, found, action, request.input);
   const run = await door.enter(asked.purpose, "call");
   if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
-  const more = { ...(list === undefined ? {} : { list }), ...(repeatOf === undefined ? {} : { repeatOf }) };
+  const more = { traceparent: asked.traceparent, ...(list === undefined ? {} : { list }), ...repeat };
   return gateway.startCall(caller, run.id, { ...request, ...more });
 }
 
@@ -77,7 +83,7 @@ async function execute(
   { gateway, caller, plans }: Calling,
   found: Definition,
   input: JsonObject,
-  repeatOf: string | undefined,
+  more: Pick<CallRequest, "repeatOf" | "traceparent">,
 ): Promise<Call> {
   const action = found.action.qualifiedName;
   return refusing(gateway, caller, action, () => {
@@ -88,7 +94,7 @@ async function execute(
     }
     const planId = String(input["plan_id"]);
     if (plans.actionOf(planId) !== action) throw new Denied("not_found", "There is no such plan for this tool.");
-    return gateway.startExecution(caller, readId("plan", planId), String(input["expected_revision"]), repeatOf);
+    return gateway.startExecution(caller, readId("plan", planId), String(input["expected_revision"]), more);
   });
 }
 

@@ -4,7 +4,7 @@ import { operationRecord } from "../../gateway/operation/operation.ts";
 import type { Operation } from "../../gateway/operation/operations.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
-import { type Calling, follow } from "./call.ts";
+import { type Asked, type Calling, follow } from "./call.ts";
 import { recordResult } from "./results.ts";
 import { type Waiting, waitFor } from "./wait.ts";
 
@@ -41,11 +41,11 @@ export async function actOnOperation(
   verb: "cancel" | "resume",
   id: string,
   reason: string,
-  waiting: Waiting,
+  { waiting, traceparent }: Asked,
 ): Promise<CallToolResult> {
   const { gateway, caller } = calling;
   const start = verb === "cancel" ? gateway.startCancel : gateway.startResume;
-  return follow(calling, start(caller, readId("op", id), reason), waiting, true);
+  return follow(calling, start(caller, readId("op", id), reason, traceparent), waiting, true);
 }
 
 async function settling(operation: Operation, { sleep }: Waiting, stop: AbortSignal): Promise<void> {

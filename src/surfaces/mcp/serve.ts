@@ -124,7 +124,7 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
     const trace = readTraceparent(context.mcpReq._meta?.["traceparent"]);
     const record = recordToolCall(opening, name, input as JsonObject, id, trace);
     try {
-      const result = await callTool(request, context);
+      const result = await callTool(request, context, trace);
       await record({ kind: "answered", result });
       return result;
     } catch (error) {
@@ -137,10 +137,14 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
   });
   return server;
 
-  async function callTool({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> {
+  async function callTool(
+    { params }: CallToolRequest,
+    context: ServerContext,
+    traceparent: string | null,
+  ): Promise<CallToolResult> {
     const input = (params.arguments ?? {}) as JsonObject;
     const waiting = waitingOf(context);
-    const asked: Asked = { purpose: purposeOf(clientOf(context)), waiting };
+    const asked: Asked = { purpose: purposeOf(clientOf(context)), traceparent, waiting };
     switch (params.name) {
       case "gw_budget":
         requireFitting(checkNothing(input), params.name);
@@ -158,7 +162,7 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
       case "gw_resume_operation": {
         requireFitting(checkReasoned(input), params.name);
         const verb = params.name === "gw_cancel_operation" ? "cancel" : "resume";
-        return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), waiting);
+        return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), asked);
       }
       case "gw_repeat_call": {
         requireFitting(checkRepeat(input), params.name);

@@ -72,13 +72,16 @@ const SIGNATURES: Readonly<Record<NonNullable<DecisionRecord["signature"]>, stri
 };
 
 function attemptLines(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
-  const { request, version_selector, credential_label } = attempt;
+  const { request, version_selector, credential_label, traceparent_claimed } = attempt;
   return [
     `The request ${showIdentifier(attempt.attempt_id)}, ${showText(attempt.at)}`,
     ...besides(attempt, approvals),
     `  credential       ${credential_label === null ? "none" : showIdentifier(credential_label)}`,
     `  version selector ${version_selector === null ? "none" : showIdentifier(version_selector)}`,
     `  allowed by       ${showIdentifier(attempt.authorization)}`,
+    ...(traceparent_claimed === null
+      ? []
+      : [`  trace            ${showIdentifier(traceparent_claimed)}, as the agent said`]),
     ...(request === null ? ["  its text is not in the log"] : requestLines(request)),
     `  worked out again from the text above: ${requestCheck(attempt)}`,
     "The outcome",

@@ -46,6 +46,8 @@ export interface AttemptRecord {
   readonly credential_label: string | null;
   readonly version_selector: string | null;
   readonly authorization: string;
+  /** The trace that the agent said the call belongs to. */
+  readonly traceparent_claimed: string | null;
   readonly request_digest: string | null;
   /** The canonical request; null where the log does not have it. */
   readonly request: JsonObject | null;
@@ -223,6 +225,7 @@ function attemptOf(
     credential_label: request.credential_label,
     version_selector: request.version_selector,
     authorization: accepted?.authorization ?? request.decision,
+    traceparent_claimed: intent.traceparent_claimed ?? null,
     request_digest: intent.request_digest ?? null,
     request: readObject(text),
     request_check: checkDigest(text, kept_digest ?? null),
