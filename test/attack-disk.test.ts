@@ -27,8 +27,8 @@ describe("what nobody approved fills no disk", asUser, () => {
     await provider?.close();
   });
 
-  test("large calls in runs that nobody approved are written down within the user's volume, wait only so many at a time, and a person can still be asked", async () => {
-    const before = bytesOf(home.folder);
+  /** Sends large calls in runs of its own that nobody decides on; says how many were taken and what the others were told. */
+  async function pour(calls: number): Promise<{ readonly accepted: number; readonly codes: ReadonlySet<string> }> {
     const codes = new Set<string>();
     let accepted = 0;
     for (let program = 0; program < 2; program++) {
@@ -36,7 +36,7 @@ describe("what nobody approved fills no disk", asUser, () => {
       try {
         const run = await agent.ask("POST", "/v1/runs", { purpose: "to fill", actions: ["demo.*"], budget: {} });
         assert.equal(run.status, 202, run.text);
-        for (let turn = 0; turn < 135; turn++) {
+        for (let turn = 0; turn < calls / 2; turn++) {
           const path = `/v1/runs/${String(run.body["run_id"])}/calls`;
           const asked = { action: "demo.thing.make", input: { name: LARGE } };
           const reply = await agent.ask("POST", path, asked, { prefer: "wait=0" });
@@ -47,6 +47,12 @@ describe("what nobody approved fills no disk", asUser, () => {
         agent.close();
       }
     }
+    return { accepted, codes };
+  }
+
+  test("large calls in runs that nobody approved are written down within the user's volume, wait only so many at a time, and a person can still be asked", async () => {
+    const before = bytesOf(home.folder);
+    const { accepted, codes } = await pour(270);
     assert.deepEqual([...codes], ["too_many_requests"]);
     assert.ok(accepted * LARGE.length > 1.3 * TOLD_BYTES, `${accepted} were taken, more than may be written`);
     const grown = bytesOf(home.folder) - before;
@@ -61,6 +67,17 @@ describe("what nobody approved fills no disk", asUser, () => {
     }
     const { code, out } = await home.verify();
     assert.equal(code, 0, out);
+  });
+
+  test("a gateway that was killed and started anew has not forgotten what was written for a user", async () => {
+    await pour(180);
+    await gateway.end("SIGKILL");
+    gateway = await home.up();
+    const before = bytesOf(home.folder);
+    const { accepted } = await pour(40);
+    assert.ok(accepted > 30, `${accepted} were taken`);
+    const grown = bytesOf(home.folder) - before;
+    assert.ok(grown < 10 * LARGE.length, `${grown} bytes were written after the start`);
   });
 });
 

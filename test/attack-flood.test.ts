@@ -94,6 +94,31 @@ socket.once("data", () => {
   socket.write(JSON.stringify({ jsonrpc: "2.0", id: "asked", method: "initialize", params }) + "\\n");
 });`;
 
+const FLOOD_LINES = 600;
+const NOTE = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 0 } })}\n`;
+
+/** A call of a tool that there is not: it is refused, and its name stands in the log in the order in which it was taken. */
+function toolCall(name: string): string {
+  return `${JSON.stringify({ jsonrpc: "2.0", id: name, method: "tools/call", params: { name, arguments: {} } })}\n`;
+}
+
+/** A connection of this process that has said who it is. */
+async function openMcp(path: string) {
+  const socket = connect(path).setEncoding("utf8");
+  let got = "";
+  socket.on("data", (part) => {
+    got += String(part);
+  });
+  const say = (text: string) => new Promise<void>((resolve) => void socket.write(text, () => resolve()));
+  const answers = (): number => got.split('"jsonrpc"').length - 1;
+  await say("GET /mcp HTTP/1.1\r\nconnection: upgrade\r\nupgrade: gw-mcp\r\n\r\n");
+  await until("it is upgraded", () => got.includes("\r\n\r\n"));
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  await say(`${JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params })}\n`);
+  await until("it is greeted", () => answers() === 1);
+  return { say, answers, close: () => void socket.destroy() };
+}
+
 function turned(out: string): number {
   return Number([...out.matchAll(/taken (\d+)/g)].at(-1)?.[1] ?? 0);
 }
@@ -214,6 +239,26 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     } finally {
       await crowd.end();
     }
+  });
+
+  test("lines that one MCP connection sends without end and those of another are taken in turns", async () => {
+    const [flooder, other] = [await openMcp(home.agentSocket), await openMcp(home.agentSocket)];
+    // Everything is there before the gateway looks: what it then takes first is its own choice.
+    process.kill(gateway.pid, "SIGSTOP");
+    try {
+      const notes = NOTE.repeat(FLOOD_LINES / 2);
+      await flooder.say(`${notes}${toolCall("flood__half-way")}${notes}${toolCall("flood__end")}`);
+      await other.say(Array.from({ length: 10 }, (_, index) => toolCall(`other__call-${index}`)).join(""));
+    } finally {
+      process.kill(gateway.pid, "SIGCONT");
+    }
+    await until("everything is answered", () => flooder.answers() === 3 && other.answers() === 11);
+    flooder.close();
+    other.close();
+    const told = (await home.events("request_refused")).map(({ endpoint }) => String(endpoint).split(" ")[1] ?? "");
+    const order = told.filter((tool) => /^(flood|other)__/.test(tool));
+    assert.deepEqual(order.slice(-2), ["flood__half-way", "flood__end"]);
+    assert.equal(order.length, 12);
   });
 
   test("a head that does not come is answered and closed on both planes", async () => {

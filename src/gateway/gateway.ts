@@ -6,7 +6,7 @@ import {
   verifyStatement,
 } from "../conventions/approval/decision.ts";
 import { createAllowances } from "../conventions/budget/allowance.ts";
-import { createVolume, type Volume } from "../conventions/budget/volume.ts";
+import type { Volume } from "../conventions/budget/volume.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
@@ -33,6 +33,7 @@ import { createShelf } from "./plan/shelf.ts";
 import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
 import { createDayCounts } from "./record/day-counts.ts";
 import { createDenialRecorder } from "./record/denials.ts";
+import { createKeptVolume } from "./record/kept-volume.ts";
 import { createLedger, type Ledger } from "./record/ledger.ts";
 import { createEnvelope } from "./record/record.ts";
 import { createRequestRecorder, type RequestRecorder } from "./record/requests.ts";
@@ -165,10 +166,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     callsPerRun: defaults.callsRememberedPerRun,
     resultBytes: defaults.resultsHeldBytes,
   });
-  const volume = createVolume(
-    { bytesPerDay: defaults.unapprovedBytesPerDay, remembered: defaults.unapprovedRemembered },
-    ports.clock.bootMs,
-  );
+  const volume = createKeptVolume(ledger, ports.clock);
   const desk = createDesk({ ...ports, record: ledger.record, volume, operators: around.operators });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
@@ -267,6 +265,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     const { operations } = await recover(core, next.store);
     const tampered = memory.load(next.store, envelope);
     core.daySpend.load(next.store);
+    volume.load(next.store);
     if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
     unlocked = next;
     for (const operation of operations) {

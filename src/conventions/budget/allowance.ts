@@ -13,6 +13,8 @@ export interface Allowances {
   left(who: string, nowMs: number): number;
   /** Uses up what has happened already, whether it was left or not. */
   charge(who: string, nowMs: number, cost: number): void;
+  /** Everybody who is told apart. */
+  known(): readonly string[];
 }
 
 export function createAllowances(limits: AllowanceLimits): Allowances {
@@ -37,6 +39,7 @@ export function createAllowances(limits: AllowanceLimits): Allowances {
   return {
     left,
     charge,
+    known: () => [...buckets.keys()],
     take(who, nowMs, cost = 1) {
       const enough = left(who, nowMs) >= cost;
       charge(who, nowMs, enough ? cost : 0);

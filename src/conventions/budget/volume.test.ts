@@ -1,25 +1,42 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createVolume } from "./volume.ts";
+import { createVolume, type LastingVolume, type UsedVolume } from "./volume.ts";
 
 const DAY_MS = 86_400_000;
+const LIMITS = { bytesPerDay: 10_000, remembered: 4 };
+
+/** One life of a gateway: the clocks as they stand, and what it keeps on its disk. */
+function begin(nowMs: () => number, disk = new Map<string, UsedVolume>()): LastingVolume {
+  return createVolume(LIMITS, { bootMs: nowMs, wallMs: nowMs }, (used) => disk.set(used.who, used));
+}
 const LARGEST = 500;
 
 /** Whoever writes whenever they may, and waits as they like. */
 const steps = fc.array(
-  fc.record({ waitMs: fc.nat({ max: 3_600_000 }), bytes: fc.nat({ max: LARGEST }), asks: fc.boolean() }),
+  fc.record({
+    waitMs: fc.nat({ max: 3_600_000 }),
+    bytes: fc.nat({ max: LARGEST }),
+    asks: fc.boolean(),
+    ends: fc.boolean(),
+  }),
   { maxLength: 400 },
 );
 
-test("nobody has more written than a day's bytes at once and as many again a day, however they wait", () => {
+test("nobody has more written than a day's bytes at once and as many again a day, however they wait and however often the gateway starts anew", () => {
   fc.assert(
     fc.property(steps, (all) => {
       let nowMs = 0;
       let written = 0;
-      const volume = createVolume({ bytesPerDay: 10_000, remembered: 4 }, () => nowMs);
-      for (const { waitMs, bytes, asks } of all) {
+      const disk = new Map<string, UsedVolume>();
+      let volume = begin(() => nowMs, disk);
+      volume.recall([]);
+      for (const { waitMs, bytes, asks, ends } of all) {
         nowMs += waitMs;
+        if (ends) {
+          volume = begin(() => nowMs, disk);
+          volume.recall([...disk.values()]);
+        }
         if (!(asks ? volume.asks("uid 1") : volume.tells("uid 1"))) continue;
         volume.charge("uid 1", bytes);
         written += bytes;
@@ -31,7 +48,7 @@ test("nobody has more written than a day's bytes at once and as many again a day
 
 test("whoever fills it with refusals can still ask a person, and has it back after a day", () => {
   let nowMs = 0;
-  const volume = createVolume({ bytesPerDay: 10_000, remembered: 4 }, () => nowMs);
+  const volume = begin(() => nowMs);
   while (volume.tells("uid 1")) volume.charge("uid 1", 100);
   assert.equal(volume.asks("uid 1"), true);
   assert.equal(volume.tells("uid 2"), true, "another user has their own");
@@ -45,10 +62,32 @@ test("whoever fills it with refusals can still ask a person, and has it back aft
 
 test("what was larger than what was left is paid back before anything else is written", () => {
   let nowMs = 0;
-  const volume = createVolume({ bytesPerDay: 10_000, remembered: 4 }, () => nowMs);
+  const volume = begin(() => nowMs);
   volume.charge("uid 1", 30_000);
   nowMs += DAY_MS;
   assert.equal(volume.asks("uid 1"), false);
   nowMs += DAY_MS + 1_000;
   assert.equal(volume.asks("uid 1"), true);
+});
+
+test("what was charged while locked is added to what an earlier life kept, and kept itself once there is a store", () => {
+  const disk = new Map([["uid 1", { who: "uid 1", bytes: 9_000, atMs: 0 }]]);
+  const volume = begin(() => 0, disk);
+  volume.charge("uid 1", 900);
+  volume.charge("uid 2", 500);
+  assert.equal(disk.size, 1);
+  volume.recall([...disk.values()]);
+  assert.deepEqual([volume.asks("uid 1"), volume.tells("uid 1"), volume.tells("uid 2")], [true, false, true]);
+  assert.ok((disk.get("uid 1")?.bytes ?? 0) >= 9_900 && (disk.get("uid 2")?.bytes ?? 0) >= 500);
+  volume.recall([...disk.values()]);
+  assert.equal(volume.asks("uid 1"), true, "its own rows are not counted a second time");
+});
+
+test("a clock that was set back gives nothing back, and it is not written down for every byte", () => {
+  const kept: UsedVolume[] = [];
+  const volume = createVolume(LIMITS, { bootMs: () => 0, wallMs: () => 0 }, (used) => kept.push(used));
+  volume.recall([{ who: "uid 1", bytes: 10_000, atMs: DAY_MS }]);
+  assert.equal(volume.asks("uid 1"), false);
+  for (let count = 0; count < 1_000; count++) volume.charge("uid 2", 1);
+  assert.ok(kept.length < 110, `${kept.length} writes for 1,000`);
 });

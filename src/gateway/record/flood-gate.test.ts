@@ -57,7 +57,8 @@ test("what cannot be told any more is no trouble for whoever is refused", async 
 });
 
 test("whoever has used up its volume is counted once a minute, and another is told as ever", async () => {
-  const volume = createVolume({ bytesPerDay: 100_000, remembered: 4 }, () => 0);
+  const still = { bootMs: () => 0, wallMs: () => 0 };
+  const volume = createVolume({ bytesPerDay: 100_000, remembered: 4 }, still, () => undefined);
   const time = standingTime(volume);
   const told: Counted<string>[] = [];
   const gate = createFloodGate<string>(time, { burst: 1_000, perSecond: 0 }, async (some) => void told.push(...some));
