@@ -176,6 +176,8 @@ async function benchGrowth(folder: string, emit: (row: Row) => void): Promise<vo
     beside: "aim: 200,000 events/s",
     ratio: rate / 200_000,
   });
+  const newest = { value: read.newestSeconds, unit: "s", beside: "aim: at most 1 s", ratio: read.newestSeconds };
+  emit({ case: `newest rows of gw activity, ${growth}`, ...newest });
   const peak = read.peakBytes / 1_048_576;
   emit({ case: "peak memory of that", value: peak, unit: "MiB", beside: "aim: at most 300 MiB", ratio: peak / 300 });
 }
@@ -192,11 +194,12 @@ function makeFolder(folder: string): string {
 function readJournals(folder: string): {
   readonly events: number;
   readonly seconds: number;
+  readonly newestSeconds: number;
   readonly peakBytes: number;
 } {
   const program = join(import.meta.dirname, "log-read.ts");
   const output = execFileSync(process.execPath, [program, folder], { encoding: "utf8" });
-  return JSON.parse(output) as { events: number; seconds: number; peakBytes: number };
+  return JSON.parse(output) as ReturnType<typeof readJournals>;
 }
 
 async function verify(folder: string): Promise<void> {

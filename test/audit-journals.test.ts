@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import type { AuditEvent, NewEvent } from "../src/audit/event.ts";
 import { foldActivity } from "../src/audit/journals/activity.ts";
 import { foldSessions } from "../src/audit/journals/sessions.ts";
-import type { LogItem } from "../src/audit/read/reader.ts";
+import { fromNewest, type LogItem } from "../src/audit/read/reader.ts";
 import { runAuditCheckpoint } from "../src/surfaces/cli/audit/checkpoint.ts";
 import { runAuditExport } from "../src/surfaces/cli/audit/export.ts";
 import { readJournal } from "../src/surfaces/cli/audit/journals.ts";
@@ -390,6 +390,39 @@ test("a filter that matches nothing says so, and a value that no entry can have 
       code: "value_not_allowed",
     });
   assert.throws(() => readJournal("sessions", { log: folder, outcome: "succeeded" }, capture(), never));
+});
+
+test("the newest rows are the same however little of the log is read for them, over every kind of row and segment", async () => {
+  const long = freshFolder();
+  for (const part of [0, 1, 2]) {
+    const log = await openTestLog(long, { keys, limits: { segmentBytes: 6_000 } });
+    for (let id = part * 40 + 1; id <= part * 40 + 40; id++) {
+      await log.append([intentEvent(id)]);
+      if (id % 7 === 0) await log.append([unobserved(id)]);
+      if (id > 2 && (id - 2) % 7 !== 0) await log.append([finishedEvent(id - 2)]);
+      if (id % 11 === 0) await log.append([denied("run_1")]);
+      if (id % 14 === 3) await log.append([reconciled(id - 3)]);
+    }
+    await log.close();
+  }
+  const page = async (limit: number, windowBytes: number): Promise<readonly string[]> => {
+    const io = capture();
+    const options = { log: long, json: true, limit: String(limit) };
+    await readJournal("activity", options, io, { ...never, windowBytes })(keys.readingKey);
+    return io.lines;
+  };
+  let partly = 0;
+  for (const limit of [1, 3, 20, 70]) {
+    const whole = await page(limit, Number.POSITIVE_INFINITY);
+    for (const windowBytes of [300, 900, 2_500, 7_001, 20_000, 50_000]) {
+      if (fromNewest(long, windowBytes) !== undefined) partly++;
+      assert.deepEqual(await page(limit, windowBytes), whole, `${limit} of ${windowBytes} bytes`);
+    }
+  }
+  assert.ok(partly > 12, "most windows are smaller than the log");
+  const rows = capture();
+  await readJournal("activity", { log: long, limit: "2" }, rows, { ...never, windowBytes: 4_000 })(keys.readingKey);
+  assert.match(rows.errors.join("\n"), /Older ones were not read: --limit N, or --limit all/);
 });
 
 test("the newest stands first, a limit keeps the newest, and says how many are older", async () => {

@@ -47,6 +47,8 @@ export const defaults = {
   callTimeoutMs: 30_000,
   /** What fits a small terminal. */
   journalRows: 20,
+  /** How much of the log's end is read first for them. */
+  journalWindowBytes: 8_388_608,
   /** gw doctor speaks up about a backup or a checkpoint that is older. */
   backupOldMs: 7 * 86_400_000,
   checkpointOldMs: 30 * 86_400_000,

@@ -54,6 +54,8 @@ function wrapInfo({ logId, segment }: SegmentName): Buffer {
 /** Gives each DATA frame its key and forgets how to make the ones before. */
 export interface FrameKeys {
   next(): KeyObject;
+  /** Passes over a frame whose key nobody wants. */
+  skip(): void;
   /** After this there are no more keys. */
   wipe(): void;
 }
@@ -64,16 +66,23 @@ export function startFrameKeys(seed: Buffer): FrameKeys {
   seed.fill(0);
   const chain = input.subarray(CHAIN_LABEL.length);
   let wiped = false;
+  const advance = (): Buffer => {
+    // A chain of zeros would go on giving keys, and anyone could make them too.
+    if (wiped) throw new Fault("the keys of this segment have been wiped");
+    const output = hash("sha512", input, "buffer");
+    output.copy(chain, 0, 0, SEED_BYTES);
+    return output;
+  };
   return {
     next() {
-      // A chain of zeros would go on giving keys, and anyone could make them too.
-      if (wiped) throw new Fault("the keys of this segment have been wiped");
-      const output = hash("sha512", input, "buffer");
-      output.copy(chain, 0, 0, SEED_BYTES);
+      const output = advance();
       // A KeyObject, because a cipher made from a plain buffer costs ten times as much.
       const key = createSecretKey(output.subarray(SEED_BYTES));
       output.fill(0);
       return key;
+    },
+    skip() {
+      advance().fill(0);
     },
     wipe() {
       wiped = true;

@@ -1,6 +1,6 @@
 import { isAscii } from "node:buffer";
 import { createDecipheriv, type KeyObject } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../kernel/json.ts";
 import { decodeRecord } from "../codec.ts";
@@ -65,12 +65,33 @@ interface OpenSegment {
   pending: KeyObject | undefined;
 }
 
-export function openReader(folder: string, readingKey: KeyObject): LogReader {
-  const first = readdirSync(folder)
+/** A place in the log to begin at: what stands before it is passed over without being opened. */
+export interface ReadFrom {
+  readonly segment: number;
+  /** The first frame that counts begins here or later. */
+  readonly offset: number;
+}
+
+/** Where about so many bytes of the log are left to read; undefined where that is all of it. */
+export function fromNewest(folder: string, bytes: number): ReadFrom | undefined {
+  let left = bytes;
+  for (const segment of segmentsOf(folder).reverse()) {
+    const { size } = statSync(join(folder, segmentName(segment)));
+    if (size > left) return { segment, offset: size - left };
+    left -= size;
+  }
+  return undefined;
+}
+
+function segmentsOf(folder: string): number[] {
+  return readdirSync(folder)
     .map(segmentOf)
     .filter((number) => number !== undefined)
-    .sort((a, b) => a - b)[0];
-  let wanted = first ?? 1;
+    .sort((a, b) => a - b);
+}
+
+export function openReader(folder: string, readingKey: KeyObject, from?: ReadFrom): LogReader {
+  let wanted = from?.segment ?? segmentsOf(folder)[0] ?? 1;
   let current: OpenSegment | undefined;
   /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
   let endedAt: number | undefined;
@@ -83,7 +104,7 @@ export function openReader(folder: string, readingKey: KeyObject): LogReader {
 
   /** The items of one frame; undefined where no whole frame follows, or none yet. */
   const step = (segment: OpenSegment): readonly LogItem[] | undefined => {
-    const items = segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt) : undefined;
+    const items = segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt, from) : undefined;
     if (items === undefined) segment.cursor.again();
     return items;
   };
@@ -139,9 +160,14 @@ function readFrame(
   segment: OpenSegment,
   readingKey: KeyObject,
   endedAt: number | undefined,
+  from: ReadFrom | undefined,
 ): readonly LogItem[] | undefined {
   const { cursor } = segment;
   const { frame, type } = cursor.header;
+  if (type === FRAME_TYPES.data && segment.number === from?.segment && cursor.offset < from.offset) {
+    segment.keys?.skip();
+    return [];
+  }
   // The tag of a DATA frame says whether it is whole; for the others, and without a key, the link does.
   if (type === FRAME_TYPES.data && segment.keys !== undefined) return readData(segment, segment.keys);
   if (!isLinked(cursor)) return undefined;

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { startActivity } from "../../../audit/journals/activity.ts";
 import { startSessions } from "../../../audit/journals/sessions.ts";
-import { type LogItem, openReader } from "../../../audit/read/reader.ts";
+import { fromNewest, type LogItem, openReader, type ReadFrom } from "../../../audit/read/reader.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -21,9 +21,13 @@ export interface FollowPorts {
   wallMs(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   readonly signal?: AbortSignal;
+  /** How much of the log's end is read first for the newest rows. */
+  readonly windowBytes?: number;
 }
 
 const FOLLOW_MS = 250;
+/** By how much more of the log is read each time when it was too little. */
+const WINDOW_GROWS = 8;
 
 interface Fold {
   add(item: LogItem): readonly JournalEntry[];
@@ -32,7 +36,9 @@ interface Fold {
 
 interface Printer {
   entry(entry: JournalEntry): void;
-  end(read: number): void;
+  /** Whether what was read is all that is needed of the log, where not all of it was read. */
+  isEnough(): boolean;
+  end(read: number, all: boolean): void;
 }
 
 /** `gw activity`, one row a call, and `gw sessions`, one a session; decrypted in this process. */
@@ -41,14 +47,30 @@ export type Journal = (readingKey: KeyObject) => Promise<Exit>;
 /** What was asked is read first, so that nobody types a passphrase for a word that means nothing. */
 export function readJournal(journal: JournalName, options: JournalOptions, io: CliIo, ports: FollowPorts): Journal {
   const wanted = readFilter(journal, options, ports.wallMs());
-  const print = printerOf(options, limitOf(options), io);
+  const limit = limitOf(options);
+  const { windowBytes = defaults.journalWindowBytes } = ports;
+  // A session may have begun at any time before; a call stands where its intent does.
+  const newest = journal === "activity" && options.follow !== true && limit < Number.POSITIVE_INFINITY;
   return async (readingKey) => {
+    for (let bytes = newest ? windowBytes : Number.POSITIVE_INFINITY; ; bytes *= WINDOW_GROWS) {
+      const from = fromNewest(options.log, bytes);
+      const print = printerOf(options, limit, io);
+      const { read, gaps } = await readFrom(from, print, readingKey);
+      if (from !== undefined && !print.isEnough()) continue;
+      print.end(read, from === undefined);
+      return gaps > 0 ? exits.denied : exits.done;
+    }
+  };
+
+  async function readFrom(from: ReadFrom | undefined, print: Printer, readingKey: KeyObject) {
     const fold: Fold = journal === "activity" ? startActivity() : startSessions();
-    const reader = openReader(options.log, readingKey);
+    const reader = openReader(options.log, readingKey, from);
     let gaps = 0;
     let read = 0;
     const show = (entries: readonly JournalEntry[]): void => {
       for (const entry of entries) {
+        // A result of an intent that stands before what is read: older than all that is shown.
+        if (from !== undefined && entry.kind === "call" && entry.intent_event_id === null) continue;
         if (entry.kind === "gap") gaps++;
         else read++;
         if (wanted(entry)) print.entry(entry);
@@ -64,12 +86,11 @@ export function readJournal(journal: JournalName, options: JournalOptions, io: C
         await ports.sleep(FOLLOW_MS, ports.signal);
       }
       show(fold.rest());
-      print.end(read);
+      return { read, gaps };
     } finally {
       reader.close();
     }
-    return gaps > 0 ? exits.denied : exits.done;
-  };
+  }
 }
 
 /** People see what fits a screen unless they ask for more; programs get all of it. */
@@ -88,7 +109,7 @@ function printerOf(options: JournalOptions, limit: number, io: CliIo): Printer {
     const print = (entry: JournalEntry): void => {
       for (const line of linesOf(entry)) io.out(line);
     };
-    return { entry: print, end: () => undefined };
+    return { entry: print, isEnough: () => true, end: () => undefined };
   }
   return options.json === true ? recordPrinter(limit, io) : rowPrinter(limit, io);
 }
@@ -98,10 +119,12 @@ function rowPrinter(limit: number, io: CliIo): Printer {
   const newest = keepNewest(limit);
   return {
     entry: newest.add,
-    end(read) {
+    isEnough: newest.isEnough,
+    end(read, all) {
       const { entries, older, gaps } = newest.take();
-      for (const line of layRows(entries.reverse().map(rowOf), io.columns)) io.out(line);
-      if (older > 0) io.err(`${older} older not shown: --limit N, or --limit all.`);
+      for (const line of layRows([...entries].reverse().map(rowOf), io.columns)) io.out(line);
+      if (!all) io.err("Older ones were not read: --limit N, or --limit all.");
+      else if (older > 0) io.err(`${older} older not shown: --limit N, or --limit all.`);
       if (gaps > 0) io.err(`${gaps} of them are GAPS, where the log is not whole for you: gw audit verify.`);
       if (entries.length > 0) return;
       io.err(read === 0 ? "Nothing is on record yet." : `Nothing matches; ${read} on record without the filter.`);
@@ -119,6 +142,7 @@ function recordPrinter(limit: number, io: CliIo): Printer {
   const newest = keepNewest(limit);
   return {
     entry: limit === Number.POSITIVE_INFINITY ? out : newest.add,
+    isEnough: newest.isEnough,
     end() {
       for (const entry of newest.take().entries) out(entry);
       io.out(before === "[" ? "[]" : "]");
@@ -146,6 +170,11 @@ function keepNewest(limit: number) {
     take() {
       trim();
       return { entries: kept, older, gaps };
+    },
+    /** A reconciliation that does not know its call yet needs more of what came before. */
+    isEnough(): boolean {
+      trim();
+      return kept.length >= limit && !kept.some((entry) => entry.kind === "reconciliation" && entry.action === null);
     },
   };
 }
