@@ -105,8 +105,8 @@ test("--write makes the file and its folder where there is none", async () => {
 test("a file that is not valid is left untouched, byte for byte, with nothing beside it", async () => {
   const broken: readonly (readonly [string, string | Buffer])[] = [
     ["cursor", '{"mcpServers": {'],
-    ["vscode", '{\n  // a comment\n  "servers": {}\n}'],
-    ["gemini", '{"a":1,"a":2}'],
+    ["vscode", '{\n  // a comment\n  "servers": {\n}'],
+    ["gemini", '{"mcpServers":{},"mcpServers":{"a":{}}}'],
     ["claude-code", "[]"],
     ["claude-code", '{"mcpServers": 7}'],
     ["claude-code", Buffer.from([0x7b, 0xff, 0x7d])],

@@ -1,84 +1,81 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseJsonValue } from "../../../conventions/request/json/parse.ts";
-import { Denied, Fault } from "../../../kernel/failure.ts";
+import jsonc from "jsonc-parser";
+import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { findMember } from "./find-member.ts";
+import { nest, put } from "./place.ts";
 
-/** Puts `record` at `path` and leaves every other byte of the text as it is. Denied when the text is not strict JSON. */
+const TOLERANT = { allowTrailingComma: true };
+
+/** Puts `record` at `path`; comments and every other byte of the text stay. Denied when the text is no JSON, with or without comments. */
 export function mergeJson(text: string, path: readonly string[], record: JsonObject, file: string): string {
   if (text.trim() === "") return `${JSON.stringify(nest(path, record), null, 2)}\n`;
   const before = parse(text, file);
-  const expected = plain(put(before, path, record));
-  if (isDeepStrictEqual(plain(before), expected)) return text;
-  const unit = indentOf(text);
-  const newline = text.includes("\r\n") ? "\r\n" : "\n";
-  const place = locate(text, before, path, file);
-  const written = JSON.stringify(nest(place.missing.slice(1), record), null, unit)
-    .split("\n")
-    .join(`${newline}${unit.repeat(place.depth)}`);
-  let merged: string;
-  if (place.kind === "replace") merged = text.slice(0, place.start) + written + text.slice(place.end);
-  else {
-    const line = `${newline}${unit.repeat(place.depth)}`;
-    const member = `${JSON.stringify(place.missing[0])}: ${written}`;
-    const rest = place.empty ? `${newline}${unit.repeat(place.depth - 1)}` : ",";
-    merged = text.slice(0, place.at) + line + member + rest + text.slice(place.empty ? place.end : place.at);
-  }
-  if (!isDeepStrictEqual(plain(parse(merged, file)), expected)) {
-    throw new Fault(`merging into ${file} would have changed something else`);
+  requireObjects(before, path.slice(0, -1), file);
+  const expected = put(before, path, record);
+  if (isDeepStrictEqual(before, expected)) return text;
+  const merged = splice(text, path, record);
+  if (!isDeepStrictEqual(parse(merged, file), expected)) {
+    throw new Denied(
+      "client_config_invalid",
+      `${file} says something twice on the way to "${path.join(".")}" and was left untouched: edit it by hand.`,
+    );
   }
   return merged;
 }
 
-type Place =
-  | {
-      readonly kind: "replace";
-      readonly start: number;
-      readonly end: number;
-      readonly depth: number;
-      readonly missing: readonly string[];
-    }
-  | {
-      readonly kind: "insert";
-      /** Right after the brace that opens the object. */
-      readonly at: number;
-      /** Right before the brace that closes it. */
-      readonly end: number;
-      readonly empty: boolean;
-      readonly depth: number;
-      readonly missing: readonly string[];
-    };
-
-function locate(text: string, root: JsonObject, path: readonly string[], file: string): Place {
-  let value: JsonValue = root;
-  let range = findMember(text, []);
-  for (const [index, name] of path.entries()) {
-    if (!isJsonObject(value)) throw notAnObject(path.slice(0, index), file);
-    const next: JsonValue | undefined = value[name];
-    if (next === undefined) {
-      const { start, end } = range;
-      const empty = Object.keys(value).length === 0;
-      return { kind: "insert", at: start + 1, end: end - 1, empty, depth: index + 1, missing: path.slice(index) };
-    }
-    value = next;
-    range = findMember(text, path.slice(0, index + 1));
-  }
-  return { kind: "replace", ...range, depth: path.length, missing: path.slice(-1) };
+/** What is there is exchanged; what is not becomes the first member of the innermost object that is. */
+function splice(text: string, path: readonly string[], record: JsonObject): string {
+  const root = jsonc.parseTree(text, [], TOLERANT);
+  const nodeAt = (depth: number) => root && jsonc.findNodeAtLocation(root, path.slice(0, depth));
+  let depth = path.length;
+  while (nodeAt(depth) === undefined) depth--;
+  const { offset = 0, length = 0, children = [] } = nodeAt(depth) ?? {};
+  const missing = path.slice(depth);
+  const lineOf = lines(text);
+  const written = (value: JsonObject, at: number): string =>
+    JSON.stringify(value, null, lineOf.unit).split("\n").join(lineOf(at));
+  if (missing.length === 0) return text.slice(0, offset) + written(record, depth) + text.slice(offset + length);
+  const value = written(nest(missing.slice(1), record), depth + 1);
+  const member = `${lineOf(depth + 1)}${JSON.stringify(missing[0])}: ${value}`;
+  const rest = text.slice(offset + 1);
+  if (children.length > 0) return `${text.slice(0, offset + 1)}${member},${rest}`;
+  const after = rest.trimStart();
+  return text.slice(0, offset + 1) + member + (after.startsWith("}") ? lineOf(depth) + after : ` ${after}`);
 }
 
 function parse(text: string, file: string): JsonObject {
-  let value: JsonValue;
+  const errors: jsonc.ParseError[] = [];
+  let value: JsonValue | undefined;
   try {
-    value = parseJsonValue(Buffer.from(text, "utf8"));
+    value = jsonc.parse(text, errors, TOLERANT) as JsonValue | undefined;
   } catch (error) {
-    if (!(error instanceof Denied)) throw error;
-    throw new Denied(
-      "client_config_invalid",
-      `${file} is not strict JSON (${error.message}) and was left untouched. Mend it, or paste the configuration by hand.`,
-    );
+    if (!(error instanceof RangeError)) throw error;
+    throw notJson("nested too deeply", file);
+  }
+  const [first] = errors;
+  if (first !== undefined) {
+    const line = text.slice(0, first.offset).split("\n").length;
+    throw notJson(`${jsonc.printParseErrorCode(first.error)} on line ${line}`, file);
   }
   if (!isJsonObject(value)) throw notAnObject([], file);
   return value;
+}
+
+function requireObjects(root: JsonObject, path: readonly string[], file: string): void {
+  let value: JsonValue = root;
+  for (const [index, name] of path.entries()) {
+    const next: JsonValue | undefined = value[name];
+    if (next === undefined) return;
+    if (!isJsonObject(next)) throw notAnObject(path.slice(0, index + 1), file);
+    value = next;
+  }
+}
+
+function notJson(why: string, file: string): Denied {
+  return new Denied(
+    "client_config_invalid",
+    `${file} is not JSON (${why}) and was left untouched. Mend it, or paste the configuration by hand.`,
+  );
 }
 
 function notAnObject(path: readonly string[], file: string): Denied {
@@ -86,22 +83,9 @@ function notAnObject(path: readonly string[], file: string): Denied {
   return new Denied("client_config_invalid", `${what} in ${file} is not an object; the file was left untouched.`);
 }
 
-function nest(path: readonly string[], record: JsonObject): JsonObject {
-  return path.reduceRight<JsonObject>((inner, name) => ({ [name]: inner }), record);
-}
-
-function put(object: JsonObject, [name, ...rest]: readonly string[], record: JsonObject): JsonObject {
-  if (name === undefined) return record;
-  const inner = object[name];
-  return { ...object, [name]: put(isJsonObject(inner) ? inner : {}, rest, record) };
-}
-
-function plain(value: JsonObject): unknown {
-  return JSON.parse(JSON.stringify(value));
-}
-
-/** How the file indents, told by its first indented line. */
-function indentOf(text: string): string {
-  const found = /\n([ \t]+)\S/.exec(text);
-  return found?.[1] === undefined ? "  " : found[1].slice(0, 8);
+/** The beginning of a line at a depth, as the file has it: told by its first indented line. */
+function lines(text: string) {
+  const unit = (/\n([ \t]+)\S/.exec(text)?.[1] ?? "  ").slice(0, 8);
+  const newline = text.includes("\r\n") ? "\r\n" : "\n";
+  return Object.assign((depth: number) => newline + unit.repeat(depth), { unit });
 }
