@@ -3,6 +3,7 @@ import type { Now } from "../conventions/budget/budget.ts";
 import { type Ceilings, STANDARD_CEILINGS } from "../conventions/budget/ceilings.ts";
 import type { Volume } from "../conventions/budget/volume.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
+import type { DecisionRules } from "../conventions/passkey/demand.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import type { Desk } from "./approval/desk.ts";
@@ -32,6 +33,8 @@ export interface Posture {
   readonly sessionApproval: boolean;
   /** What no run passes; the standard ones where policy names none. */
   readonly ceilings?: Ceilings;
+  /** What a yes needs beside an operator's key, and where passkeys decide; nothing where it is absent. */
+  readonly decisions?: { readonly rules: DecisionRules; readonly where: readonly string[] };
 }
 
 /** What every step of a call works with. */

@@ -2,13 +2,15 @@ import type { NewEvent } from "../audit/event.ts";
 import type { DecisionStatement, Verified } from "../conventions/approval/decision.ts";
 import type { ReasonToAsk } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
+import type { Grant } from "../conventions/grant/grant.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySession } from "./approval/authorize.ts";
-import { type CallAsked, writeQuestion } from "./approval/cards.ts";
+import { allowedBy, type CallAsked, writeQuestion } from "./approval/cards.ts";
+import { needsPerson } from "./approval/demand.ts";
 import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { isTold } from "./attempt/events.ts";
@@ -207,13 +209,25 @@ async function authorize(
   // A second one although the first is open is a person's decision, whatever was granted before.
   const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0) return { session, authorization: authorizedBySession(session), ticket };
-  const beyond = grant === null ? null : await reasonBeyondGrant(core, grant, coveredFacts(prepared, reasons));
+  const beyond = grant === null ? null : await reasonToAskDespite(core, grant, prepared, reasons);
   if (grant !== null && beyond === null) return { session, authorization: authorizedByGrant(grant), ticket };
   const asked = questionOf(core, held, beyond === null ? reasons : [beyond, ...reasons], ticket, call);
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
   const authorization = authorizedByCard(await ask.answer);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
+}
+
+/** Why a person is asked although a grant stands; policy may have come to demand one since. */
+function reasonToAskDespite(
+  core: Core,
+  grant: Grant,
+  prepared: Prepared,
+  reasons: readonly ReasonToAsk[],
+): ReasonToAsk | Promise<ReasonToAsk | null> {
+  if (needsPerson(core, [allowedBy(prepared.outbound)]))
+    return { kind: "other", words: "policy demands a person's own yes to it, which no grant can give" };
+  return reasonBeyondGrant(core, grant, coveredFacts(prepared, reasons));
 }
 
 /** Whether this call is the one that its run waits for before anybody is asked. */

@@ -1,5 +1,4 @@
 import {
-  type OperatorKey,
   type RevocationStatement,
   type SettlementStatement,
   type Signed,
@@ -15,7 +14,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied, placeDenied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { createDesk, type Desk } from "./approval/desk.ts";
+import { createDesk, type DecidingKeys, type Desk } from "./approval/desk.ts";
 import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
@@ -75,7 +74,7 @@ export interface Surroundings {
   grants?(): readonly Grant[];
   /** Nobody where absent. */
   isAgentUser?(uid: number): boolean;
-  operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
+  operators(): DecidingKeys;
   /** Whose work contexts count beside the operators' own. */
   ticketIssuers(): readonly IssuerKey[];
   /** Where tickets are looked up before they count; none where it is not given. */

@@ -34,6 +34,7 @@ export const records = [
   "session.revoked",
   "session.ended",
   "approval.requested",
+  "approval.given",
   "approval.finished",
   "approval.refused",
   "ticket.attached",

@@ -584,6 +584,47 @@ export const codes = {
     means: "A statement does not carry the signature of an operator of this gateway.",
     mend: "Sign with an enrolled operator's key.",
   },
+  passkey_needed: {
+    status: 403,
+    means: "Policy demands a passkey for this yes, and the decision carries none. Nothing was decided.",
+    mend: "Approve it in the console: gw console. A no needs no passkey.",
+  },
+  passkey_malformed: {
+    status: 422,
+    means: "What an authenticator or browser sent for a passkey cannot be read.",
+    mend: "Try again with another authenticator; if it stays so, something between it and gw changes its answer.",
+  },
+  passkey_refused: {
+    status: 403,
+    means:
+      "A passkey answered, and not for this: another card, place, operator or key, or without checking who is there.",
+    mend: "Use a passkey that gw passkey list names, at the place it names, and let it check who you are.",
+  },
+  passkey_cloned: {
+    status: 403,
+    means: "A passkey's counter went back: somebody may hold a copy of it.",
+    mend: "Remove it with gw passkey remove, enrol another, and look at what was approved with it.",
+  },
+  passkey_unknown: {
+    status: 404,
+    means: "No passkey of that name is enrolled.",
+    mend: "See them with gw passkey list.",
+  },
+  decision_rule_unfit: {
+    status: 409,
+    means: "With this rule nobody, or not enough people, could approve what it is about. Nothing was changed.",
+    mend: "Enrol a passkey in the console, or admit a second operator, first.",
+  },
+  approver_already: {
+    status: 409,
+    means: "This operator has approved it already, and policy wants two people.",
+    mend: "Another operator approves it, or anybody denies it.",
+  },
+  approvals_differ: {
+    status: 409,
+    means: "Two people have to approve the same thing, and the second narrowed it otherwise than the first.",
+    mend: "Approve it as the first did, or deny it.",
+  },
   call_cancelled: {
     status: 409,
     means: "Whoever asked for the call took it back before it was sent. Nothing was sent.",

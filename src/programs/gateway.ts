@@ -54,8 +54,10 @@ import {
   auditRecipientsOf,
   callerPolicyOf,
   ceilingsIn,
+  decisionsIn,
   judgeTrust,
   operatorKeysOf,
+  passkeysOf,
   raisedBy,
   readTrust,
   ticketIssuersOf,
@@ -139,7 +141,11 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   };
   const ssh = createSshTransport(sshOptions);
   const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
-  const operators = () => ({ vaultId: state.trust.vault.vaultId, keys: operatorKeysOf(state.trust) });
+  const operators = () => ({
+    vaultId: state.trust.vault.vaultId,
+    keys: operatorKeysOf(state.trust),
+    passkeys: passkeysOf(state.trust),
+  });
   const gateway = createGateway(
     { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space, traffic },
     {
@@ -149,6 +155,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
         mayDecide: modes.mayDecide,
         sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
         ceilings: ceilingsIn(state.trust),
+        decisions: decisionsIn(state.trust),
       }),
       grants: () => state.trust.policy?.grants ?? [],
       isAgentUser: modes.isAgentUser,

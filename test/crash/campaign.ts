@@ -17,6 +17,7 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "session.revoked",
   "session.ended",
   "approval.requested",
+  "approval.given",
   "approval.finished",
   "approval.refused",
   "ticket.attached",

@@ -9,7 +9,7 @@ import type { Step, StepPort } from "../../src/gateway/steps.ts";
 import { Denied } from "../../src/kernel/failure.ts";
 import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
 import { scriptedCaller } from "../support/caller.ts";
-import { type Bench, type BenchOptions, startBench } from "../support/gateway.ts";
+import { type Bench, type BenchOptions, secondOperator, startBench } from "../support/gateway.ts";
 import { type Life, leapingTime, type Told } from "./life.ts";
 import { CALLBACK_KEY, packFor, scenes } from "./scenes.ts";
 
@@ -117,9 +117,14 @@ async function startAnother(more: Partial<BenchOptions>): Promise<Bench> {
   const made = await startBench(packFor(life.origin), { ...options, ...more, wrapHttp });
   const decided = new Set<string>();
   made.gateway.desk.watch((approval) => {
-    if (approval.card === null || approval.state !== "pending" || decided.has(approval.approvalId)) return;
-    decided.add(approval.approvalId);
-    setImmediate(() => void made.gateway.desk.decide(made.decision(approval)).catch(() => undefined));
+    const { approvalId, given } = approval;
+    if (approval.card === null || approval.state !== "pending" || decided.has(`${approvalId} ${given.length}`)) return;
+    decided.add(`${approvalId} ${given.length}`);
+    const second = given.length > 0;
+    const decision = second
+      ? made.decision(approval, { operator: "bob", operator_key_id: "k2" }, secondOperator.privateKey)
+      : made.decision(approval);
+    setImmediate(() => void made.gateway.desk.decide(decision).catch(() => undefined));
   });
   return made;
 }

@@ -160,6 +160,18 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
     },
   ],
   [
+    "two people",
+    {
+      kills: ["approval.given"],
+      async play(stage) {
+        const rules = { passkey: null, twoPeople: ["reference.release.record"] };
+        stage.bench.posture.decisions = { rules, where: [] };
+        const run = await openRun(stage, ["release.record"]);
+        await call(stage, run, "release.record", releaseOf(stage));
+      },
+    },
+  ],
+  [
     "granted",
     {
       kills: ["day.counted"],

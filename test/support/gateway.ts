@@ -17,6 +17,8 @@ import {
 } from "../../src/conventions/approval/decision.ts";
 import type { Ceilings } from "../../src/conventions/budget/ceilings.ts";
 import type { Grant } from "../../src/conventions/grant/grant.ts";
+import type { DecisionRules } from "../../src/conventions/passkey/demand.ts";
+import type { EnrolledPasskey } from "../../src/conventions/passkey/passkey.ts";
 import type { TicketService } from "../../src/conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../src/conventions/ticket/verify.ts";
 import type { Approval } from "../../src/gateway/approval/question.ts";
@@ -54,7 +56,13 @@ export interface Bench {
   readonly grants: Grant[];
   /** Users that only agents run as. */
   readonly agentUsers: number[];
-  posture: { mode: "guard-rail" | "dedicated"; sessionApproval: boolean; ceilings?: Ceilings };
+  posture: {
+    mode: "guard-rail" | "dedicated";
+    sessionApproval: boolean;
+    ceilings?: Ceilings;
+    decisions?: { rules: DecisionRules; where: readonly string[] };
+  };
+  readonly passkeys: EnrolledPasskey[];
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
@@ -102,6 +110,7 @@ export interface BenchOptions {
 }
 
 export const operatorKeys = generateKeyPairSync("ed25519");
+export const secondOperator = generateKeyPairSync("ed25519");
 const standardReading = generateKeyPairSync("x25519");
 const standardStateKey = createSecretKey(randomBytes(32));
 export const VAULT_ID = "vlt_test";
@@ -184,7 +193,14 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       posture: () => posture,
       grants: () => bench.grants,
       isAgentUser: (uid) => bench.agentUsers.includes(uid),
-      operators: () => ({ vaultId: VAULT_ID, keys: [{ name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey }] }),
+      operators: () => ({
+        vaultId: VAULT_ID,
+        keys: [
+          { name: "ada", keyId: "k1", publicKey: operatorKeys.publicKey },
+          { name: "bob", keyId: "k2", publicKey: secondOperator.publicKey },
+        ],
+        passkeys: bench.passkeys,
+      }),
       ticketIssuers: () => bench.issuers,
       ticketServices: () => bench.services,
       worker: options.logFolder ?? "audit",
@@ -204,6 +220,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     services: [],
     grants: [],
     agentUsers: [],
+    passkeys: [],
     posture,
     decision(approval, change = {}, key = operatorKeys.privateKey) {
       const statement: DecisionStatement = {

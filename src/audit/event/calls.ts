@@ -78,7 +78,7 @@ export const callEvents = {
    * it, and once for each time it is referred to anew.
    */
   content_kept: {
-    what: oneOf("card", "decision", "request", "fields", "plain_request"),
+    what: oneOf("card", "decision", "assertion", "request", "fields", "plain_request"),
     digest: open.text,
     part: open.integer,
     parts: open.integer,

@@ -31,6 +31,8 @@ const decision = {
   head_link: open.text,
   /** The statement that the signature is over, as a content of the log. */
   statement_digest: optional(open.text),
+  /** Where a passkey answered: its enrolment and its answer, as a content of the log. */
+  assertion_digest: optional(open.text),
 } as const;
 
 const approval = {
@@ -114,6 +116,8 @@ export const sessionEvents = {
     action: optional(open.text),
     expires_at: open.text,
   },
+  /** The first of two people said yes; it waits for the second. */
+  approval_given: decision,
   approval_approved: decision,
   approval_denied: { ...decision, reason: claim.text },
   approval_expired: approval,

@@ -47,7 +47,7 @@ function belongs(event: AuditEvent, own: ReadonlySet<string>, approvals: Readonl
 
 const OWN = ["event_id", "call_id", "attempt_id", "operation_id", "correlation_id"] as const;
 const LEADS = ["call_id", "attempt_id", "operation_id"] as const;
-const DIGESTS = ["card_digest", "statement_digest", "kept_digest", "fields_digest"] as const;
+const DIGESTS = ["card_digest", "statement_digest", "assertion_digest", "kept_digest", "fields_digest"] as const;
 
 function learn(event: AuditEvent, own: Set<string>, approvals: Set<string>, digests: Set<string>): void {
   const members = event as unknown as Members;

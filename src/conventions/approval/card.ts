@@ -32,6 +32,8 @@ export type Card = {
   readonly ticket?: CardTicket;
   /** Only where the action needs a ticket and the run has none: what whoever approves assigns, and nothing beside it. */
   readonly ticket_needed?: TicketNeed;
+  /** Only where policy demands more of a yes than one operator's key. */
+  readonly decide?: CardDemand;
   /** What else a person should know before signing, most important first. */
   readonly notes: readonly string[];
   readonly if_unanswered: string;
@@ -39,6 +41,13 @@ export type Card = {
 
 /** One card serves both modes when both apply: `session_and_call`. */
 export type CardAsks = "session" | "call" | "session_and_call" | "redirect" | "access" | "custody";
+
+export type CardDemand = {
+  readonly passkey: boolean;
+  readonly approvers: 1 | 2;
+  /** Where passkeys decide, as policy names it. */
+  readonly where: readonly string[];
+};
 
 export type CardRun = {
   readonly run_id: string;

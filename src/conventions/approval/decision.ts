@@ -4,6 +4,8 @@ import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { LimitsRecord } from "../budget/record.ts";
+import { type Assertion, challengeFor, verifyAssertion } from "../passkey/assertion.ts";
+import type { EnrolledPasskey } from "../passkey/passkey.ts";
 
 /**
  * A decision is a signature by an operator's approver key over a statement that names the exact card by its digest.
@@ -92,6 +94,11 @@ export interface Signed<Statement extends OperatorStatement> {
   readonly signature: string;
 }
 
+/** A decision with the answer of a passkey beside the signature, where one was given: a hand was there. */
+export interface GivenDecision extends Signed<DecisionStatement> {
+  readonly assertion?: Assertion;
+}
+
 /** A statement whose signature was checked against an enrolled key, and by whom it was made. */
 export type Verified<Statement extends OperatorStatement> = Brand<Signed<Statement>, "Verified">;
 
@@ -141,4 +148,28 @@ export function requireSameCard(decision: Verified<DecisionStatement>, approvalI
   if (decision.statement.approval_id !== approvalId || decision.statement.card_digest !== cardDigest) {
     throw new Denied("card_mismatch", "The decision was signed for another card, or for an earlier state of this one.");
   }
+}
+
+/**
+ * The passkey that answered for exactly this decision, and what its counter says now. It has to be one of the operator who signs:
+ * with somebody else's hand nobody decides.
+ */
+export function verifyHand(
+  { statement }: Verified<DecisionStatement>,
+  assertion: Assertion,
+  passkeys: readonly EnrolledPasskey[],
+  counterOf: (passkey: EnrolledPasskey) => number,
+): { readonly passkey: EnrolledPasskey; readonly counter: number } {
+  const passkey = passkeys.find(
+    ({ credentialId, operatorKeyId }) =>
+      credentialId === assertion.credential_id && operatorKeyId === statement.operator_key_id,
+  );
+  if (passkey === undefined) {
+    throw new Denied(
+      "passkey_refused",
+      "This is no passkey of the operator who signs. See yours with: gw passkey list. Nothing was decided.",
+    );
+  }
+  const challenge = challengeFor(statementBytes(statement));
+  return { passkey, counter: verifyAssertion(assertion, passkey, challenge, counterOf(passkey)) };
 }

@@ -1,6 +1,6 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { ScopeRecord } from "../scope/scope.ts";
-import type { Card, CardAsks, CardCall, CardRun } from "./card.ts";
+import type { Card, CardAsks, CardCall, CardDemand, CardRun } from "./card.ts";
 import { argumentLines } from "./render-arguments.ts";
 import { anomalyLines } from "./render-caller.ts";
 import { field, fields, group, quote } from "./render-line.ts";
@@ -16,6 +16,7 @@ export function essentialLines(card: Card): readonly string[] {
   return [
     ...anomalyLines(card),
     field("asks for", asksFor(card)),
+    ...(card.decide === undefined ? [] : fields("a yes needs", demandLines(card.decide))),
     ...(card.session === undefined ? [] : [field("session", standingOf(card.session))]),
     ...fields("will start", run.command_claimed === undefined ? [] : [commandOf(run.command_claimed)]),
     ...(call === null ? [] : callLines(call, run.budget.spend_cents)),
@@ -47,6 +48,15 @@ function asksFor({ asks, scope, call }: Card): string {
     case "custody":
       return "one read about work that an ended session left behind, exactly as it stands below";
   }
+}
+
+/** What policy demands of whoever approves it, and where that is done. */
+function demandLines({ passkey, approvers, where }: CardDemand): readonly string[] {
+  const places = where.length === 0 ? "NONE IS ENROLLED YET" : `at ${where.map(showIdentifier).join(" or ")}`;
+  return [
+    ...(passkey ? [`a passkey, ${places} (gw console); a terminal can only say no`] : []),
+    ...(approvers === 2 ? ["two operators: it is carried out when the second has approved it too"] : []),
+  ];
 }
 
 function standingOf({ approved_by, approved_at }: NonNullable<Card["session"]>): string {

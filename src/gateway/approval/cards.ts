@@ -2,6 +2,7 @@ import type { Card, CardAsks, CardCall, CardPlan, CardRun, CardSession } from ".
 import { limitsRecord } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../../conventions/caller/evidence.ts";
+import { type Allowed, type Demand, isDemanding } from "../../conventions/passkey/demand.ts";
 import { type Scope, scopeRecord } from "../../conventions/scope/scope.ts";
 import type { TicketNeed } from "../../conventions/ticket/need.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
@@ -12,6 +13,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
 import { cardTicket } from "./card-ticket.ts";
+import { demandNow } from "./demand.ts";
 import type { Accept, Question } from "./question.ts";
 
 export interface CallAsked {
@@ -53,6 +55,8 @@ export function writeQuestion(
   const budget = limitsRecord(run.budget.limits);
   const { ticket, ticketEntry } = call ?? {};
   const standing = sessionOf(run, caller);
+  const allowed = [...(scope?.actions ?? []), ...(call === null ? [] : [allowedBy(call.outbound)])];
+  const demand = (): Demand => demandNow(core, allowed);
   const accept = ticketEntry?.accept ?? (mode === "session" && call === null ? core.acceptTicket(run) : undefined);
   return {
     mode,
@@ -72,6 +76,7 @@ export function writeQuestion(
       notes,
     }),
     ...(accept === undefined ? {} : { accept }),
+    demand,
     writeCard: (approval_id, created_at, expires_at): Card => ({
       format: "gw.card/v1",
       approval_id,
@@ -96,6 +101,7 @@ export function writeQuestion(
       ...(call?.plan === undefined ? {} : { plan: call.plan }),
       ...(ticket === undefined ? {} : { ticket: cardTicket(ticket) }),
       ...(ticketEntry === undefined ? {} : { ticket_needed: ticketEntry.need }),
+      ...cardDemand(core, demand()),
       notes: [
         ...(call?.notes ?? []),
         ...listNotes(call),
@@ -106,6 +112,16 @@ export function writeQuestion(
       if_unanswered: "the question expires, nothing is sent, and the agent is told so",
     }),
   };
+}
+
+/** What a yes to it needs, where policy demands more than an operator's key: the card says so, and where. */
+export function cardDemand({ posture }: Core, demand: Demand): Pick<Card, "decide"> {
+  if (!isDemanding(demand)) return {};
+  return { decide: { ...demand, where: demand.passkey ? (posture().decisions?.where ?? []) : [] } };
+}
+
+export function allowedBy({ action, definition, credential }: Outbound): Allowed {
+  return { action, effect: definition.action.effect, credential };
 }
 
 /** The session that this very caller has, where the question is about more within it. */

@@ -2,9 +2,9 @@ import type { NewEvent } from "../../audit/event.ts";
 import { digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
+  type GivenDecision,
   type OperatorKey,
   requireSameCard,
-  type Signed,
   type Verified,
   verifyStatement,
 } from "../../conventions/approval/decision.ts";
@@ -20,6 +20,7 @@ import {
 } from "../../conventions/approval/queue.ts";
 import { type ApprovalTrigger, codeOfState, stepApproval } from "../../conventions/approval/state.ts";
 import type { Volume } from "../../conventions/budget/volume.ts";
+import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
 import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
@@ -27,6 +28,7 @@ import type { ApprovalId, Ids } from "../../kernel/ids.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
+import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
 import { decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
@@ -41,7 +43,8 @@ export interface Desk {
   ask(question: Question): Ask;
   /** Replaces a question that nobody has decided by a larger one; whoever waits for the old gets the new answer. */
   supersede(approvalId: ApprovalId, question: Question): Ask | null;
-  decide(signed: Signed<DecisionStatement>): Promise<Approval>;
+  /** An approval, a denial, or the first yes of two. */
+  decide(given: GivenDecision): Promise<Approval>;
   /** Gives a pending question more time, up to what its run has left. */
   extend(approvalId: string, ms: number): Promise<Approval>;
   withdraw(reason: string, which: (approval: Approval) => boolean): Promise<void>;
@@ -63,7 +66,15 @@ export interface DeskPorts {
   readonly ids: Ids;
   readonly record: Ledger["record"];
   readonly volume: Volume;
-  operators(): { readonly vaultId: string; readonly keys: readonly OperatorKey[] };
+  operators(): DecidingKeys;
+}
+
+/** Whose decisions count: operators by their keys, and the passkeys that they signed for. */
+export interface DecidingKeys {
+  readonly vaultId: string;
+  readonly keys: readonly OperatorKey[];
+  /** None where it is not given. */
+  readonly passkeys?: readonly EnrolledPasskey[];
 }
 
 const limits = { openPerUid: defaults.cardsOpenPerUid, waitingPerUid: defaults.cardsWaitingPerUid };
@@ -74,6 +85,7 @@ export function createDesk(ports: DeskPorts): Desk {
   const entries = new Map<ApprovalId, Entry>();
   const finished: Approval[] = [];
   const listeners = new Set<(approval: Approval) => void>();
+  const hands = createHands();
   let coolDowns: CoolDowns = new Map();
 
   const open = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card !== null);
@@ -93,6 +105,7 @@ export function createDesk(ports: DeskPorts): Desk {
       expiresBootMs: Math.min(question.deadlineBootMs, clock.bootMs() + defaults.approvalWaitMs),
       decidedBy: null,
       reason: null,
+      given: [],
     };
     const entry = { approval, question, resolvers };
     entries.set(approval.approvalId, entry);
@@ -115,7 +128,8 @@ export function createDesk(ports: DeskPorts): Desk {
     const wallMs = clock.wallMs();
     const expiresAt = isoTime(wallMs + Math.max(0, approval.expiresBootMs - clock.bootMs()));
     const card = question.writeCard(approval.approvalId, isoTime(wallMs), expiresAt);
-    entry.approval = { ...approval, card, cardDigest: digestCard(card) };
+    // Another card: what somebody said to the one before it is no yes to this.
+    entry.approval = { ...approval, card, cardDigest: digestCard(card), given: [] };
     announce(entry.approval);
     const events = requestedEvents(envelope, entry.approval, question);
     // Any other card is of a session that a person let begin.
@@ -153,6 +167,28 @@ export function createDesk(ports: DeskPorts): Desk {
     requireSameCard(decision, entry.approval.approvalId, entry.approval.cardDigest);
     if (entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
     return entry;
+  }
+
+  /** The first yes of two: on record, and shown with the card, which goes on waiting. */
+  async function give(
+    entry: Entry,
+    { statement }: Verified<DecisionStatement>,
+    signed: GivenDecision,
+    hand: EnrolledPasskey | null,
+  ): Promise<Approval> {
+    if (statement.ticket_context !== undefined) {
+      throw new Denied(
+        "ticket_invalid",
+        "Another operator has to approve this too, and the last one assigns the ticket.",
+      );
+    }
+    const { operator, operator_key_id: operatorKeyId, decided_at: decidedAt, narrow } = statement;
+    const given = [...entry.approval.given, { operator, operatorKeyId, decidedAt, narrow }];
+    entry.approval = { ...entry.approval, given };
+    const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
+    await ports.record("approval.given", [...statementEvents(envelope, signed, hand), event]);
+    announce(entry.approval);
+    return entry.approval;
   }
 
   function requireRoom(place: CardPlace): void {
@@ -224,21 +260,30 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     async decide(signed) {
-      const { vaultId, keys } = ports.operators();
+      const { vaultId, keys, passkeys = [] } = ports.operators();
       const { statement } = signed;
       const entry = entries.get(statement.approval_id as ApprovalId);
       try {
         const verified = verifyStatement(signed, vaultId, keys);
         const asked = requireOpen(entry, verified);
-        const change = { decidedBy: statement.operator, reason: statement.reason };
+        const hand = hands.take(signed, verified, passkeys);
+        const decidedBy = [...asked.approval.given.map(({ operator }) => operator), statement.operator].join(" and ");
+        const change = {
+          decidedBy: statement.decision === "approve" ? decidedBy : statement.operator,
+          reason: statement.reason,
+        };
         const { resolvers } = asked;
         if (statement.decision === "approve") {
+          const demand = demandOf(asked.approval, asked.question);
+          if (demand.passkey && hand === null) throw passkeyNeeded(passkeys);
+          requireOther(asked.approval.given, verified);
+          if (asked.approval.given.length + 1 < demand.approvers) return await give(asked, verified, signed, hand);
           const accepted = await acceptWith(asked.question, verified);
           // Checking what came along took time, and somebody else may have decided meanwhile.
           if (entries.get(asked.approval.approvalId) !== asked) throw notPending();
           requireOpen(asked, verified);
-          const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed);
-          const events = [...statementEvents(envelope, signed), approved, ...accepted.events];
+          const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
+          const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
           await finish(asked, "operator_approved", "signature", change, ...events);
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
@@ -248,8 +293,8 @@ export function createDesk(ports: DeskPorts): Desk {
           const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget: asked.question.budget };
           coolDowns = addCoolDown(coolDowns, cooling, denied, nowMs, defaults.coolDownsRemembered);
           const reason = statement.reason ?? "no reason given";
-          const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed), reason };
-          const events = [...statementEvents(envelope, signed), refused];
+          const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason };
+          const events = [...statementEvents(envelope, signed, hand), refused];
           await finish(asked, "operator_denied", "signature", change, ...events);
           for (const resolve of resolvers) {
             resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));

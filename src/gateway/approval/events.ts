@@ -1,5 +1,7 @@
 import type { NewEvent } from "../../audit/event.ts";
-import { type DecisionStatement, type Signed, statementBytes } from "../../conventions/approval/decision.ts";
+import { type GivenDecision, statementBytes } from "../../conventions/approval/decision.ts";
+import { assertionRecord } from "../../conventions/passkey/assertion.ts";
+import { type EnrolledPasskey, passkeyRecord } from "../../conventions/passkey/passkey.ts";
 import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { contentEvents } from "../record/content.ts";
@@ -24,18 +26,30 @@ export function requestedEvents(envelope: Envelope, approval: Approval, question
   ];
 }
 
-/** The statement that was signed, whole: with it the signature can be checked by whoever reads the log. */
-export function statementEvents(envelope: Envelope, { statement }: Signed<DecisionStatement>): NewEvent[] {
-  return contentEvents(envelope, "decision", statementBytes(statement).toString("utf8"));
+/** What was signed, whole, and with which passkey: with them both signatures can be checked by whoever reads the log. */
+export function statementEvents(envelope: Envelope, given: GivenDecision, passkey: EnrolledPasskey | null): NewEvent[] {
+  const hand = handText(given, passkey);
+  return [
+    ...contentEvents(envelope, "decision", statementBytes(given.statement).toString("utf8")),
+    ...(hand === null ? [] : contentEvents(envelope, "assertion", hand)),
+  ];
+}
+
+function handText({ assertion }: GivenDecision, passkey: EnrolledPasskey | null): string | null {
+  if (assertion === undefined || passkey === null) return null;
+  return canonicalJson({ passkey: passkeyRecord(passkey), assertion: assertionRecord(assertion) });
 }
 
 /** The decision with the signature that proves it, and the head of the log that the person saw. */
-export function decisionEvent<Type extends "approval_approved" | "approval_denied">(
+export function decisionEvent<Type extends "approval_given" | "approval_approved" | "approval_denied">(
   envelope: Envelope,
   type: Type,
   approval: Approval,
-  { statement, signature }: Signed<DecisionStatement>,
+  given: GivenDecision,
+  passkey: EnrolledPasskey | null,
 ) {
+  const { statement, signature } = given;
+  const hand = handText(given, passkey);
   return {
     ...envelope(type),
     ...links(approval),
@@ -47,6 +61,7 @@ export function decisionEvent<Type extends "approval_approved" | "approval_denie
     head_frame: Number(statement.log_head.frame),
     head_link: statement.log_head.link,
     statement_digest: digestText(statementBytes(statement).toString("utf8")),
+    ...(hand === null ? {} : { assertion_digest: digestText(hand) }),
   } as const;
 }
 

@@ -1,9 +1,10 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Card } from "../../conventions/approval/card.ts";
-import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { DecisionStatement, Narrowing, Verified } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
 import type { ApprovalState } from "../../conventions/approval/state.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
+import type { Demand } from "../../conventions/passkey/demand.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 
 /** Stands where a caller's user would: what the gateway asks for itself takes no place in anybody's line. */
@@ -23,6 +24,8 @@ export interface Question extends CardPlace {
   /** Chosen before the question is asked, where the request itself names it. */
   readonly approvalId?: ApprovalId;
   writeCard(approvalId: ApprovalId, createdAt: string, expiresAt: string): Card;
+  /** What policy demands of a yes to it now; nothing where it is not given. */
+  demand?(): Demand;
   /** What an approval has to bring, or may, beside its signature. Refused here, it decides nothing. */
   readonly accept?: Accept;
 }
@@ -50,6 +53,16 @@ export interface Approval {
   readonly expiresBootMs: number;
   readonly decidedBy: string | null;
   readonly reason: string | null;
+  /** Who said yes already, where two people have to. */
+  readonly given: readonly Given[];
+}
+
+/** One yes of two. The second has to be to the same thing. */
+export interface Given {
+  readonly operator: string;
+  readonly operatorKeyId: string;
+  readonly decidedAt: string;
+  readonly narrow: Narrowing | null;
 }
 
 /** What whoever asked holds while a person thinks. */

@@ -6,7 +6,8 @@ import { digestJson } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Authorization, authorizedByCard } from "../approval/authorize.ts";
-import { cardCall } from "../approval/cards.ts";
+import { allowedBy, cardCall, cardDemand } from "../approval/cards.ts";
+import { demandNow } from "../approval/demand.ts";
 import { NO_USER, type Question } from "../approval/question.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Core } from "../core.ts";
@@ -115,6 +116,7 @@ function writeReadQuestion(core: Core, operation: Operation, outbound: Outbound)
   const because = ["its session is over, and its credential is marked for approval on every use"];
   const call = cardCall({ callId: operation.callId, outbound, target: targetOf(outbound), because });
   const left = budget.limits.attempts - budget.attemptsUsed;
+  const demand = () => demandNow(core, [allowedBy(outbound)]);
   return {
     mode: "custody",
     callerKey: `${CUSTODIAN} ${operation.id}`,
@@ -125,6 +127,7 @@ function writeReadQuestion(core: Core, operation: Operation, outbound: Outbound)
     deadlineBootMs: budget.deadlineBootMs,
     budget: null,
     askDigest: digestJson({ mode: "custody", operation: operation.id, request: outbound.requestDigest }),
+    demand,
     writeCard: (approval_id, created_at, expires_at): Card => ({
       format: "gw.card/v1",
       approval_id,
@@ -143,6 +146,7 @@ function writeReadQuestion(core: Core, operation: Operation, outbound: Outbound)
       },
       scope: null,
       call,
+      ...cardDemand(core, demand()),
       notes: [
         `it looks after ${operation.id}, which ${operation.action} started at ${operation.createdAt}; the session that started it is over`,
         `what is known of it: ${operation.state}, at the provider ${operation.remoteJobId ?? "not named"}`,

@@ -11,6 +11,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
+import { needsPerson } from "../approval/demand.ts";
 import { type Core, requireVolume } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant, standOn } from "../outbound/grants.ts";
@@ -29,7 +30,8 @@ export function requestSession(
   call: CallAsked | null,
 ): Admission {
   const grant = mode === "session" ? findGrant(core, run.asked, caller) : null;
-  if (grant !== null || !core.posture().sessionApproval) {
+  const decidedAhead = grant !== null || !core.posture().sessionApproval;
+  if (decidedAhead && !needsPerson(core, run.asked.actions)) {
     const session = grant === null ? grantSession(core, run, caller, null) : startUnderGrant(core, run, caller, grant);
     session.catch(() => undefined);
     return { approvalId: "" as ApprovalId, callerKey: caller.key, session };

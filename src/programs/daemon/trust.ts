@@ -2,8 +2,11 @@ import { createPublicKey } from "node:crypto";
 import type { CallerPolicy } from "../../adapters/platform/linux/evidence.ts";
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import { type Ceilings, STANDARD_CEILINGS } from "../../conventions/budget/ceilings.ts";
+import { NO_RULES } from "../../conventions/passkey/demand.ts";
+import { type EnrolledPasskey, isEnrolledBy } from "../../conventions/passkey/passkey.ts";
 import type { TicketService } from "../../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
+import type { Posture } from "../../gateway/core.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { anchorOf } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
@@ -56,6 +59,19 @@ export function operatorKeysOf({ vault }: Trust): readonly OperatorKey[] {
     keyId,
     publicKey: publicKeyOf("ed25519", approverKey),
   }));
+}
+
+/** Passkeys that policy holds and their own operators signed for. One of an operator who is gone decides nothing. */
+export function passkeysOf(trust: Trust): readonly EnrolledPasskey[] {
+  const { vault, policy } = trust;
+  const operators = operatorKeysOf(trust);
+  return (policy?.passkeys ?? []).filter((passkey) => isEnrolledBy(passkey, vault.vaultId, operators));
+}
+
+/** What a yes needs, and where passkeys decide. */
+export function decisionsIn(trust: Trust): NonNullable<Posture["decisions"]> {
+  const where = [...new Set(passkeysOf(trust).map(({ origin }) => origin))];
+  return { rules: trust.policy?.decide ?? NO_RULES, where };
 }
 
 /** The issuers that signed policy names. A key of theirs signs work contexts and nothing else. */

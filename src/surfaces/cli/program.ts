@@ -14,6 +14,7 @@ import { addInstallCommands } from "./commands/install.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addOperationCommands } from "./commands/operation.ts";
 import { addPackCommands } from "./commands/pack.ts";
+import { addPasskeyCommands } from "./commands/passkey.ts";
 import { addPlanCommands } from "./commands/plan.ts";
 import { addPolicyCommands } from "./commands/policy.ts";
 import { addReferenceCommand } from "./commands/reference.ts";
@@ -49,6 +50,7 @@ export function createProgram(deps: CliDeps): Command {
     });
   addVaultCommands(program, deps);
   addPolicyCommands(program, deps);
+  addPasskeyCommands(program, deps);
   addGrantCommands(program, deps);
   addGatewayCommands(program, deps);
   addPackCommands(program, deps);

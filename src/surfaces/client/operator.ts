@@ -8,6 +8,7 @@ import {
   signStatement,
 } from "../../conventions/approval/decision.ts";
 import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
+import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import { type Assignment, composeContext } from "../../conventions/ticket/compose.ts";
 import type { WorkContext } from "../../conventions/ticket/context.ts";
@@ -39,6 +40,12 @@ export interface ApprovalView {
   readonly decided_by: string | null;
   readonly reason: string | null;
   readonly card_digest: string;
+  /** Who said yes already, where two people have to. */
+  readonly given: readonly {
+    readonly operator: string;
+    readonly decided_at: string;
+    readonly narrow: Narrowing | null;
+  }[];
   readonly card: Card;
 }
 
@@ -79,6 +86,10 @@ export interface OperatorClient {
   approvals(): Promise<readonly ApprovalView[]>;
   approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
+  /** What would be signed, for whoever has a passkey answer to it first. */
+  draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement>;
+  /** Signs it, and sends it with the passkey's answer where there is one. */
+  submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView>;
   extend(approvalId: string, seconds: number): Promise<ApprovalView>;
   watch(signal: AbortSignal): AsyncGenerator<OperatorNews>;
   sessions(): Promise<readonly JsonObject[]>;
@@ -162,6 +173,40 @@ export async function connectOperator(
     return { ticket_context: await signContext(context, { keyId: operator.keyId, key: operator.approver.key }) };
   }
 
+  async function draft(
+    approval: ApprovalView,
+    { decision, reason, narrow: asked, ticket = null }: Decision,
+  ): Promise<DecisionStatement> {
+    // Signed is the digest of the card that was shown, never one that the socket claims for it.
+    const shown = digestCard(approval.card);
+    if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
+      throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
+    }
+    // Two people approve the same thing: what the first took away stays away.
+    const narrow = decision === "approve" ? (asked ?? approval.given[0]?.narrow ?? null) : null;
+    const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket, narrow) : {};
+    const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
+    return {
+      format: "gw.decision/v1",
+      vault_id: operator.vaultId,
+      approval_id: approval.approval_id,
+      card_digest: shown,
+      decision,
+      reason,
+      narrow,
+      ...who,
+      decided_at: isoTime(clock.wallMs()),
+      log_head: { frame: String(log.frame), link: log.link },
+      ...assigned,
+    };
+  }
+
+  async function submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView> {
+    const signed = signStatement(statement, operator.approver);
+    const given = (assertion === null ? signed : { ...signed, assertion }) as unknown as JsonValue;
+    return (await post(`${approvalPath(statement.approval_id)}/decision`, given)) as unknown as ApprovalView;
+  }
+
   return {
     status: async () => (await get("/v1/status")) as JsonObject,
     unlock: (check) => handOver(door, operator, check),
@@ -171,30 +216,9 @@ export async function connectOperator(
     reload: async () => (await post("/v1/reload")) as JsonObject,
     approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
     approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
-    async decide(approval, { decision, reason, narrow, ticket = null }) {
-      // Signed is the digest of the card that was shown, never one that the socket claims for it.
-      const shown = digestCard(approval.card);
-      if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
-        throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
-      }
-      const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket, narrow) : {};
-      const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
-      const statement: DecisionStatement = {
-        format: "gw.decision/v1",
-        vault_id: operator.vaultId,
-        approval_id: approval.approval_id,
-        card_digest: shown,
-        decision,
-        reason,
-        narrow,
-        ...who,
-        decided_at: isoTime(clock.wallMs()),
-        log_head: { frame: String(log.frame), link: log.link },
-        ...assigned,
-      };
-      const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-      return (await post(`${approvalPath(approval.approval_id)}/decision`, signed)) as unknown as ApprovalView;
-    },
+    decide: async (approval, decision) => submit(await draft(approval, decision), null),
+    draft,
+    submit,
     extend: async (id, seconds) => (await post(`${approvalPath(id)}/extend`, { seconds })) as unknown as ApprovalView,
     async *watch(signal) {
       for await (const { event, data } of connection.stream("/v1/events", { headers, signal })) {

@@ -1,4 +1,4 @@
-import type { DecisionStatement } from "../../conventions/approval/decision.ts";
+import type { GivenDecision } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -33,14 +33,14 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
         method: "POST",
         path: "/v1/approvals/{approval_id}/decision",
         params: approvalParams,
-        body: { kind: "json", schema: signedSchema(decisionSchema) },
+        body: { kind: "json", schema: givenSchema },
       },
       {
         summary: "A signed decision about exactly this card",
         answers: { 200: { description: "The decided approval" } },
       },
       async ({ params, body }) => {
-        const signed = body as never as { statement: DecisionStatement; signature: string };
+        const signed = body as never as GivenDecision;
         if (signed.statement.approval_id !== params.approval_id) {
           throw new Denied("card_mismatch", "The statement names another approval than the path.");
         }
@@ -121,6 +121,26 @@ const decisionSchema = {
     "decided_at",
     "log_head",
   ],
+} as const satisfies JsonSchema;
+
+const encoded = { type: "string", minLength: 1, maxLength: 8_192 } as const;
+
+/** With a passkey's answer, where one was asked for. */
+const givenSchema = {
+  ...signedSchema(decisionSchema),
+  properties: {
+    ...signedSchema(decisionSchema).properties,
+    assertion: {
+      type: "object",
+      properties: {
+        credential_id: encoded,
+        authenticator_data: encoded,
+        client_data: encoded,
+        signature: encoded,
+      },
+      required: ["credential_id", "authenticator_data", "client_data", "signature"],
+    },
+  },
 } as const satisfies JsonSchema;
 
 const extendSchema = {

@@ -3,7 +3,7 @@ import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Approval } from "../../gateway/approval/question.ts";
 import type { Run, Session } from "../../gateway/run/run.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 
 export function approvalRecord(approval: Approval, nowBootMs: number): JsonObject {
   const { card } = approval;
@@ -20,6 +20,11 @@ export function approvalRecord(approval: Approval, nowBootMs: number): JsonObjec
     decided_by: approval.decidedBy,
     reason: approval.reason,
     card_digest: approval.cardDigest,
+    given: approval.given.map(({ operator, decidedAt, narrow }) => ({
+      operator,
+      decided_at: decidedAt,
+      narrow: narrow as JsonValue,
+    })),
     card,
   };
 }

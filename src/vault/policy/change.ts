@@ -1,3 +1,4 @@
+import { NO_RULES } from "../../conventions/passkey/demand.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { HomeChange, VaultHome } from "../files/home.ts";
 import { keyIdOf } from "../keys.ts";
@@ -21,6 +22,8 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     grants: [],
     settings: SAFE_SETTINGS,
     ceilings: NO_CEILINGS,
+    passkeys: [],
+    decide: NO_RULES,
   };
 }
 

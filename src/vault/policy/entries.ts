@@ -9,7 +9,7 @@ import type { AuditRecipient, EnrolledCaller, ImaKeyTrust, PackTrust, PolicySett
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const LISTED = 4_096;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-const PACK = /^[a-z][a-z0-9-]{0,63}$/;
+export const PACK = /^[a-z][a-z0-9-]{0,63}$/;
 const LABEL = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 export const NAME = /^[\x20-\x7e]{1,200}$/;
 const IMAGE_KEY_BYTES_MIN = 64;

@@ -1,9 +1,11 @@
 import { grantRecord } from "../../conventions/grant/record.ts";
+import type { DecisionRules } from "../../conventions/passkey/demand.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { KEY_ID, type KeyId } from "../keys.ts";
 import { VAULT_ID } from "../lineage.ts";
 import { filePage, parsePage } from "../shape.ts";
 import { ceilingsPage, readCeilings } from "./ceiling-entries.ts";
+import { passkeyPage, readPasskey, readRules, rulesPage } from "./decision-entries.ts";
 import {
   readCaller,
   readImaKey,
@@ -42,7 +44,16 @@ const MEMBERS = [
   "ticket_issuers",
   "settings",
 ] as const;
-const LATER_MEMBERS = ["sigstore", "ima_keys", "ticket_services", "former_packs", "grants", "ceilings"] as const;
+const LATER_MEMBERS = [
+  "sigstore",
+  "ima_keys",
+  "ticket_services",
+  "former_packs",
+  "grants",
+  "ceilings",
+  "passkeys",
+  "decide",
+] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
   return filePage({ ...policyPage(content), signature: signature.toString("base64url") });
@@ -50,6 +61,7 @@ export function writePolicyPage(content: PolicyContent, signature: Buffer): stri
 
 export function policyPage(content: PolicyContent): JsonObject {
   const ceilings = ceilingsPage(content.ceilings);
+  const decide = rulesPage(content.decide);
   return {
     format: FORMAT,
     vault_id: content.vaultId,
@@ -88,6 +100,8 @@ export function policyPage(content: PolicyContent): JsonObject {
       : { former_packs: content.formerPacks.map(({ pack, digest }) => ({ pack, digest })) }),
     ...(content.grants.length === 0 ? {} : { grants: content.grants.map(grantRecord) }),
     ...(ceilings === undefined ? {} : { ceilings }),
+    ...(content.passkeys.length === 0 ? {} : { passkeys: content.passkeys.map(passkeyPage) }),
+    ...(decide === undefined ? {} : { decide }),
   };
 }
 
@@ -111,6 +125,8 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       formerPacks: laterList(policy.former_packs, "/former_packs", readPack, ({ pack }) => pack),
       grants: laterList(policy.grants, "/grants", readGrant, ({ name }) => name),
       ceilings: readCeilings(policy.ceilings, "/ceilings"),
+      passkeys: laterList(policy.passkeys, "/passkeys", readPasskey, ({ credentialId }) => credentialId),
+      decide: readRules(policy.decide, "/decide"),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),
@@ -133,6 +149,24 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     grants: sortBy(content.grants, ({ name }) => name),
     imaKeys: sortBy(content.imaKeys, ({ name }) => name),
     formerPacks: sortBy(content.formerPacks, ({ pack }) => pack),
+    passkeys: sortBy(content.passkeys, ({ credentialId }) => credentialId),
+    decide: sortRules(content.decide),
+  };
+}
+
+function sortRules({ passkey, twoPeople }: DecisionRules): DecisionRules {
+  const sorted = (names: readonly string[]): readonly string[] => sortBy([...new Set(names)], (name) => name);
+  return {
+    passkey:
+      passkey === null
+        ? null
+        : {
+            all: passkey.all,
+            effects: sorted(passkey.effects),
+            credentials: sorted(passkey.credentials),
+            packs: sorted(passkey.packs),
+          },
+    twoPeople: sorted(twoPeople),
   };
 }
 

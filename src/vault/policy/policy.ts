@@ -1,4 +1,6 @@
 import type { Grant } from "../../conventions/grant/grant.ts";
+import type { DecisionRules } from "../../conventions/passkey/demand.ts";
+import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { KeyId } from "../keys.ts";
@@ -30,6 +32,10 @@ export interface PolicyContent {
   readonly settings: PolicySettings;
   /** What no run passes, where it is narrower or wider than the standard. */
   readonly ceilings: PolicyCeilings;
+  /** Keys that only a hand can use, each signed for by its own operator. */
+  readonly passkeys: readonly EnrolledPasskey[];
+  /** What a yes needs beside one operator's key. */
+  readonly decide: DecisionRules;
 }
 
 /** Null: the standard ceiling. */

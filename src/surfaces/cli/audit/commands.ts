@@ -9,12 +9,12 @@ import type { OperatorOptions } from "../options.ts";
 import { noteMade } from "../vault/made.ts";
 import { seenOf } from "../vault/seen.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
+import type { Signers } from "./check-hand.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
 import type { JournalName } from "./filter.ts";
 import { type JournalOptions, readJournal } from "./journals.ts";
 import { runActivityShow } from "./show.ts";
-import type { Signers } from "./trace-record.ts";
 
 type LogOption = { readonly log?: string };
 

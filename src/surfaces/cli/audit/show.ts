@@ -9,8 +9,9 @@ import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import type { Signers } from "./check-hand.ts";
 import { traceLines } from "./trace-lines.ts";
-import { recordTrace, type Signers, type TraceRecord } from "./trace-record.ts";
+import { type DecisionRecord, recordTrace, type TraceRecord } from "./trace-record.ts";
 
 export interface ShowOptions {
   readonly log: string;
@@ -55,10 +56,14 @@ function isSound({ approvals, attempts }: TraceRecord): boolean {
   return (
     attempts.every(({ request_check }) => request_check !== "differs") &&
     approvals.every(
-      ({ card_check, decision }) =>
-        card_check !== "differs" && decision?.signature !== "does_not_verify" && decision?.same_card !== false,
+      ({ card_check, decision, given }) =>
+        card_check !== "differs" && [...given, ...(decision === null ? [] : [decision])].every(isSoundDecision),
     )
   );
+}
+
+function isSoundDecision({ signature, passkey, same_card }: DecisionRecord): boolean {
+  return signature !== "does_not_verify" && passkey !== "does_not_verify" && same_card !== false;
 }
 
 function readAll(log: string, readingKey: KeyObject, each: (item: LogItem) => void): void {

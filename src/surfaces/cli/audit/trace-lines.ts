@@ -34,6 +34,7 @@ function approvalLines(approval: ApprovalRecord): readonly string[] {
     `  digest    ${card_digest ?? "none"}`,
     `  worked out again from the bytes above: ${CHECKS[approval.card_check]}`,
     "The decision",
+    ...approval.given.flatMap(decisionLines).map((line) => `  ${line}`),
     ...decisionLines(decision).map((line) => `  ${line}`),
   ];
 }
@@ -52,14 +53,16 @@ function decisionLines(decision: DecisionRecord | null): readonly string[] {
       return [`nobody decided in time, ${showText(at)}`];
     case "withdrawn":
       return [`the question was taken back ${showText(at)}: ${showText(reason ?? "no reason kept")}`];
+    case "given":
     case "approved":
     case "denied":
       return [
-        `${showIdentifier(operator ?? "somebody")} ${kind} it ${showText(at)}, with the key ${showIdentifier(operator_key_id ?? "-")}`,
+        `${showIdentifier(operator ?? "somebody")} ${kind === "given" ? "was the first of two who approved" : kind} it ${showText(at)}, with the key ${showIdentifier(operator_key_id ?? "-")}`,
         ...(reason === null ? [] : [`the reason given: ${showText(reason)}`]),
         `the log stood at frame ${head_frame ?? 0} when they decided`,
         ...(decision.same_card === false ? ["IT IS OVER ANOTHER CARD than the one above"] : []),
         SIGNATURES[decision.signature ?? "not_kept"],
+        ...(decision.passkey === null ? [] : [HANDS[decision.passkey]]),
       ];
   }
 }
@@ -69,6 +72,12 @@ const SIGNATURES: Readonly<Record<NonNullable<DecisionRecord["signature"]>, stri
   does_not_verify: "THE SIGNATURE DOES NOT VERIFY; do not believe that this was approved",
   key_not_held: "the signature cannot be checked here: this vault no longer holds that key",
   not_kept: "the statement that was signed is not in the log, so its signature cannot be checked from it",
+};
+
+const HANDS: Readonly<Record<NonNullable<DecisionRecord["passkey"]>, string>> = {
+  verifies: "a passkey of theirs answered for exactly this, and its enrolment is signed by their key",
+  does_not_verify: "THE PASSKEY'S ANSWER DOES NOT VERIFY; do not believe that a hand was there",
+  not_kept: "a passkey answered, and what it said is not in the log",
 };
 
 function attemptLines(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {

@@ -1,16 +1,11 @@
 import type { AuditEvent, EventOf } from "../../../audit/event.ts";
 import type { Trace } from "../../../audit/journals/trace.ts";
 import type { Card } from "../../../conventions/approval/card.ts";
-import { type DecisionStatement, type OperatorKey, verifyStatement } from "../../../conventions/approval/decision.ts";
+import { type DecisionStatement, verifyStatement } from "../../../conventions/approval/decision.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-
-/** Whose signatures count here. */
-export interface Signers {
-  readonly vaultId: string;
-  readonly keys: readonly OperatorKey[];
-}
+import { checkHand, type HandCheck, type Signers } from "./check-hand.ts";
 
 /** What a digest in the log says of the text beside it, worked out anew from the bytes. */
 export type DigestCheck = "matches" | "differs" | "not_kept";
@@ -22,11 +17,13 @@ export interface ApprovalRecord {
   readonly card: JsonObject | null;
   readonly card_digest: string | null;
   readonly card_check: DigestCheck;
+  /** Where two people had to approve it: the first. */
+  readonly given: readonly DecisionRecord[];
   readonly decision: DecisionRecord | null;
 }
 
 export interface DecisionRecord {
-  readonly kind: "approved" | "denied" | "expired" | "withdrawn";
+  readonly kind: "given" | "approved" | "denied" | "expired" | "withdrawn";
   readonly at: string;
   readonly operator: string | null;
   readonly operator_key_id: string | null;
@@ -35,6 +32,7 @@ export interface DecisionRecord {
   /** Whether it is over the very card above. */
   readonly same_card: boolean | null;
   readonly signature: "verifies" | "does_not_verify" | "key_not_held" | "not_kept" | null;
+  readonly passkey: HandCheck;
 }
 
 export interface AttemptRecord {
@@ -93,6 +91,7 @@ export function recordTrace(id: string, trace: Trace, signers: Signers): TraceRe
 /** Told in their own words above. */
 const TOLD: ReadonlySet<string> = new Set([
   "approval_requested",
+  "approval_given",
   "approval_approved",
   "approval_denied",
   "approval_expired",
@@ -112,7 +111,8 @@ function approvalsOf({ events, contents }: Trace, signers: Signers): readonly Ap
     const about = events.filter(
       (event): event is ApprovalEvent => isApproval(event) && event.approval_id === approval_id,
     );
-    const end = about.find((event) => event.event_type !== "approval_requested");
+    const given = about.filter((event) => event.event_type === "approval_given");
+    const end = about.find(({ event_type }) => event_type !== "approval_requested" && event_type !== "approval_given");
     const signed = end?.event_type === "approval_approved" || end?.event_type === "approval_denied" ? end : null;
     // More time makes another card: the one that was signed is shown, or else the last.
     const cards = about.filter(
@@ -128,6 +128,7 @@ function approvalsOf({ events, contents }: Trace, signers: Signers): readonly Ap
       card: readObject(text),
       card_digest: digest,
       card_check: checkDigest(text, digest),
+      given: given.map((event) => decisionOf(event, asked?.card_digest ?? null, contents, signers)),
       decision: end === undefined ? null : decisionOf(end, asked?.card_digest ?? null, contents, signers),
     };
   });
@@ -135,6 +136,7 @@ function approvalsOf({ events, contents }: Trace, signers: Signers): readonly Ap
 
 type ApprovalEvent =
   | EventOf<"approval_requested">
+  | EventOf<"approval_given">
   | EventOf<"approval_approved">
   | EventOf<"approval_denied">
   | EventOf<"approval_expired">
@@ -157,6 +159,7 @@ function decisionOf(
     head_frame: null,
     same_card: null,
     signature: null,
+    passkey: null,
   };
   switch (event.event_type) {
     case "approval_requested":
@@ -164,22 +167,25 @@ function decisionOf(
       return { ...base, kind: "expired", at: event.occurred_at };
     case "approval_withdrawn":
       return { ...base, kind: "withdrawn", at: event.occurred_at, reason: event.reason };
+    case "approval_given":
     case "approval_approved":
     case "approval_denied": {
       const { operator, operator_key_id, head_frame, card_digest } = event;
       return {
-        kind: event.event_type === "approval_approved" ? "approved" : "denied",
+        kind: KINDS[event.event_type],
         at: event.signed_at,
         operator,
         operator_key_id,
         reason: event.event_type === "approval_denied" ? event.reason : null,
         head_frame,
         same_card: shown === null ? null : shown === card_digest,
-        signature: checkSignature(event, contents, signers),
+        ...checkSignature(event, contents, signers),
       };
     }
   }
 }
+
+const KINDS = { approval_given: "given", approval_approved: "approved", approval_denied: "denied" } as const;
 
 /** The signature over the statement as it was kept, by a key that this vault knows; and the statement is about this card. */
 function checkSignature(
@@ -188,18 +194,23 @@ function checkSignature(
     signature,
     card_digest,
     operator_key_id,
-  }: EventOf<"approval_approved"> | EventOf<"approval_denied">,
+    assertion_digest,
+  }: EventOf<"approval_given"> | EventOf<"approval_approved"> | EventOf<"approval_denied">,
   contents: Trace["contents"],
-  { vaultId, keys }: Signers,
-): DecisionRecord["signature"] {
-  const statement = readObject(statement_digest === undefined ? null : contents.find(statement_digest));
-  if (statement === null) return "not_kept";
-  if (!keys.some(({ keyId }) => keyId === operator_key_id)) return "key_not_held";
+  signers: Signers,
+): Pick<DecisionRecord, "signature" | "passkey"> {
+  const { vaultId, keys } = signers;
+  const kept = readObject(statement_digest === undefined ? null : contents.find(statement_digest));
+  const unchecked = assertion_digest === undefined ? null : ("not_kept" as const);
+  if (kept === null) return { signature: "not_kept", passkey: unchecked };
+  if (!keys.some(({ keyId }) => keyId === operator_key_id)) return { signature: "key_not_held", passkey: unchecked };
+  const statement = kept as unknown as DecisionStatement;
+  const passkey = checkHand(assertion_digest, statement, contents, signers);
   try {
-    verifyStatement({ statement: statement as unknown as DecisionStatement, signature }, vaultId, keys);
-    return statement["card_digest"] === card_digest ? "verifies" : "does_not_verify";
+    verifyStatement({ statement, signature }, vaultId, keys);
+    return { signature: statement.card_digest === card_digest ? "verifies" : "does_not_verify", passkey };
   } catch (error) {
-    if (error instanceof Denied) return "does_not_verify";
+    if (error instanceof Denied) return { signature: "does_not_verify", passkey };
     throw error;
   }
 }

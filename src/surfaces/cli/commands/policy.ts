@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { addDecisionRules } from "./passkey.ts";
 
-export function addPolicyCommands(program: Command, { io, vault, finish }: CliDeps): void {
+export function addPolicyCommands(program: Command, deps: CliDeps): void {
+  const { io, vault, finish } = deps;
   const policy = program.command("policy").description("settings that can lower protection; an operator signs them");
   const load = () => import("../vault/policy.ts");
   addCommand(policy, "show", "each setting, and which stand lower than they could", "gw policy show").action(
@@ -16,4 +18,5 @@ export function addPolicyCommands(program: Command, { io, vault, finish }: CliDe
   ).action(async (setting: string, value: string, _options, command: Command) =>
     finish(await (await load()).runPolicySet(setting, value, optionsOf<OperatorOptions>(command), io, vault)),
   );
+  addDecisionRules(policy, deps);
 }

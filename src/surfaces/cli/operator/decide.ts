@@ -1,6 +1,9 @@
+import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
-import { showIdentifier } from "../../../kernel/display.ts";
+import { canonicalJson } from "../../../kernel/canonical-json.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
 import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
@@ -79,18 +82,26 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
         : { decision, reason: null, narrow: narrowing(approval, options), ticket: ticketFor(approval, options) },
     );
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
-    else deps.io.out(`${showIdentifier(id)} is ${decided.state}.`);
+    else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
   });
 }
 
+/** Two people have to approve it, and this was the first. */
+function stillWanted({ state, given }: ApprovalView): string {
+  return state === "pending" && given.length > 0
+    ? "; your yes is on record, and a second operator has to approve it"
+    : "";
+}
+
 /** What the operator assigns with this approval; null where the card asks for none and none was given. */
-function ticketFor({ approval_id, card }: ApprovalView, options: ApproveOptions): TicketEntered | null {
+function ticketFor({ approval_id, card, given: before }: ApprovalView, options: ApproveOptions): TicketEntered | null {
   const { ticket, ticketState, target = [], only } = options;
   const emergency = emergencyOf(options);
   const given = ticket !== undefined || emergency !== null;
   if (!given) {
-    if (card.ticket_needed !== undefined) {
+    const another = card.decide?.approvers === 2 && before.length === 0;
+    if (card.ticket_needed !== undefined && !another) {
       throw new Denied(
         "approval_needs_ticket",
         `This call needs a ticket. Approve it with: gw approve ${approval_id} --ticket SYSTEM:REF`,
@@ -127,11 +138,16 @@ function narrowing({ card }: ApprovalView, options: ApproveOptions) {
   };
 }
 
+function narrowedWords(narrow: Narrowing | null): string {
+  return narrow === null ? "" : `, narrowed to ${showText(canonicalJson(narrow as JsonValue))}`;
+}
+
 /** What has to be read; the evidence, which is signed with it, where it is asked for. */
 function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
   const lines = evidence === true ? renderCard(approval.card) : renderEssential(approval.card);
   return [
     `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left`,
+    ...approval.given.map(({ operator, narrow }) => `  approved by ${showText(operator)}${narrowedWords(narrow)}`),
     ...lines.map((line) => `  ${line}`),
     "",
   ];

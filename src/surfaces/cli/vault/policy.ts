@@ -5,6 +5,7 @@ import { CEILINGS, type CeilingName } from "../../../vault/policy/ceiling-entrie
 import { type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { ruleWords } from "./passkeys.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
 
 /** The settings that this version of the gateway acts on, each with the words it takes; the first is the safe one. */
@@ -23,15 +24,20 @@ export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliP
     const home = openHome(options.home, ports.random);
     const current = home.readPolicy(home.readVault()).settings;
     const rows = (Object.keys(settings) as SettingName[]).map((setting) => rowOf(setting, current));
-    const signed = home.readPolicy(home.readVault()).ceilings;
+    const { ceilings: signed, decide } = home.readPolicy(home.readVault());
     const ceilings = (Object.keys(CEILINGS) as CeilingName[]).map((ceiling) => ({
       ceiling,
       value: signed[CEILINGS[ceiling].name] ?? STANDARD,
     }));
-    if (options.json) io.out(JSON.stringify([...rows, ...ceilings]));
+    const demands = [
+      { rule: "decide_with", value: decide.passkey === null ? "any" : `passkey for ${ruleWords(decide.passkey)}` },
+      { rule: "two_people", value: decide.twoPeople.length === 0 ? "nothing" : decide.twoPeople.join(" ") },
+    ];
+    if (options.json) io.out(JSON.stringify([...rows, ...ceilings, ...demands]));
     else {
       for (const { setting, value, safe } of rows) io.out(`${setting}  ${value}${value === safe ? "" : "  LOWERED"}`);
       for (const { ceiling, value } of ceilings) io.out(`${ceiling}  ${value}`);
+      for (const { rule, value } of demands) io.out(`${rule}  ${value}`);
     }
     return exits.done;
   });

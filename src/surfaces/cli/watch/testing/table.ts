@@ -64,6 +64,7 @@ export function viewOf(id: string, change: Partial<ApprovalView> = {}, card: Par
     expires_in_ms: 300_000,
     decided_by: null,
     reason: null,
+    given: [],
     card_digest: digestCard(shown),
     card: shown,
     ...change,

@@ -1,0 +1,182 @@
+import type { DecisionRules, PasskeyRule } from "../../../conventions/passkey/demand.ts";
+import { RULE_EFFECTS } from "../../../conventions/passkey/demand.ts";
+import { type EnrolledPasskey, isEnrolledBy, passkeyRecord } from "../../../conventions/passkey/passkey.ts";
+import { showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { publicKeyOf } from "../../../vault/keys.ts";
+import type { Policy, PolicyContent } from "../../../vault/policy/policy.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import { answering } from "../answer.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+
+/** `gw passkey list`: the keys that only a hand can use, and whose they are. */
+export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const home = openHome(options.home, ports.random);
+    const vault = home.readVault();
+    const rows = home.readPolicy(vault).passkeys.map((one) => ({ ...passkeyRecord(one), counts: counts(one, vault) }));
+    if (options.json) io.out(JSON.stringify(rows));
+    else if (rows.length === 0) io.out("No passkeys. Enrol one in the console, under Passkeys: gw console");
+    else
+      for (const { name, operator, credential_id, origin, enrolled_at, counts } of rows as never as Shown[]) {
+        const state = counts ? "" : "  DECIDES NOTHING: its operator is gone, or did not sign for it";
+        io.out(`${showText(name)}  ${showText(operator)}  ${credential_id}  ${origin}  ${enrolled_at}${state}`);
+      }
+    return exits.done;
+  });
+}
+
+type Shown = Readonly<Record<"name" | "operator" | "credential_id" | "origin" | "enrolled_at", string>> & {
+  readonly counts: boolean;
+};
+
+function counts(passkey: EnrolledPasskey, { vaultId, operators }: Vault): boolean {
+  const keys = operators.map(({ name, keyId, approverKey }) => ({
+    ...{ name, keyId, publicKey: publicKeyOf("ed25519", approverKey) },
+  }));
+  return isEnrolledBy(passkey, vaultId, keys);
+}
+
+/** `gw passkey remove NAME`: it decides nothing from now on. */
+export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () =>
+    withOperator(options, io, ports, async (session) => {
+      const gone = await removePasskey(which, (news, change) => applyPolicyChange(session, ports, news, change));
+      say(
+        io,
+        options.json,
+        { removed: gone.credentialId },
+        `${gone.name} of ${gone.operator} decides nothing any more.`,
+      );
+      return exits.done;
+    }),
+  );
+}
+
+type SignChange = (
+  news: { readonly what: string; readonly subject: string },
+  change: (policy: Policy, vault: Vault) => PolicyContent,
+) => Promise<void>;
+
+/** By its own name or by the authenticator's for it. One that is the last is kept while a rule demands passkeys. */
+export async function removePasskey(which: string, sign: SignChange): Promise<EnrolledPasskey> {
+  let gone: EnrolledPasskey | undefined;
+  await sign({ what: "passkey_removed", subject: which }, (policy, vault) => {
+    const found = policy.passkeys.filter(({ name, credentialId }) => name === which || credentialId === which);
+    if (found.length > 1)
+      throw new Denied("value_not_allowed", "Several have that name: give the long one of the list.");
+    gone = found[0];
+    if (gone === undefined) throw new Denied("passkey_unknown", `There is no passkey ${which}. See: gw passkey list`);
+    const passkeys = policy.passkeys.filter((one) => one !== gone);
+    requireFit(policy.decide, { passkeys }, vault);
+    return { ...policy, passkeys };
+  });
+  return gone as EnrolledPasskey;
+}
+
+/** The policy with one more. Its name is its operator's only one of that name. */
+export function withPasskey(policy: Policy, added: EnrolledPasskey): PolicyContent {
+  const { name, credentialId } = added;
+  if (policy.passkeys.some((one) => one.credentialId === credentialId || one.name === name)) {
+    throw new Denied("value_not_allowed", `A passkey of that name, or this very one, is enrolled already: ${name}.`);
+  }
+  return { ...policy, passkeys: [...policy.passkeys, added] };
+}
+
+export interface DecideWithOptions extends VaultOptions {
+  readonly all?: boolean;
+  readonly effect?: readonly string[];
+  readonly credential?: readonly string[];
+  readonly pack?: readonly string[];
+}
+
+/** `gw policy decide-with passkey|any`: what a yes needs. It replaces the rule that stood. */
+export function runDecideWith(
+  word: string,
+  options: DecideWithOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    const passkey = readRule(word, options);
+    return withOperator(options, io, ports, async (session) => {
+      const subject = passkey === null ? "any key" : `a passkey for ${ruleWords(passkey)}`;
+      await applyPolicyChange(session, ports, { what: "decide_with", subject }, (policy, vault) => {
+        const decide = { ...policy.decide, passkey };
+        requireFit(decide, policy, vault);
+        return { ...policy, decide };
+      });
+      say(io, options.json, { decide_with: passkey }, `A yes needs ${subject}.`);
+      return exits.done;
+    });
+  });
+}
+
+/** `gw policy approvers ACTION 1|2`. */
+export function runApprovers(
+  action: string,
+  count: string,
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
+    return withOperator(options, io, ports, async (session) => {
+      await applyPolicyChange(session, ports, { what: "approvers", subject: `${action} ${count}` }, (policy, vault) => {
+        const others = policy.decide.twoPeople.filter((one) => one !== action);
+        const decide = { ...policy.decide, twoPeople: count === "2" ? [...others, action] : others };
+        requireFit(decide, policy, vault);
+        return { ...policy, decide };
+      });
+      const words = count === "2" ? "two operators have to approve it" : "one operator is enough";
+      say(io, options.json, { action, approvers: Number(count) }, `${action}: ${words}.`);
+      return exits.done;
+    });
+  });
+}
+
+/** A rule that nobody could satisfy would only be found out when something waits. */
+function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "passkeys">, vault: Vault): void {
+  const owners = new Set(passkeys.filter((one) => counts(one, vault)).map(({ operatorKeyId }) => operatorKeyId));
+  if (rules.passkey !== null && owners.size === 0) {
+    throw new Denied(
+      "decision_rule_unfit",
+      "Policy would demand a passkey, and none is enrolled: nobody could approve. Enrol one in the console first: gw console",
+    );
+  }
+  if (rules.twoPeople.length > 0 && vault.operators.length < 2) {
+    throw new Denied("decision_rule_unfit", "Two people would have to approve, and this vault has one operator.");
+  }
+  if (rules.passkey !== null && rules.twoPeople.length > 0 && owners.size < 2) {
+    throw new Denied("decision_rule_unfit", "Two people would need a passkey each, and only one operator has one.");
+  }
+}
+
+function readRule(
+  word: string,
+  { all, effect = [], credential = [], pack = [] }: DecideWithOptions,
+): PasskeyRule | null {
+  const named = effect.length + credential.length + pack.length;
+  if (word === "any" && all !== true && named === 0) return null;
+  if (word !== "passkey" || (all === true) === named > 0) {
+    throw new Denied(
+      "value_not_allowed",
+      "Either any, or passkey with --all, or passkey with at least one --effect, --credential or --pack.",
+    );
+  }
+  const odd = effect.find((one) => !(RULE_EFFECTS as readonly string[]).includes(one));
+  if (odd !== undefined) throw new Denied("value_not_allowed", `--effect is one of ${RULE_EFFECTS.join(", ")}.`);
+  return { all: all === true, effects: effect, credentials: credential, packs: pack };
+}
+
+export function ruleWords({ all, effects, credentials, packs }: PasskeyRule): string {
+  if (all) return "everything";
+  return [
+    ...effects.map((effect) => `effect ${effect}`),
+    ...credentials.map((label) => `credential ${label}`),
+    ...packs.map((pack) => `pack ${pack}`),
+  ].join(", ");
+}
