@@ -17,6 +17,7 @@ const jobs = {
     packages: [
       { command: "/usr/sbin/sshd", debian: "openssh-server", for: "the SSH tests" },
       { command: "/usr/bin/sudo", debian: "sudo", for: "the test of a sudo rule" },
+      { command: "/usr/bin/gh", debian: "gh", for: "the test of gh in a box" },
       { command: "/usr/bin/chromium", debian: "chromium", for: "the browser tests" },
     ],
     run: ["scripts/test.ts"],

@@ -76,14 +76,14 @@ function bind(pack: Pack, action: string, args: JsonObject): BoundHttp {
 }
 
 for (const name of names) {
-  test(`the pack ${name} has no lint error, and a handful of actions`, () => {
+  test(`the pack ${name} has no lint error, and no more actions than a person reads`, () => {
     const { pack, findings } = readPack(Buffer.from(textOf(name)), `${name}.yaml`);
     assert.deepEqual(
       findings.filter(({ severity }) => severity === "error"),
       [],
     );
     assert.equal(pack?.name, name);
-    assert.ok(pack.actions.size >= 6 && pack.actions.size <= 12, String(pack.actions.size));
+    assert.ok(pack.actions.size >= 6 && pack.actions.size <= 40, String(pack.actions.size));
   });
 
   test(`every action of ${name} reaches a provider as its documentation says`, async () => {
@@ -111,6 +111,21 @@ for (const name of names) {
     }
   });
 
+  test(`what ${name} sends or buys asks a person each time, no GET acts, and text and lists are bounded`, () => {
+    for (const action of load(textOf(name)).actions.values()) {
+      if (action.effect === "send" || action.effect === "purchase")
+        assert.equal(action.needs.approval, "each_use", action.qualifiedName);
+      if (action.kind === "http" && action.method === "GET")
+        assert.equal(hasSideEffect(action.effect), false, action.qualifiedName);
+      for (const { name: field, schema, constant } of action.inputs) {
+        const bounded = schema.type !== "string" || schema.maxLength !== undefined || constant !== undefined;
+        assert.ok(bounded && (schema.type !== "array" || schema.maxItems !== undefined), `${action.name} ${field}`);
+      }
+    }
+  });
+}
+
+for (const name of [...names, "gh"]) {
   test(`every action of ${name} stands under an example call that it takes`, () => {
     const pack = load(textOf(name));
     const examples = [...textOf(name).matchAll(/^ {2}# gw call (\S+)(.*)$/gm)];
@@ -125,19 +140,6 @@ for (const name of names) {
       const input = words[0] === "--input" ? words[1] : undefined;
       const texts = action.inputs.filter(({ schema }) => schema.type === "string").map((field) => field.name);
       bind(pack, action.name, readArguments(input === undefined ? words : words.slice(2), input, new Set(texts)));
-    }
-  });
-
-  test(`what ${name} sends or buys asks a person each time, no GET acts, and text and lists are bounded`, () => {
-    for (const action of load(textOf(name)).actions.values()) {
-      if (action.effect === "send" || action.effect === "purchase")
-        assert.equal(action.needs.approval, "each_use", action.qualifiedName);
-      if (action.kind === "http" && action.method === "GET")
-        assert.equal(hasSideEffect(action.effect), false, action.qualifiedName);
-      for (const { name: field, schema, constant } of action.inputs) {
-        const bounded = schema.type !== "string" || schema.maxLength !== undefined || constant !== undefined;
-        assert.ok(bounded && (schema.type !== "array" || schema.maxItems !== undefined), `${action.name} ${field}`);
-      }
     }
   });
 }

@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A host of git repositories on loopback: git's own http-backend behind a server that wants a token. */
-export async function startGitHost(root: string, token: string) {
-  const seen: string[] = [];
-  const server = createServer(async (request, response) => {
+/** A host of git repositories: git's own http-backend behind a server that wants a token. */
+export function answerGit(root: string, token: string, seen: string[] = []): RequestListener {
+  return async (request, response) => {
     const url = new URL(request.url ?? "/", "http://host");
     seen.push(`${request.method} ${url.pathname}${url.search}`);
     if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
@@ -43,7 +42,12 @@ export async function startGitHost(root: string, token: string) {
         if (name !== "Status" && name !== "") response.setHeader(name, value);
       response.writeHead(end < 0 ? 500 : status).end(all.subarray(end + 4));
     });
-  });
+  };
+}
+
+export async function startGitHost(root: string, token: string) {
+  const seen: string[] = [];
+  const server = createServer(answerGit(root, token, seen));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

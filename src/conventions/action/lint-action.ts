@@ -1,13 +1,15 @@
+import { readOperations } from "../graphql/document.ts";
 import { isFieldName } from "../ssh/request.ts";
 import { isForbiddenHeader, isHeaderName } from "./headers.ts";
 import type { LintContext } from "./lint-references.ts";
-import { type ActionDefinition, hasSideEffect, type Slot } from "./pack.ts";
+import { type ActionDefinition, documentOf, hasSideEffect, type Slot } from "./pack.ts";
 
 /** What one action says must hang together: its effect, its channel and the members that only some may have. */
 export function lintAction(action: ActionDefinition, path: string, context: LintContext): void {
   const { findings } = context;
   lintMembers(action, path, context);
   lintPlan(action, path, context);
+  lintDocument(action, path, context);
   if (action.pages !== null) lintPages(action, `${path}/pages`, context);
   if (action.rollback !== null) lintRollback(action, path, context);
   if (action.asksEachCall) {
@@ -99,6 +101,23 @@ function lintSlots(action: ActionDefinition, path: string, findings: LintContext
     if (!isHeaderName(wireName) || isForbiddenHeader(wireName))
       findings.error("pack_header_forbidden", at, `an action may not set "${wireName}"`);
   }
+}
+
+/** One operation, and one that does what the action says it does: a mutation is never a read. */
+function lintDocument(action: ActionDefinition, path: string, { findings }: LintContext): void {
+  const field = documentOf(action);
+  if (field === null) return;
+  const refuse = (why: string) => findings.error("pack_input_unfit", `${path}/input/${field.name}`, why);
+  if (action.kind !== "http" || action.body !== "application/json") refuse("a document goes out in a JSON body");
+  const operations = readOperations(String(field.constant));
+  const [operation] = operations ?? [];
+  if (operation === undefined || operations?.length !== 1) {
+    refuse("expected a GraphQL document of exactly one operation, without block strings");
+    return;
+  }
+  if (operation.kind === "subscription") refuse("a subscription never ends and is not carried");
+  if ((operation.kind === "mutation") !== hasSideEffect(action.effect))
+    refuse(`a ${operation.kind} is not effect: ${action.effect}`);
 }
 
 function lintPages(action: ActionDefinition, path: string, { findings }: LintContext): void {

@@ -31,7 +31,9 @@ function sameRoute(a: HttpAction, b: HttpAction): boolean {
 }
 
 function shapeOf({ template }: HttpAction): string {
-  const segments = template.segments.map((one) => (one.kind === "literal" ? one.text : `{${one.kind}}`));
+  const segments = template.segments.map((one) =>
+    one.kind === "literal" ? one.text : one.rest === true ? "{+}" : "{}",
+  );
   return `/${segments.join("/")}${template.trailingSlash ? "/" : ""}`;
 }
 

@@ -194,7 +194,14 @@ export interface InputField {
   readonly part: "field" | "json" | "file" | "bytes";
   readonly filename: string;
   readonly mediaType: string;
+  /** A constant that is a GraphQL document: a tool may write the same one with other blanks. */
+  readonly language?: "graphql";
   readonly schema: JsonSchema;
+}
+
+/** The document that an action sends, where it speaks GraphQL. */
+export function documentOf({ inputs }: Pick<ActionBase, "inputs">): InputField | null {
+  return inputs.find(({ language }) => language === "graphql") ?? null;
 }
 
 export interface Slot {

@@ -76,6 +76,8 @@ function readField(
     unfit("its name is the path parameter's or receiver field's own; drop as", "/as");
   if (says.percent !== undefined && says.in !== "path" && says.in !== "query")
     unfit("percent is for path and query inputs", "/percent");
+  if (says.language !== undefined && !(says.in === "body" && typeof schema.const === "string"))
+    unfit("a document is a const with in: body", "/language");
   if (says.style !== undefined && !(isText && list)) unfit("style is for lists in a query or form", "/style");
   if (frame.body !== "multipart/form-data" || says.in !== "body") {
     for (const member of ["part", "filename", "media_type"] as const) {
@@ -98,6 +100,7 @@ function readField(
     part,
     filename: says.filename ?? name,
     mediaType: says.media_type ?? "application/octet-stream",
+    ...(says.language === undefined ? {} : { language: says.language }),
     schema,
   };
 }

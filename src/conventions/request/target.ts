@@ -1,7 +1,7 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { decodePath } from "../url/decode.ts";
-import type { PathTemplate } from "../url/template.ts";
+import { type PathTemplate, restOf } from "../url/template.ts";
 import { type Pairs, readPairs } from "./pairs.ts";
 
 export interface RequestTarget {
@@ -24,14 +24,18 @@ export function matchPath(
 ): { readonly segments: readonly string[]; readonly params: Pairs } | undefined {
   const raw =
     path === "/" ? [] : path.slice(1, template.trailingSlash && path.endsWith("/") ? -1 : undefined).split("/");
-  if (raw.length !== template.segments.length || path.endsWith("/") !== template.trailingSlash) return undefined;
+  const rest = restOf(template);
+  const count = template.segments.length;
+  if (rest === null ? raw.length !== count : raw.length < count) return undefined;
+  if (path.endsWith("/") !== template.trailingSlash) return undefined;
   for (const [index, segment] of template.segments.entries()) {
     if (segment.kind === "literal" && segment.text !== raw[index]) return undefined;
   }
   const segments = decodePath(`/${raw.join("/")}`);
   const params = new Map<string, readonly string[]>();
   for (const [index, segment] of template.segments.entries()) {
-    if (segment.kind === "parameter") params.set(segment.name, [segments[index] ?? ""]);
+    if (segment.kind !== "parameter") continue;
+    params.set(segment.name, [segment.name === rest ? segments.slice(index).join("/") : (segments[index] ?? "")]);
   }
   return { segments, params };
 }

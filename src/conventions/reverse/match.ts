@@ -6,6 +6,7 @@ import { readPairs } from "../request/pairs.ts";
 import type { RequestTarget } from "../request/target.ts";
 import { acceptFit, rankAccept } from "./accept.ts";
 import { canonicalRequest } from "./canonical.ts";
+import { withDocument } from "./document.ts";
 import { changesMeaning, type Head } from "./head.ts";
 import type { FoundAction, PageAsked, PlainRequest } from "./plain.ts";
 import { readPlainBody, unzip } from "./read-body.ts";
@@ -67,7 +68,8 @@ function hold(
       "headers",
       `the tool wants ${head.accept}, and the action asks for ${action.accept ?? "application/json"}`,
     );
-  const plain = isUnzipped(action, "content-encoding", head.own.get("content-encoding")) ? unzipped(request) : request;
+  const sent = isUnzipped(action, "content-encoding", head.own.get("content-encoding")) ? unzipped(request) : request;
+  const plain = withDocument(action, sent, (why, near) => new Unfit(near ? "bodyRest" : "body", why));
   takeBody(action, head, plain, input);
   requireSame(pack, action, input, page, plain, dropped);
   const constants = action.inputs.filter(({ constant }) => constant !== undefined).length;
@@ -202,7 +204,7 @@ function take(input: Input, field: InputField, value: JsonValue | undefined, at:
   if (value === undefined) throw new Unfit(at, `"${field.wireName}" does not fit its type`);
   if (field.constant === undefined) input[field.name] = value;
   else if (value !== field.constant)
-    throw new Unfit(at, `"${field.wireName}" is always ${JSON.stringify(field.constant)} there`);
+    throw new Unfit(at, `"${field.wireName}" is always ${JSON.stringify(field.constant).slice(0, 100)} there`);
 }
 
 function requireAbsence(field: InputField, at: keyof typeof REACHED): void {

@@ -83,9 +83,9 @@ function mostLiteral(candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter((_, index) => weights[index] === least);
 }
 
-/** Sorts before another where it has a literal first. */
+/** Sorts before another where it has a literal first, and a single segment before all that are left. */
 export function shapeOf({ segments }: PathTemplate): string {
-  return segments.map(({ kind }) => (kind === "literal" ? "0" : "1")).join("");
+  return segments.map((one) => (one.kind === "literal" ? "0" : one.rest === true ? "2" : "1")).join("");
 }
 
 /** The field in which this provider takes its token, where that is not Authorization. */

@@ -8,7 +8,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { climbs, encodeComponent, hasControl, type PercentRule, refuseEncoded } from "./encode.ts";
 import type { Origin } from "./origin.ts";
 import { buildQuery, type QueryPair, type Scalar, scalarText } from "./query.ts";
-import type { PathTemplate } from "./template.ts";
+import { type PathTemplate, restOf } from "./template.ts";
 
 export interface PathArgument {
   readonly value: Scalar;
@@ -46,33 +46,41 @@ export function buildUrl(parts: UrlParts): BuiltUrl {
 
 function buildPath(template: PathTemplate, values: ReadonlyMap<string, PathArgument>): string {
   let path = "";
+  const rest = restOf(template);
   for (const segment of template.segments) {
-    path +=
-      segment.kind === "literal" ? `/${segment.text}` : `/${encodeSegment(segment.name, values.get(segment.name))}`;
+    if (segment.kind === "literal") path += `/${segment.text}`;
+    else path += `/${encodeSegment(segment.name, values.get(segment.name), segment.name === rest)}`;
   }
   return template.trailingSlash ? `${path}/` : path;
 }
 
-function encodeSegment(name: string, argument: PathArgument | undefined): string {
+/** One segment, in which a slash is data; or, for a rest, several, which slashes part. */
+function encodeSegment(name: string, argument: PathArgument | undefined, isRest: boolean): string {
   if (argument === undefined) throw new Denied("missing_member", `the path needs "${name}"`);
   const text = scalarText(name, argument.value);
   refuseEncoded(name, text, argument.percent);
   if (text === "") throw new Denied("segment_refused", `"${name}" is empty, and a path has no empty segments`);
   if (climbs(text)) throw new Denied("segment_refused", `"${name}" is or holds a . or .. segment`);
   if (hasControl(text)) throw new Denied("text_malformed", `"${name}" holds a control character`);
-  return encodeComponent(text);
+  if (!isRest) return encodeComponent(text);
+  const pieces = text.split("/");
+  if (pieces.includes("")) throw new Denied("segment_refused", `"${name}" holds an empty segment`);
+  return pieces.map(encodeComponent).join("/");
 }
 
 /** The last look, with the parser that the transport uses: nothing was normalised, moved or added. */
 function refuseAltered(built: BuiltUrl, template: PathTemplate): void {
   const url = URL.parse(built.url);
+  const segments = template.segments.length + (template.trailingSlash ? 1 : 0);
   if (
     url === null ||
     url.href !== built.url ||
     url.origin !== built.origin ||
     url.pathname !== built.path ||
     url.search !== (built.query === "" ? "" : `?${built.query}`) ||
-    countSlashes(url.pathname) !== template.segments.length + (template.trailingSlash ? 1 : 0)
+    (restOf(template) === null
+      ? countSlashes(url.pathname) !== segments
+      : countSlashes(url.pathname) < segments || url.pathname.endsWith("/"))
   ) {
     throw new Denied("url_altered", "the finished URL does not parse back to what the action describes");
   }

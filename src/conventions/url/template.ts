@@ -3,9 +3,10 @@ import { Denied } from "../../kernel/failure.ts";
 
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
-  | { readonly kind: "parameter"; readonly name: string };
+  /** A `rest` is all the segments that are left, at least one; it stands last. */
+  | { readonly kind: "parameter"; readonly name: string; readonly rest?: true };
 
-/** A path of literal segments and single `{name}` segments. A final slash, where an API insists on one, is the author's. */
+/** A path of literal segments, single `{name}` segments and at most one final `{name+}`. A final slash, where an API insists on one, is the author's. */
 export interface PathTemplate {
   readonly text: string;
   readonly segments: readonly TemplateSegment[];
@@ -14,7 +15,7 @@ export interface PathTemplate {
 }
 
 const LITERAL = /^[A-Za-z0-9\-._~!$&'()*+,;=:@]+$/;
-const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
+const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)(\+?)\}$/;
 
 export function parseTemplate(text: string): PathTemplate {
   if (text.length > defaults.urlTemplateCharacters)
@@ -24,21 +25,31 @@ export function parseTemplate(text: string): PathTemplate {
   const inner = text.slice(1, trailingSlash && text.length > 1 ? -1 : undefined);
   const segments = inner === "" && trailingSlash && text.length === 1 ? [] : inner.split("/").map(parseSegment);
   const parameters: string[] = [];
-  for (const segment of segments) {
+  for (const [index, segment] of segments.entries()) {
     if (segment.kind !== "parameter") continue;
+    if (segment.rest && (index < segments.length - 1 || trailingSlash))
+      throw malformed(`{${segment.name}+} takes all that is left of the path, so that it stands last`);
     if (parameters.includes(segment.name)) throw malformed(`{${segment.name}} stands twice in the path`);
     parameters.push(segment.name);
   }
   return { text, segments, parameters, trailingSlash };
 }
 
+/** The name of the parameter that takes all that is left of the path. */
+export function restOf({ segments }: PathTemplate): string | null {
+  const last = segments.at(-1);
+  return last?.kind === "parameter" && last.rest === true ? last.name : null;
+}
+
 function parseSegment(raw: string): TemplateSegment {
-  const parameter = PARAMETER.exec(raw)?.[1];
-  if (parameter !== undefined) return { kind: "parameter", name: parameter };
+  const [, parameter, plus] = PARAMETER.exec(raw) ?? [];
+  if (parameter !== undefined) return { kind: "parameter", name: parameter, ...(plus === "+" ? { rest: true } : {}) };
   if (raw === "") throw malformed("a path template has no empty segments");
   if (raw === "." || raw === "..") throw malformed("a path template has no . or .. segments");
   if (raw.includes("{") || raw.includes("}")) {
-    throw malformed(`"${raw}" mixes text and braces; a parameter is a whole segment, written {name}`);
+    throw malformed(
+      `"${raw}" mixes text and braces; a parameter is a whole segment, written {name}, or {name+} for all that is left`,
+    );
   }
   if (!LITERAL.test(raw)) {
     throw malformed(

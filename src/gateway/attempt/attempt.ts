@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { documentOf } from "../../conventions/action/pack.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
@@ -6,6 +7,7 @@ import { readPrice } from "../../conventions/budget/price.ts";
 import { costRecord, reservationRecord } from "../../conventions/budget/record.ts";
 import { type Settlement, settleReservation, takeOver } from "../../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
+import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
@@ -242,10 +244,10 @@ async function reserve(
 /** What the answer proves, by its status and by what the provider says in it. */
 function judge({ sideEffect, channel, definition }: Outbound, observation: TransportObservation): Verdict {
   const verdict = classifyObservation(observation, sideEffect, channel);
-  const rule = channel === "http" ? (definition.pack.provider?.success ?? null) : null;
-  return holdToMember(verdict, rule, sideEffect, () =>
-    observation.kind === "answered" ? readJson(observation) : null,
-  );
+  if (channel !== "http") return verdict;
+  const readBody = () => (observation.kind === "answered" ? readJson(observation) : null);
+  if (documentOf(definition.action) !== null) return holdToGraphql(verdict, sideEffect, readBody);
+  return holdToMember(verdict, definition.pack.provider?.success ?? null, sideEffect, readBody);
 }
 
 /** Null while nobody knows what happened: the reserve stays held. A price counts whatever else the answer says. */

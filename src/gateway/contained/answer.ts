@@ -55,7 +55,8 @@ function isAccepted(response: ResponseRecord | null): boolean {
 export function tellRefusal({ code, message, callId, outcome, nearest, plainText }: RefusalFacts): ContainedAnswer {
   const near = nearest === null ? "" : ` Nearest action: ${nearest.action} (${nearest.why}).`;
   const more = nearest === null ? "gw actions" : `gw actions ${nearest.action}`;
-  const text = `gw: ${message}${near} ${codes[code].mend} More: ${more}`;
+  const said = /[.!?]$/.test(message) ? message : `${message}.`;
+  const text = `gw: ${said}${near} ${codes[code].mend} More: ${more}`;
   const headers: readonly (readonly [string, string])[] = [
     ["content-type", plainText ? "text/plain; charset=utf-8" : "application/json"],
     ["cache-control", "no-store"],

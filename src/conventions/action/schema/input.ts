@@ -16,6 +16,10 @@ export const fieldMembers = {
   style: { enum: ["repeat", "comma"], description: "How a list is written in a query or form." },
   opaque: { type: "boolean", description: "Shown to a person by size and digest only." },
   sensitive: { type: "boolean", description: "Private: cards and the log have its size and digest, never the value." },
+  language: {
+    enum: ["graphql"],
+    description: "A const that is a GraphQL document: blanks, commas and comments mean nothing in it.",
+  },
   part: { enum: ["field", "json", "file"], description: "What a multipart part holds. A file is sent as base64 text." },
   filename: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$", description: "The file name of a file part." },
   media_type: {

@@ -104,6 +104,7 @@ const input: Rows<keyof InputField> = {
   part: ["evidence", reach, "which part of an upload it is"],
   filename: ["decision", fits, "the file name it goes by"],
   mediaType: ["decision", fits, "its media type"],
+  language: ["decision", fits, "whether it is read as a document"],
   schema: ["decision", reach, "which values it takes"],
 };
 
