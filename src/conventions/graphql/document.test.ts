@@ -22,7 +22,8 @@ test("a document has its operations, and whether they change anything", () => {
 });
 
 test("block strings and what is no token are not read", () => {
-  for (const text of ['{ a(b: """x""") }', "{ a } ;", '{ a(b: "x', "{ a } %"]) assert.equal(readTokens(text), null, text);
+  for (const text of ['{ a(b: """x""") }', "{ a } ;", '{ a(b: "x', "{ a } %"])
+    assert.equal(readTokens(text), null, text);
 });
 
 test("any text is read to its end, or not at all", () => {

@@ -19,14 +19,14 @@ export function answerDocument(text: string): Value {
 function fill(fields: readonly Field[], within: string): Value {
   const isCheck = fields.some(({ name }) => name === "conclusion");
   const own: Readonly<Record<string, Value>> = isCheck ? { __typename: "CheckRun", state: "SUCCESS" } : {};
-  return Object.fromEntries(fields.map((field) => [field.alias, own[field.name] ?? valueOf(field, within)]));
+  return Object.fromEntries(fields.map((field) => [field.alias, own[field.name] ?? fillField(field, within)]));
 }
 
 /** What would send gh down another path: no fork, no pull request of that branch yet, nothing pinned. */
 const ABSENT = new Set(["parent", "milestone", "mergedBy", "autoMergeRequest", "stateReason"]);
 const EMPTY = new Set(["reactionGroups", "issueTemplates", "pullRequestTemplates", "contactLinks", "files"]);
 
-function valueOf({ name, selection }: Field, within: string): Value {
+function fillField({ name, selection }: Field, within: string): Value {
   if (ABSENT.has(name)) return null;
   if (EMPTY.has(name)) return [];
   if (selection === null) return name === "name" && within === "labels" ? "bug" : scalarOf(name);
