@@ -184,7 +184,7 @@ test("a decision is recorded with its signature, and all of a batch or none", as
   const { clock } = bench.time;
   const envelope = createEnvelope(createIds(clock, { bytes: (count) => Buffer.alloc(count, 7) }), clock);
   const keys = [{ name: "ada", keyId: "k1", publicKey }];
-  const login = { operator: "ada", operatorKeyId: "k1" };
+  const login = { operator: "ada", operatorKeyId: "k1", readsOnly: false };
   const record = (decisions: Parameters<typeof recordDecisions>[2], who = login) =>
     recordDecisions({ ledger: bench.gateway.ledger, envelope }, keys, decisions, who);
   const good = signDecision(decision, ada);
@@ -192,7 +192,7 @@ test("a decision is recorded with its signature, and all of a batch or none", as
   const stranger = generateKeyPairSync("ed25519").privateKey;
   const theirs = signDecision(decision, { ...ada, sign: (bytes) => sign(null, bytes, stranger) });
   for (const bad of [forged, theirs]) await assert.rejects(record([good, bad]), isInvalid);
-  await assert.rejects(record([good], { operator: "bob", operatorKeyId: "k2" }), isInvalid);
+  await assert.rejects(record([good], { operator: "bob", operatorKeyId: "k2", readsOnly: false }), isInvalid);
   assert.equal(bench.events().filter(({ event_type }) => event_type === "upgrade_decided").length, 0);
   await record([good]);
   const [event] = bench.events().filter(({ event_type }) => event_type === "upgrade_decided");

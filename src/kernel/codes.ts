@@ -697,6 +697,11 @@ export const codes = {
     means: "The operator plane does not know who is speaking.",
     mend: "Log in with an operator's passphrase; the command line does it for you.",
   },
+  login_reads_only: {
+    status: 403,
+    means: "This login may look and change nothing.",
+    mend: "Use the command for it, which asks for your PIN or passphrase.",
+  },
   headless_unlock_off: {
     status: 403,
     means: "A key file was given, and signed policy does not allow it to unlock the gateway.",
@@ -942,6 +947,16 @@ export const codes = {
     status: 422,
     means: "The passphrase is too short or too simple.",
     mend: "Take the generated one, or a longer one.",
+  },
+  pin_wrong: {
+    status: 403,
+    means: "The PIN is not this operator's. Five in a row, and only the passphrase works.",
+    mend: "Try again, or log in anew: gw login.",
+  },
+  login_over: {
+    status: 410,
+    means: "gw login has ended: its time is over, the machine slept, or too many PINs were wrong. The keys are gone.",
+    mend: "Log in again: gw login.",
   },
   pin_invalid: { status: 422, means: "A PIN is 4 to 12 digits.", mend: "Choose digits only." },
   operator_unknown: {

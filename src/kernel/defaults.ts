@@ -263,6 +263,13 @@ export const defaults = {
   pinDigits: 4,
   pinDigitsMax: 12,
   pinWrong: 5,
+  loginMs: 900_000,
+  loginMsMax: 43_200_000,
+  /** How often the program behind gw login looks at the clocks, and how far they part when the machine slept. */
+  loginLookMs: 500,
+  loginSleptMs: 1_500,
+  loginConnections: 16,
+  loginRequestBytes: 2_048,
   passphraseFreeTries: 3,
   passphraseDelayCapMs: 30_000,
   logPartBytes: 1_048_576,

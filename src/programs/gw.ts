@@ -20,6 +20,7 @@ import { readStatus } from "../surfaces/client/operator.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
 import { fingerprintHome } from "../vault/files/fingerprint.ts";
+import { logins } from "./logins.ts";
 import { startGateway } from "./start-gateway.ts";
 import { stateFolder } from "./state-folder.ts";
 import { version } from "./version.ts";
@@ -84,6 +85,7 @@ function createDeps(): CliDeps {
       random: systemRandom,
       sleep: systemSleep,
       stateFolder: stateFolder(),
+      logins,
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
       afterWrongPassphrase: ({ operator, failedAttempts }) =>

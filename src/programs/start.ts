@@ -20,6 +20,7 @@ import { findPlace } from "../surfaces/place/find.ts";
 import type { Door } from "../surfaces/place/place.ts";
 import { openHome } from "../vault/files/home.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
+import { logins } from "./logins.ts";
 import { serverCheckOf } from "./server-check.ts";
 import { makeHome } from "./start/make-home.ts";
 import { startGateway } from "./start-gateway.ts";
@@ -39,6 +40,7 @@ const ports = {
   random: systemRandom,
   sleep: systemSleep,
   stateFolder: stateFolder(),
+  logins,
   afterChange: async () => undefined,
   afterWrongPassphrase: async () => undefined,
 };

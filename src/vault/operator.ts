@@ -74,8 +74,13 @@ export async function unlockOperator(
   name: string | undefined,
   passphrase: Secret,
 ): Promise<OpenOperator> {
+  const { slot } = findSlot(vault, name);
+  return await openCompartment(vault, slot.name, await openSlot(vault.vaultId, slot, passphrase));
+}
+
+/** An operator by keys that a passphrase opened before, held against the vault as it is now. Wipes the compartment. */
+export async function openCompartment(vault: Vault, name: string, compartment: Compartment): Promise<OpenOperator> {
   const { slot, keys } = findSlot(vault, name);
-  const compartment = await openSlot(vault.vaultId, slot, passphrase);
   try {
     const mine = publicHalves(slot.name, compartment);
     if (mine.keyId !== keys.keyId) throw new Fault("an operator compartment opened with keys that are not its own");

@@ -69,6 +69,8 @@ export type LoginStatement = {
   readonly challenge: string;
   readonly operator: string;
   readonly operator_key_id: string;
+  /** Such a login may look at everything and do nothing. */
+  readonly reads_only?: true;
 };
 
 /** An operator locks the gateway now, without logging in first. The challenge keeps it from being said a second time. */

@@ -1,6 +1,6 @@
 import { renderEssential } from "../../conventions/approval/render.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { ApprovalView } from "../../surfaces/client/operator.ts";
+import type { ApprovalView } from "../../surfaces/client/reading.ts";
 import { Astray } from "./astray.ts";
 import type { Ground, Player, Stage } from "./stage.ts";
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import type { Door } from "../place/place.ts";
 import { openSingle } from "./connection.ts";
-import { logIn } from "./login.ts";
+import { logIn, signerOf } from "./login.ts";
 
 /** What a client knows of the gateway that it is about to trust with the service key. */
 export interface ServerCheck {
@@ -24,7 +24,7 @@ export async function handOver(to: Door, operator: OpenOperator, check: ServerCh
   try {
     const seen = await check.see(socket);
     const judged = judgeServer(seen, check.wanted);
-    const headers = { authorization: `Bearer ${await logIn(connection, operator)}` };
+    const headers = { authorization: `Bearer ${await logIn(connection, signerOf(operator))}` };
     if (judged === "must_prove") {
       const nonce = check.random.bytes(32).toString("base64url");
       const { body } = await connection.ask("POST", "/v1/server-proof", { headers, body: { nonce } });

@@ -7,11 +7,10 @@ import {
   type SettlementStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
-import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
+import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import { type Assignment, composeContext } from "../../conventions/ticket/compose.ts";
-import type { WorkContext } from "../../conventions/ticket/context.ts";
 import { signContext } from "../../conventions/ticket/sign.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
@@ -23,44 +22,19 @@ import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
-import { logIn } from "./login.ts";
+import { signerOf } from "./login.ts";
+import {
+  type ApprovalView,
+  approvalPath,
+  openReading,
+  operationPath,
+  type ReadingClient,
+  type TicketView,
+  ticketPath,
+} from "./reading.ts";
 
 /** What the plane takes in one request. */
 const DECISIONS_AT_ONCE = 50;
-
-/** An approval as the operator plane shows it. */
-export interface ApprovalView {
-  readonly approval_id: string;
-  readonly state: "pending" | "approved" | "denied" | "expired" | "withdrawn";
-  readonly run_id: string;
-  readonly call_id: string | null;
-  readonly mode: string;
-  readonly action: string | null;
-  readonly expires_in_ms: number;
-  readonly decided_by: string | null;
-  readonly reason: string | null;
-  readonly card_digest: string;
-  /** Who said yes already, where two people have to. */
-  readonly given: readonly {
-    readonly operator: string;
-    readonly decided_at: string;
-    readonly narrow: Narrowing | null;
-  }[];
-  readonly card: Card;
-}
-
-/** What the operator plane tells whoever watches: every change of a question, and how all operations stand. */
-export type OperatorNews =
-  | { readonly kind: "approval"; readonly view: ApprovalView }
-  | { readonly kind: "operations"; readonly board: OperationBoard };
-
-/** A run and the work context attached to it. */
-export interface TicketView {
-  readonly run_id: string;
-  readonly state: string;
-  readonly deadline_at: string;
-  readonly ticket: (WorkContext & { readonly scope_digest: string; readonly observed_at: string }) | null;
-}
 
 /** The status that anybody who can open the socket may read. */
 export async function readStatus(door: Door): Promise<JsonObject> {
@@ -73,8 +47,7 @@ export async function readStatus(door: Door): Promise<JsonObject> {
 }
 
 /** An operator at work. Every signature is made here, in the operator's own process. */
-export interface OperatorClient {
-  status(): Promise<JsonObject>;
+export interface OperatorClient extends ReadingClient {
   /** Hands over the service key, once the gateway has been proven. */
   unlock(check: ServerCheck): Promise<JsonObject>;
   lock(reason: string): Promise<JsonObject>;
@@ -83,21 +56,15 @@ export interface OperatorClient {
   changeHome(change: JsonValue): Promise<void>;
   /** Makes the gateway read its signed files now. */
   reload(): Promise<JsonObject>;
-  approvals(): Promise<readonly ApprovalView[]>;
-  approval(approvalId: string): Promise<ApprovalView>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
   /** What would be signed, for whoever has a passkey answer to it first. */
   draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement>;
   /** Signs it, and sends it with the passkey's answer where there is one. */
   submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView>;
   extend(approvalId: string, seconds: number): Promise<ApprovalView>;
-  watch(signal: AbortSignal): AsyncGenerator<OperatorNews>;
-  sessions(): Promise<readonly JsonObject[]>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
-  operations(): Promise<readonly OperationDetail[]>;
-  operation(operationId: string): Promise<OperationDetail>;
   cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
   resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
   reconcileOperation(operationId: string): Promise<OperationDetail>;
@@ -107,7 +74,6 @@ export interface OperatorClient {
     said: Pick<SettlementStatement, "happened" | "reason" | "although">,
     show: (statement: SettlementStatement) => void,
   ): Promise<OperationDetail>;
-  ticket(runId: string): Promise<TicketView>;
   attachTicket(runId: string, context: string): Promise<TicketView>;
   /** Into the log, durable when this resolves. */
   recordDecisions(decisions: readonly SignedDecision[]): Promise<void>;
@@ -119,7 +85,6 @@ export interface OperatorClient {
   attest(statement: Buffer): Promise<JsonObject>;
   /** Tells the log that its older segments are moved away, by the signed cut. */
   noteArchived(cut: string): Promise<void>;
-  close(): void;
 }
 
 export interface Decision {
@@ -141,19 +106,10 @@ export async function connectOperator(
   operator: OpenOperator,
   clock: Pick<Clock, "wallMs">,
 ): Promise<OperatorClient> {
-  const connection = openConnection(door);
+  const { connection, headers, reading } = await openReading(door, signerOf(operator));
   const who = { operator: operator.name, operator_key_id: operator.keyId } as const;
-  const token = await logIn(connection, operator).catch((error: unknown) => {
-    connection.close();
-    throw error;
-  });
-  const headers = { authorization: `Bearer ${token}` };
-  const get = async (path: string): Promise<JsonValue> => (await connection.ask("GET", path, { headers })).body;
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
-  const approvalPath = (id: string): string => `/v1/approvals/${encodeURIComponent(id)}`;
-  const operationPath = (id: string): string => `/v1/custody/operations/${encodeURIComponent(id)}`;
-  const ticketPath = (runId: string): string => `/v1/runs/${encodeURIComponent(runId)}/ticket`;
 
   /** Covers exactly what the card that is signed says is missing. */
   async function assign(
@@ -185,7 +141,9 @@ export async function connectOperator(
     // Two people approve the same thing: what the first took away stays away.
     const narrow = decision === "approve" ? (asked ?? approval.given[0]?.narrow ?? null) : null;
     const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket, narrow) : {};
-    const { log } = (await get("/v1/status")) as { readonly log: { readonly frame: number; readonly link: string } };
+    const { log } = (await reading.status()) as unknown as {
+      readonly log: { readonly frame: number; readonly link: string };
+    };
     return {
       format: "gw.decision/v1",
       vault_id: operator.vaultId,
@@ -208,25 +166,16 @@ export async function connectOperator(
   }
 
   return {
-    status: async () => (await get("/v1/status")) as JsonObject,
+    ...reading,
     unlock: (check) => handOver(door, operator, check),
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     resume: async () => (await post("/v1/resume")) as JsonObject,
     changeHome: async (change) => void (await post("/v1/home", change)),
     reload: async () => (await post("/v1/reload")) as JsonObject,
-    approvals: async () => (await get("/v1/approvals")) as unknown as readonly ApprovalView[],
-    approval: async (id) => requireCard((await get(approvalPath(id))) as unknown as ApprovalView),
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,
     submit,
     extend: async (id, seconds) => (await post(`${approvalPath(id)}/extend`, { seconds })) as unknown as ApprovalView,
-    async *watch(signal) {
-      for await (const { event, data } of connection.stream("/v1/events", { headers, signal })) {
-        if (event === "approval") yield { kind: "approval", view: data as unknown as ApprovalView };
-        if (event === "operations") yield { kind: "operations", board: data as unknown as OperationBoard };
-      }
-    },
-    sessions: async () => (await get("/v1/sessions")) as unknown as readonly JsonObject[],
     async revoke(sessionId, reason) {
       const statement: RevocationStatement = {
         format: "gw.revocation/v1",
@@ -259,14 +208,11 @@ export async function connectOperator(
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
       return rows as unknown as readonly ProbeResult[];
     },
-    operations: async () => (await get("/v1/custody/operations")) as unknown as readonly OperationDetail[],
-    operation: async (id) => (await get(operationPath(id))) as unknown as OperationDetail,
     cancelOperation: async (id, reason) =>
       (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
     resumeOperation: async (id, reason) =>
       (await post(`${operationPath(id)}/resume`, { reason })) as unknown as OperationDetail,
     reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as unknown as OperationDetail,
-    ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
     async recordDecisions(decisions) {
       for (let at = 0; at < decisions.length; at += DECISIONS_AT_ONCE)
@@ -312,16 +258,5 @@ export async function connectOperator(
     attest: async (statement) =>
       (await post("/v1/log/attestation", { statement: statement.toString("base64") })) as JsonObject,
     noteArchived: async (cut) => void (await post("/v1/log/archived", { cut })),
-    close: () => connection.close(),
   };
-}
-
-/** What waits in line has no card yet, so there is nothing a person could have seen and signed. */
-function requireCard(approval: Omit<ApprovalView, "card"> & { readonly card: Card | null }): ApprovalView {
-  const { card } = approval;
-  if (card !== null) return { ...approval, card };
-  throw new Denied(
-    "approval_not_pending",
-    "This question waits in line and has no card yet. Decide the open card of the same caller first: gw approvals.",
-  );
 }

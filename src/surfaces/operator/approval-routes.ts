@@ -4,7 +4,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
-import { loggedIn } from "./permit.ts";
+import { loggedIn, mayRead } from "./permit.ts";
 import { approvalRecord } from "./records.ts";
 import { short, signedSchema, textOrNull } from "./schemas.ts";
 import type { Steward } from "./steward.ts";
@@ -16,7 +16,7 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
       { method: "GET", path: "/v1/approvals", body: { kind: "none" } },
       { summary: "The questions that wait for a person", answers: { 200: { description: "A list" } } },
       () => ({ status: 200, body: gateway.desk.list().map((approval) => approvalRecord(approval, clock.bootMs())) }),
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       { method: "GET", path: "/v1/approvals/{approval_id}", params: approvalParams, body: { kind: "none" } },
@@ -26,7 +26,7 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
         if (found === undefined) throw new Denied("not_found", "There is no such approval.");
         return { status: 200, body: approvalRecord(found, clock.bootMs()) };
       },
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       {

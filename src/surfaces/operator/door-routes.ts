@@ -113,6 +113,7 @@ const loginSchema = {
     challenge: short,
     operator: short,
     operator_key_id: short,
+    reads_only: { const: true },
   },
   required: ["format", "vault_id", "challenge", "operator", "operator_key_id"],
 } as const satisfies JsonSchema;

@@ -14,6 +14,8 @@ import { Denied } from "../../kernel/failure.ts";
 export interface Login {
   readonly operator: string;
   readonly operatorKeyId: string;
+  /** Made by a key that is only lent for reading. */
+  readonly readsOnly: boolean;
 }
 
 /**
@@ -87,14 +89,18 @@ export function createLogins(
       const { vaultId, keys } = operators();
       const { statement } = verifyStatement(signed, vaultId, keys);
       spend(statement.challenge);
-      return { operator: statement.operator, operatorKeyId: statement.operator_key_id };
+      return { operator: statement.operator, operatorKeyId: statement.operator_key_id, readsOnly: false };
     },
     admit(signed) {
       dropOld();
       const { vaultId, keys } = operators();
       const { statement } = verifyStatement(signed, vaultId, keys);
       spend(statement.challenge);
-      const login = { operator: statement.operator, operatorKeyId: statement.operator_key_id };
+      const login = {
+        operator: statement.operator,
+        operatorKeyId: statement.operator_key_id,
+        readsOnly: statement.reads_only === true,
+      };
       const token = random.bytes(32);
       held.push({ token, login, usedBootMs: clock.bootMs() });
       if (held.length > defaults.operatorLogins) held.shift();

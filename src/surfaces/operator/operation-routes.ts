@@ -6,7 +6,7 @@ import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
 import type { OperationRecords } from "./operation-records.ts";
-import { loggedIn } from "./permit.ts";
+import { loggedIn, mayRead } from "./permit.ts";
 import { short, signedSchema } from "./schemas.ts";
 
 /** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
@@ -16,7 +16,7 @@ export function operationRoutes(gateway: Gateway, records: OperationRecords): re
       { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },
       { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
       () => ({ status: 200, body: records.list() }),
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       { method: "GET", path: "/v1/custody/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
@@ -25,7 +25,7 @@ export function operationRoutes(gateway: Gateway, records: OperationRecords): re
         status: 200,
         body: records.detail(gateway.operations.get(readId("op", params.operation_id))),
       }),
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       {

@@ -1,3 +1,4 @@
+import { Denied } from "../../kernel/failure.ts";
 import type { OperatorContext } from "./context.ts";
 
 /** Each says under which right a route may be used, or refuses. */
@@ -11,5 +12,16 @@ export function signed(): string {
 }
 
 export function loggedIn(context: OperatorContext): string {
-  return `operator ${context.login().operator}`;
+  const { operator, readsOnly } = context.login();
+  if (!readsOnly) return `operator ${operator}`;
+  throw new Denied(
+    "login_reads_only",
+    "This login was made for reading. What changes something asks the person again.",
+  );
+}
+
+/** For routes that change nothing. */
+export function mayRead(context: OperatorContext): string {
+  const { operator, readsOnly } = context.login();
+  return `operator ${operator}${readsOnly ? ", reading" : ""}`;
 }

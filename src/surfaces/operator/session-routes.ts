@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
-import { loggedIn, signed as signedOrder } from "./permit.ts";
+import { mayRead, signed as signedOrder } from "./permit.ts";
 import { sessionRecord } from "./records.ts";
 import { short, signedSchema, textOrNull } from "./schemas.ts";
 import type { Steward } from "./steward.ts";
@@ -15,7 +15,7 @@ export function sessionRoutes({ gateway }: Steward): readonly PlaneRoute<Operato
       { method: "GET", path: "/v1/sessions", body: { kind: "none" } },
       { summary: "The sessions of this process", answers: { 200: { description: "A list" } } },
       () => ({ status: 200, body: gateway.sessions().map((one) => sessionRecord(one, gateway.runOf(one))) }),
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       {

@@ -7,7 +7,7 @@ import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import type { OperatorContext } from "./context.ts";
-import { loggedIn } from "./permit.ts";
+import { loggedIn, mayRead } from "./permit.ts";
 
 /** Work contexts of runs. There is no such route on the agent plane: an agent does not attest its own reference. */
 export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorContext>[] {
@@ -22,7 +22,7 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
         const { run, evidence } = gateway.ticketOf(readId("run", params.run_id));
         return { status: 200, body: ticketRecord(run, evidence) };
       },
-      loggedIn,
+      mayRead,
     ),
     planeRoute(
       {

@@ -53,6 +53,17 @@ export function hardenLinux(options: HardenOptions): void {
   if (late !== 0) throw new Denied("program_traced", `process ${late ?? "?"} traces this program`);
 }
 
+/** Lets other programs of this user see which program this is, for as long as `work` takes. For one that holds no secret yet. */
+export async function whileInspectable<Result>(work: () => Promise<Result>): Promise<Result> {
+  const libc = loadLibc();
+  require0(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "open to a look");
+  try {
+    return await work();
+  } finally {
+    require0(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "memory closed to others");
+  }
+}
+
 /** Orphans below this process stay below it, so that their ancestry still reaches it. For `gw run`. */
 export function becomeSubreaper(): void {
   require0(loadLibc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "orphans stay below this program");

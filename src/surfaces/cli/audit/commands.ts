@@ -8,7 +8,7 @@ import type { Exit } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { noteMade } from "../vault/made.ts";
 import { seenOf } from "../vault/seen.ts";
-import { type VaultSession, withOperator } from "../vault/session.ts";
+import { type ReaderSession, withOperator, withReader } from "../vault/session.ts";
 import type { Signers } from "./check-hand.ts";
 import { runAuditCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
@@ -29,7 +29,7 @@ export function runJournalCommand(
   const ports = { wallMs: deps.clock.wallMs, sleep: deps.sleep.sleep, signal: stop.signal };
   return answering(deps.io, () => {
     const print = readJournal(journal, { ...options, log: logOf(options) }, deps.io, ports);
-    return reading(options, deps, ({ operator }) => print(operator.readingKey));
+    return reading(options, deps, ({ readingKey }) => print(readingKey));
   });
 }
 
@@ -38,8 +38,8 @@ export function runShowCommand(
   options: OperatorOptions & LogOption & { readonly recording: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, async ({ home, operator }) => {
-    const keys = { readingKey: operator.readingKey, signers: signersOf(home) };
+  return reading(options, deps, async ({ home, readingKey }) => {
+    const keys = { readingKey, signers: signersOf(home) };
     return runActivityShow(id, { ...options, log: logOf(options) }, keys, deps.io);
   });
 }
@@ -59,8 +59,8 @@ export function runExportCommand(
   options: OperatorOptions & LogOption & { readonly people: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, ({ operator }) =>
-    runAuditExport({ ...options, log: logOf(options) }, operator.readingKey, deps.io),
+  return reading(options, deps, ({ readingKey }) =>
+    runAuditExport({ ...options, log: logOf(options) }, readingKey, deps.io),
   );
 }
 
@@ -83,9 +83,9 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
 function reading(
   options: OperatorOptions,
   deps: CliDeps,
-  work: (session: VaultSession) => Promise<Exit>,
+  work: (session: ReaderSession) => Promise<Exit>,
 ): Promise<Exit> {
-  return answering(deps.io, () => withOperator(options, deps.io, deps.vault, work, { goingBack: "told" }));
+  return answering(deps.io, () => withReader(options, deps.io, deps.vault, work));
 }
 
 function logOf({ home, log }: OperatorOptions & LogOption): string {

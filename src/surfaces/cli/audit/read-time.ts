@@ -4,6 +4,13 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 const DAY_MS = 86_400_000;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})$/;
 
+/** A length of time: `90s`, `15m`, `2h`, `7d`. */
+export function readDuration(option: string, text: string): number {
+  const found = /^(\d{1,6})([smhdw])$/.exec(text);
+  if (found !== null) return Number(found[1]) * (UNITS[found[2] ?? ""] ?? 0);
+  throw new Denied("value_not_allowed", `${option} is a length of time: 90s, 15m, 2h, 7d.`);
+}
+
 /** A time as people say it: `90m` ago, `today`, `yesterday`, a day, or RFC 3339 with whatever offset. Days are those of UTC. */
 export function readTime(option: string, text: string, wallMs: number): number {
   const ago = /^(\d{1,6})([smhdw])$/.exec(text);

@@ -8,8 +8,9 @@ import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
+import { readPassphrase } from "../vault/ask-secret.ts";
 import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
-import { readPassphrase, say } from "../vault/session.ts";
+import { say } from "../vault/session.ts";
 
 /** `gw restore --accept`: this operator looks at what another one restored, and goes on with it. */
 export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promise<Exit> {

@@ -9,7 +9,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { noteMade } from "../vault/made.ts";
-import { say, withOperator } from "../vault/session.ts";
+import { say, withPassphrase } from "../vault/session.ts";
 import { readEntries } from "./entries.ts";
 import { writeBackup } from "./sealed-file.ts";
 
@@ -17,7 +17,7 @@ import { writeBackup } from "./sealed-file.ts";
 export function runBackup(file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const { io, vault: ports } = deps;
   return answering(io, () =>
-    withOperator(options, io, ports, async ({ home, operator }) => {
+    withPassphrase(options, io, ports, async ({ home, operator }) => {
       const path = resolve(file);
       if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
       if (path.startsWith(`${resolve(home.folder)}/`))

@@ -37,6 +37,21 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
       const options = optionsOf<OperatorOptions & { readonly reason: string }>(command);
       finish(await (await load()).runLock(options, deps));
     });
+  addOperatorCommand(
+    program,
+    "login",
+    "keep your keys open for a while: reading asks nothing then, a decision asks your PIN",
+    "gw login --for 2h",
+  )
+    .option("--for <TIME>", "how long: 90s, 15m, 2h; 15m without it")
+    .action(async (_options, command: Command) => {
+      const { runLogin } = await import("../operator/login.ts");
+      finish(await runLogin(optionsOf<OperatorOptions & { readonly for?: string }>(command), deps.io, deps.vault));
+    });
+  addCommand(program, "logout", "end gw login now", "gw logout").action(async (_options, command: Command) => {
+    const { runLogout } = await import("../operator/login.ts");
+    finish(await runLogout(optionsOf(command), deps.io, deps.vault));
+  });
   addOperatorCommand(program, "resume", "go on after a stop that has passed", "gw resume").action(
     async (_options, command: Command) => finish(await (await load()).runResume(optionsOf(command), deps)),
   );

@@ -4,15 +4,16 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { ApprovalView, TicketEntered } from "../../client/operator.ts";
+import type { TicketEntered } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
+import type { ApprovalView } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
-import { withGateway } from "./session.ts";
+import { withGateway, withReadingGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 
 /** Whether the part of a card that is folded in gw watch is printed too. */
@@ -35,7 +36,7 @@ export interface ApproveOptions extends OperatorOptions, BudgetOptions, Evidence
 export function runApprovals(options: OperatorOptions & EvidenceOption, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
-    withGateway(options, deps, async ({ client }) => {
+    withReadingGateway(options, deps, async ({ client }) => {
       const waiting = await client.approvals();
       if (options.json) io.out(JSON.stringify(waiting, null, 2));
       else if (waiting.length === 0) io.out("Nothing waits for a decision.");

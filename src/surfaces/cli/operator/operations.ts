@@ -7,7 +7,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
-import { withGateway } from "./session.ts";
+import { withGateway, withReadingGateway } from "./session.ts";
 
 export interface OperationOptions extends OperatorOptions {
   readonly reason?: string;
@@ -21,7 +21,7 @@ export interface OperationOptions extends OperatorOptions {
 export function runOperationList(options: OperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
-    withGateway(options, deps, async ({ client }) => {
+    withReadingGateway(options, deps, async ({ client }) => {
       const all = await client.operations();
       const found = all.filter(({ settled }) => options.all === true || !settled).sort(compareUrgency);
       if (options.json) io.out(JSON.stringify(found, null, 2));
@@ -59,15 +59,7 @@ export function runOperation(
     if (readId("op", id) === undefined) {
       throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
     }
-    return withGateway(options, deps, async ({ client }) => {
-      const reason = options.reason ?? "no reason given";
-      const ask = {
-        show: () => client.operation(id),
-        cancel: () => client.cancelOperation(id, reason),
-        resume: () => client.resumeOperation(id, reason),
-        reconcile: () => client.reconcileOperation(id),
-      };
-      const operation = await ask[verb]();
+    const tell = (operation: OperationDetail): Exit => {
       if (options.json) io.out(JSON.stringify(operation, null, 2));
       else {
         const after = sayAfter(verb, operation);
@@ -75,6 +67,18 @@ export function runOperation(
         for (const line of renderOperation(operation)) io.out(line);
       }
       return verb === "reconcile" && needsPerson(operation) ? exits.unknown : exits.done;
+    };
+    if (verb === "show") {
+      return withReadingGateway(options, deps, async ({ client }) => tell(await client.operation(id)));
+    }
+    return withGateway(options, deps, async ({ client }) => {
+      const reason = options.reason ?? "no reason given";
+      const ask = {
+        cancel: () => client.cancelOperation(id, reason),
+        resume: () => client.resumeOperation(id, reason),
+        reconcile: () => client.reconcileOperation(id),
+      };
+      return tell(await ask[verb]());
     });
   });
 }

@@ -8,6 +8,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
+import { endLogin } from "./login.ts";
 import { attestLog, type GatewaySession, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
@@ -90,6 +91,7 @@ export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit
 export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {
   const inSession = async ({ operator }: VaultSession): Promise<Exit> => {
     const status = await ordersOf(operatorDoor(options), operator, deps).lock(options.reason);
+    await endLogin(operator.vaultId, deps.vault);
     const told = "Locked: every session has ended and open questions were withdrawn.";
     deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
     return exits.done;

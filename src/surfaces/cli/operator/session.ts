@@ -6,14 +6,16 @@ import type { Digest } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
+import { openHome } from "../../../vault/files/home.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
+import { openReading, type ReadingClient } from "../../client/reading.ts";
 import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { remember, type SeenLine, seenOf } from "../vault/seen.ts";
-import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
+import { findLogin, policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
 
 export interface GatewaySession extends VaultSession {
   readonly client: OperatorClient;
@@ -37,6 +39,31 @@ export function withGateway(
       client.close();
     }
   });
+}
+
+/** For what only looks at the running gateway: after `gw login` nothing is asked, and nothing is signed but that login. */
+export async function withReadingGateway(
+  options: OperatorOptions,
+  deps: CliDeps,
+  work: (session: { readonly client: ReadingClient }) => Promise<Exit>,
+): Promise<Exit> {
+  const vault = openHome(options.home, deps.random).readVault();
+  const keeper = await findLogin(options, vault, deps.vault);
+  if (keeper === null) return await withGateway(options, deps, work);
+  try {
+    const login = { vaultId: keeper.vaultId, signLogin: keeper.signReading };
+    const { reading: client } = await openReading(operatorDoor(options), login);
+    try {
+      const behind = isBehind(await client.status(), seenOf(deps.vault.stateFolder, vault));
+      if (behind !== null)
+        deps.io.err(`WARNING: ${behind.code}: it shows ${behind.shown}, and you have seen ${behind.seen}.`);
+      return await work({ client });
+    } finally {
+      client.close();
+    }
+  } finally {
+    keeper.close();
+  }
 }
 
 /** The gateway may not have read the newest files yet; one that still shows less after reading them gets nothing. */

@@ -5,13 +5,13 @@ import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { TicketView } from "../../client/operator.ts";
+import type { TicketView } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { readGivenFile } from "../read-given-file.ts";
-import { withGateway } from "./session.ts";
+import { withGateway, withReadingGateway } from "./session.ts";
 
 export interface TicketOptions extends OperatorOptions {
   /** SYSTEM:REF; only an emergency does without. */
@@ -56,7 +56,7 @@ export function runTicketAttach(runId: string, file: string, options: OperatorOp
 
 export function runTicketShow(runId: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () =>
-    withGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps)),
+    withReadingGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps)),
   );
 }
 

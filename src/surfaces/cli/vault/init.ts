@@ -9,8 +9,9 @@ import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { askTwice, readPassphrase } from "./ask-secret.ts";
 import { remember, requireStateFolder } from "./seen.ts";
-import { askTwice, readPassphrase, say, type VaultCliPorts, type VaultOptions } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "./session.ts";
 import { nameOfUser } from "./user-name.ts";
 
 type InitOptions = VaultOptions & Pick<BaseOptions, "place">;

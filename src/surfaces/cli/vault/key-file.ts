@@ -2,13 +2,13 @@ import { requireKeyFileOrNone, writeKeyFile } from "../../../vault/files/key-fil
 import { requireOperator } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions, withPassphrase } from "./session.ts";
 
 /** `gw unlock --write-key-file FILE`: for a machine that starts without a person. The policy has to allow its use. */
 export function runWriteKeyFile(path: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () => {
     requireKeyFileOrNone(path);
-    return withOperator(options, io, ports, async ({ home, operator }) => {
+    return withPassphrase(options, io, ports, async ({ home, operator }) => {
       const vault = home.readVault();
       requireOperator(vault, operator);
       writeKeyFile(path, vault.vaultId, operator.serviceKey, ports.random);

@@ -5,15 +5,9 @@ import { recipientOf } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import {
-  applyChange,
-  askTwice,
-  readSecretFile,
-  say,
-  type VaultCliPorts,
-  type VaultOptions,
-  withOperator,
-} from "./session.ts";
+import { endLogin } from "../operator/login.ts";
+import { askTwice, readSecretFile } from "./ask-secret.ts";
+import { applyChange, say, type VaultCliPorts, type VaultOptions, withPassphrase } from "./session.ts";
 
 export interface NewPassphraseOptions extends VaultOptions {
   readonly newPassphraseFile?: string;
@@ -27,7 +21,7 @@ export function runOperatorAdd(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+    withPassphrase(options, io, ports, async (session) => {
       using passphrase = await newPassphrase(options, io, `New passphrase of ${name}: `);
       const vault = await applyChange(session, ports, { what: "operator_added", subject: name }, async (current) => {
         const next = await addOperator(current, session.operator, { operatorName: name, passphrase }, ports);
@@ -71,7 +65,7 @@ export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCl
 /** `gw operator remove NAME`: also replaces the service key, and signs the policy again without their reading key. */
 export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+    withPassphrase(options, io, ports, async (session) => {
       const vault = await applyChange(session, ports, { what: "operator_removed", subject: name }, async (current) => {
         const policy = session.home.readPolicy(current);
         const { vault: next, operator } = await removeOperator(current, session.operator, name, ports);
@@ -99,12 +93,13 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
 /** `gw passphrase`. */
 export function runPassphrase(options: NewPassphraseOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+    withPassphrase(options, io, ports, async (session) => {
       using fresh = await newPassphrase(options, io, "New passphrase: ");
       const { name } = session.operator;
       await applyChange(session, ports, { what: "passphrase_changed", subject: name }, async (vault) => ({
         vault: await changePassphrase(vault, session.operator, session.passphrase, fresh, ports),
       }));
+      await endLogin(session.operator.vaultId, ports);
       say(
         io,
         options.json,
@@ -123,13 +118,15 @@ export function runOperatorPin(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+    withPassphrase(options, io, ports, async (session) => {
       const pin = options.clear ? null : await askTwice(io, "New PIN: ");
       try {
         const { name } = session.operator;
         await applyChange(session, ports, { what: "pin_changed", subject: name }, async (vault) => ({
           vault: await setPin(vault, session.operator, session.passphrase, pin, ports),
         }));
+        // It asks for the PIN that it was started with.
+        await endLogin(session.operator.vaultId, ports);
         say(
           io,
           options.json,

@@ -4,7 +4,8 @@ import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
 import type { CredentialKind, Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
-import { readSecretFile, type VaultOptions } from "./session.ts";
+import { readSecretFile } from "./ask-secret.ts";
+import type { VaultOptions } from "./session.ts";
 
 export interface SecretOptions extends VaultOptions {
   /** A descriptor that the shell opened, such as `3` in `3< file`. */

@@ -1,15 +1,18 @@
+import type { KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { Secret } from "../../../kernel/secret.ts";
+import type { Secret } from "../../../kernel/secret.ts";
+import type { Compartment } from "../../../vault/compartment.ts";
 import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
-import { readPrivateFile } from "../../../vault/files/private-file.ts";
-import { findSlot, type OpenOperator } from "../../../vault/operator.ts";
+import { findSlot, type OpenOperator, openCompartment } from "../../../vault/operator.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
+import type { Keeper } from "../../client/keeper.ts";
+import type { KeyHolder } from "../../keeper/hold-keys.ts";
 import type { CliIo, Exit } from "../io.ts";
+import { readPassphrase } from "./ask-secret.ts";
 import { checkSeen, remember } from "./seen.ts";
 import { nameOfUser } from "./user-name.ts";
 
@@ -37,12 +40,19 @@ export interface VaultChanged {
   readonly operator: OpenOperator;
 }
 
+/** The programs behind `gw login` on this machine, one a vault. */
+export interface LoginPorts {
+  find(vaultId: string): Promise<Keeper | null>;
+  start(holder: KeyHolder, keys: Compartment, forMs: number): Promise<void>;
+}
+
 export interface VaultCliPorts {
   readonly clock: Pick<Clock, "wallMs">;
   readonly sleep: Sleep;
   readonly random: Random;
   /** Where this operator's client remembers what it saw, outside every home. */
   readonly stateFolder: string;
+  readonly logins: LoginPorts;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: {
     readonly home: string;
@@ -56,49 +66,98 @@ export function say(io: CliIo, json: boolean, record: Readonly<Record<string, un
   io.out(json ? JSON.stringify(record) : line);
 }
 
-export async function readPassphrase(options: VaultOptions, io: CliIo, prompt: string): Promise<Secret> {
-  if (options.passphraseFile === undefined) return await io.askSecret(prompt);
-  const secret = readSecretFile(options.passphraseFile);
-  io.err("warning: a passphrase in a file can be read by every program of this user.");
-  return secret;
-}
-
-/** One line of a private file, without its end of line. */
-export function readSecretFile(path: string): Secret {
-  const bytes = readPrivateFile(path, defaults.secretBytes);
-  if (bytes === undefined) throw new Denied("secret_missing", `There is no file ${path}.`);
-  let end = bytes.length;
-  if (bytes[end - 1] === 0x0a) end--;
-  if (bytes[end - 1] === 0x0d) end--;
-  const secret = Secret.take(Buffer.from(bytes.subarray(0, end)));
-  bytes.fill(0);
-  return secret;
-}
-
-/** Twice without echo, until both are the same once; a difference ends the command. */
-export async function askTwice(io: CliIo, prompt: string): Promise<Secret> {
-  const first = await io.askSecret(prompt);
-  using second = await io.askSecret("Once more: ");
-  if (first.equals(second)) return first;
-  first.wipe();
-  throw new Denied("secret_mismatch", "The two differ. Nothing was changed.");
-}
-
 export interface VaultSession {
   readonly home: VaultHome;
   readonly operator: OpenOperator;
-  readonly passphrase: Secret;
+}
+
+interface HowOld {
+  /** What takes power away, or only reads, works on a home that was put back too. */
+  readonly goingBack?: "refused" | "told";
 }
 
 type Written = HomeChange & { readonly newServiceKey?: Secret };
 
-/** Unlocks an operator, lets `work` prepare and change, and wipes the keys whatever happens. */
-export async function withOperator(
+/** Opens an operator's keys, by the PIN after `gw login` or else by the passphrase, and wipes them whatever happens. */
+export function withOperator(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
   work: (session: VaultSession) => Promise<Exit>,
-  { goingBack = "refused" }: { readonly goingBack?: "refused" | "told" } = {},
+  how: HowOld = {},
+): Promise<Exit> {
+  return inHome(options, io, ports, how, async (home, vault, remembering) => {
+    const keeper = await findLogin(options, vault, ports);
+    if (keeper?.hasPin !== true) {
+      keeper?.close();
+      return await unlocking(options, io, ports, home, vault, remembering, work);
+    }
+    try {
+      using pin = await io.askSecret(`PIN of ${keeper.operator}: `);
+      const operator = await openCompartment(vault, keeper.operator, await keeper.open(pin));
+      return await wiping(operator, remembering, () => work({ home, operator }));
+    } finally {
+      keeper.close();
+    }
+  });
+}
+
+/** The same by the passphrase alone, for what decides who can open these keys. */
+export function withPassphrase(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  work: (session: VaultSession & { readonly passphrase: Secret }) => Promise<Exit>,
+): Promise<Exit> {
+  return inHome(options, io, ports, {}, (home, vault, remembering) =>
+    unlocking(options, io, ports, home, vault, remembering, work),
+  );
+}
+
+/** Whoever may read: after `gw login` nothing is asked. */
+export interface ReaderSession {
+  readonly home: VaultHome;
+  readonly readingKey: KeyObject;
+}
+
+export function withReader(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  work: (session: ReaderSession) => Promise<Exit>,
+): Promise<Exit> {
+  return inHome(options, io, ports, { goingBack: "told" }, async (home, vault, remembering) => {
+    const keeper = await findLogin(options, vault, ports);
+    if (keeper === null) {
+      return await unlocking(options, io, ports, home, vault, remembering, ({ operator }) =>
+        work({ home, readingKey: operator.readingKey }),
+      );
+    }
+    try {
+      return await work({ home, readingKey: await keeper.readingKey() });
+    } finally {
+      keeper.close();
+    }
+  });
+}
+
+/** The login of this operator, where there is one; a passphrase that was named goes before it. */
+export async function findLogin(options: VaultOptions, vault: Vault, ports: VaultCliPorts): Promise<Keeper | null> {
+  if (options.passphraseFile !== undefined) return null;
+  const keeper = await ports.logins.find(vault.vaultId);
+  if (keeper === null) return null;
+  const known = vault.operators.some(({ name, keyId }) => name === keeper.operator && keyId === keeper.keyId);
+  if (known && (options.operator ?? keeper.operator) === keeper.operator) return keeper;
+  keeper.close();
+  return null;
+}
+
+async function inHome(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  { goingBack = "refused" }: HowOld,
+  work: (home: VaultHome, vault: Vault, remembering: () => Promise<void>) => Promise<Exit>,
 ): Promise<Exit> {
   const home = openHome(options.home, ports.random);
   const vault = home.readVault();
@@ -110,13 +169,35 @@ export async function withOperator(
     if (goingBack === "refused" || !(error instanceof Denied)) throw error;
     io.err(`WARNING: ${error.code}: ${error.message}`);
   }
+  return await work(home, vault, async () => {
+    if (goingBack === "refused") await remember(ports.stateFolder, home.folder, vault, { policy });
+  });
+}
+
+async function unlocking(
+  options: VaultOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  home: VaultHome,
+  vault: Vault,
+  remembering: () => Promise<void>,
+  work: (session: VaultSession & { readonly passphrase: Secret }) => Promise<Exit>,
+): Promise<Exit> {
   // Whose it is, before it is typed: a right passphrase of somebody else must not count as a wrong one.
-  const name = chooseOperator(vault, options.operator);
+  const name = await chooseOperator(vault, options, io);
   using passphrase = await readPassphrase(options, io, `Passphrase of ${name}: `);
   const operator = await unlockTold(home, vault, name, passphrase, io, ports);
+  return await wiping(operator, remembering, () => work({ home, operator, passphrase }));
+}
+
+async function wiping(
+  operator: OpenOperator,
+  remembering: () => Promise<void>,
+  work: () => Promise<Exit>,
+): Promise<Exit> {
   try {
-    if (goingBack === "refused") await remember(ports.stateFolder, home.folder, vault, { policy });
-    return await work({ home, operator, passphrase });
+    await remembering();
+    return await work();
   } finally {
     operator.wipe();
   }
@@ -168,10 +249,13 @@ export async function applyPolicyChange(
   });
 }
 
-/** The one who was named, the only one, or the one who is called as the person at this machine. */
-function chooseOperator(vault: Vault, asked: string | undefined): string {
-  const namesake = vault.slots.find(({ name }) => name === nameOfUser())?.name;
-  return findSlot(vault, asked ?? (vault.slots.length > 1 ? namesake : undefined)).slot.name;
+/** The one who was named, the only one, the one who is called as the person at this machine, or whom that person names. */
+async function chooseOperator(vault: Vault, { operator, passphraseFile }: VaultOptions, io: CliIo): Promise<string> {
+  const names = vault.slots.map(({ name }) => name);
+  if (operator !== undefined || names.length < 2) return findSlot(vault, operator).slot.name;
+  const namesake = names.find((name) => name === nameOfUser());
+  const asks = namesake === undefined && passphraseFile === undefined;
+  return findSlot(vault, asks ? await io.ask(`Which operator are you (${names.join(", ")})? `) : namesake).slot.name;
 }
 
 /** Null where the file does not hold: whoever needs it reads it again and is told why. */

@@ -1,7 +1,7 @@
 import { digestCard } from "../../../conventions/approval/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
-import type { ApprovalView } from "../../client/operator.ts";
+import type { ApprovalView } from "../../client/reading.ts";
 import { rowsFor } from "./reading.ts";
 import { type Effect, type Item, markGone, note, replaceItem, type Step, stay, type WatchState } from "./state.ts";
 

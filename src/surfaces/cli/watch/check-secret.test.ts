@@ -24,6 +24,7 @@ const ports: VaultCliPorts = {
   random: { bytes: (length) => randomBytes(length) },
   stateFolder: join(folder, "seen"),
   afterChange: async () => undefined,
+  logins: { find: async () => null, start: async () => undefined },
   afterWrongPassphrase: async ({ failedAttempts }) => void wrong.push(failedAttempts),
 };
 let home: VaultHome;

@@ -2,7 +2,8 @@ import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
-import type { ApprovalView, OperatorClient, OperatorNews } from "../../client/operator.ts";
+import type { OperatorClient } from "../../client/operator.ts";
+import type { ApprovalView, OperatorNews } from "../../client/reading.ts";
 
 export type FeedEvent =
   | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }

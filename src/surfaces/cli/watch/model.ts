@@ -1,7 +1,7 @@
 import type { OperationBoard, OperationDetail } from "../../../conventions/operation/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
-import type { ApprovalView } from "../../client/operator.ts";
+import type { ApprovalView } from "../../client/reading.ts";
 import { arrive, reconcile } from "./arrive.ts";
 import { postBoard } from "./board.ts";
 import type { WatchKey } from "./keys.ts";

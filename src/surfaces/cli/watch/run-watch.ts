@@ -26,8 +26,6 @@ export function runWatch(
       );
     }
     return await withGateway(options, deps, async (session) => {
-      // The open keys are enough from here on; the passphrase would only be something to lose.
-      session.passphrase.wipe();
       const { operator, home, client } = session;
       const ports = {
         clock: deps.clock,

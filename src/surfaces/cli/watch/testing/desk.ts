@@ -1,6 +1,7 @@
 import type { OperationBoard, OperationDetail } from "../../../../conventions/operation/summary.ts";
 import { Unreachable } from "../../../client/connection.ts";
-import type { ApprovalView, Decision, OperatorClient, OperatorNews } from "../../../client/operator.ts";
+import type { Decision, OperatorClient } from "../../../client/operator.ts";
+import type { ApprovalView, OperatorNews } from "../../../client/reading.ts";
 import { detailOf, noOperations } from "./board.ts";
 
 /** A gateway's operator plane as far as a watcher uses it, without a gateway: what a test says happens, happens. */

@@ -1,6 +1,6 @@
 import { type Card, type CardCall, digestCard } from "../../../../conventions/approval/card.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
-import type { ApprovalView } from "../../../client/operator.ts";
+import type { ApprovalView } from "../../../client/reading.ts";
 import type { WatchKey } from "../keys.ts";
 import { step, type WatchEvent } from "../model.ts";
 import { type Effect, startState, type WatchState } from "../state.ts";
