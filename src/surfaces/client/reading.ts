@@ -61,7 +61,7 @@ export const ticketPath = (runId: string): string => `/v1/runs/${encodeURICompon
 
 /** Logs in and reads; what else may be asked on the connection depends on who signed the login. */
 export async function openReading(
-  door: string | Door,
+  door: Door,
   signer: LoginSigner,
 ): Promise<{
   readonly connection: Connection;
