@@ -23,6 +23,7 @@ import type { DaySpend } from "./run/day-spend.ts";
 import type { Run } from "./run/run.ts";
 import type { Waiting } from "./run/waiting.ts";
 import type { Tickets } from "./ticket/tickets.ts";
+import type { Tokens } from "./token/port.ts";
 
 /** What the gateway found, and what the operator signed, that it must know while it works. */
 export interface Posture {
@@ -68,6 +69,7 @@ export interface Core {
   readonly tickets: Tickets;
   readonly daySpend: DaySpend;
   readonly handles: Handles;
+  readonly tokens: Tokens;
   /** Takes the work context that a person may assign while letting the run begin. */
   acceptTicket(run: Run): Accept;
   packs(): PackBook;
@@ -77,6 +79,8 @@ export interface Core {
   isAgentUser(uid: number): boolean;
   readonly dayCounts: DayCounts;
   posture(): Posture;
+  /** Stops lending a credential until an operator says otherwise. */
+  suspendCredential(label: string, reason: string): Promise<void>;
   /** Null while locked. */
   credentials(): Credentials | null;
 }

@@ -51,6 +51,7 @@ import { createWaiting } from "./run/waiting.ts";
 import { takeBackCall } from "./take-back.ts";
 import { acceptForRun, attachTicket } from "./ticket/attach.ts";
 import { createTickets } from "./ticket/tickets.ts";
+import { createTokens } from "./token/tokens.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
 
 export interface PlanRequest {
@@ -84,6 +85,8 @@ export interface Surroundings {
    * must be one that a lock keeps to one process, such as the log's.
    */
   readonly worker?: string;
+  /** Stops lending a credential, here and in the vault's file. Nothing where absent. */
+  suspendCredential?(label: string, reason: string): Promise<void>;
   /** The gateway can no longer record and has stopped sending. */
   onStop(cause: unknown): void;
 }
@@ -190,6 +193,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     daySpend: createDaySpend(ports.clock),
     handles: createHandles(),
+    tokens: createTokens(() => core),
     keepPromotion: (definition, made, answer) =>
       isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],
     tickets: createTickets(
@@ -202,6 +206,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     isAgentUser: around.isAgentUser ?? (() => false),
     dayCounts: createDayCounts(ledger, ports.clock),
     posture: around.posture,
+    suspendCredential: async (label, reason) => around.suspendCredential?.(label, reason),
     credentials: () => unlocked?.credentials ?? null,
   };
   const denials = createDenialRecorder(core);
@@ -277,6 +282,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   async function lock(reason: string, operator: string | null): Promise<void> {
     if (unlocked === null) return;
     unlocked = null;
+    core.tokens.clear();
     probes.clear();
     await observer.stop();
     await desk.withdraw("gateway_locked", () => true);

@@ -5,7 +5,10 @@ import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { Secret } from "../kernel/secret.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner, ToSign } from "../vault/lent.ts";
+import type { TokenExchange } from "../vault/token/exchange.ts";
+import type { ExchangeAsk } from "../vault/token/lend-exchange.ts";
 import type { StepPort } from "./steps.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
@@ -63,6 +66,12 @@ export interface Credentials {
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
   /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
   lendHttp(label: string, origin: string, toSign: ToSign | null): HttpLoan;
+  /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
+  exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
+  /** Denied `credential_not_bound` for any endpoint but those the credential was sealed with. */
+  lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
+  /** Denied `credential_not_bound` like `lendHttp`. */
+  lendToken(label: string, origin: string, token: Secret): HttpLoan;
   /** Denied `credential_not_bound` for any host key but those the credential was sealed for. */
   lendSshSigner(label: string, hostKey: string): SshSigner;
   /** Denied `credential_not_bound` for any pack but those the secret was sealed for. */

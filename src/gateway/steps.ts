@@ -21,6 +21,7 @@ export const errands = [
   "promote",
   "rollback",
   "probe",
+  "exchange",
 ] as const;
 
 export type Errand = (typeof errands)[number];
@@ -60,6 +61,7 @@ export const records = [
   "callback.taken",
   "probe.opened",
   "probe.closed",
+  "token.kept",
   "recovery.finished",
   "gateway.locked",
 ] as const;

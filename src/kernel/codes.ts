@@ -1007,6 +1007,29 @@ export const codes = {
     means: "The credential is not bound to this origin, host key or use. Nothing was lent.",
     mend: "Correct the pack; or an operator adds the credential again for that place.",
   },
+  token_unavailable: {
+    status: 503,
+    means:
+      "No short-lived token could be got for the credential: its token endpoint failed. Nothing of the call was sent.",
+    mend: "Try again later; the message says when at the earliest. gw credential test LABEL tries now.",
+  },
+  token_refused: {
+    status: 403,
+    means: "The token endpoint refused the client, its key, or what was asked for. Nothing of the call was sent.",
+    mend: "An operator compares the credential with what the provider knows: gw credential test LABEL.",
+  },
+  token_grant_ended: {
+    status: 403,
+    means:
+      "The consent behind the credential was withdrawn or its refresh token is spent. It was suspended; nothing of the call was sent.",
+    mend: "An operator gets a new refresh token and gives it with gw credential rotate LABEL.",
+  },
+  token_scope_beyond: {
+    status: 403,
+    means:
+      "The provider granted more than the credential is pinned to. The token was thrown away; nothing of the call was sent.",
+    mend: "Narrow the client at the provider, or add the credential again with the scopes that the message names.",
+  },
   request_key_missing: {
     status: 409,
     means: "The vault is older than the gateway's own key, by which hosts know its requests.",

@@ -286,6 +286,24 @@ export const defaults = {
   secretBytes: 16_384,
   secretBytesMin: 8,
   vaultLockWaitMs: 5_000,
+  // Tokens that are got in exchange for a credential
+  tokenScopes: 128,
+  tokenAuthorityBytes: 65_536,
+  /** How long one exchange may take, and what is read of its answer. */
+  tokenExchangeMs: 20_000,
+  tokenAnswerBytes: 65_536,
+  accessTokenBytes: 16_384,
+  /** Of a token that does not say how long it lives; and of one that says it lives for longer than this. */
+  tokenLifeMs: 300_000,
+  tokenLifeMaxMs: 86_400_000,
+  /** A token this close to its end is no longer lent; a fifth of its life where that is shorter. */
+  tokenMarginMs: 60_000,
+  /** Between failed exchanges of one credential: doubled each time, up to the second. */
+  tokenRetryMs: 1_000,
+  tokenRetryMaxMs: 300_000,
+  /** A public document that an operator's command fetches. */
+  documentMs: 15_000,
+  documentBytes: 262_144,
   // Callers
   callerImageBytes: 536_870_912,
   identWaitMs: 4_000,

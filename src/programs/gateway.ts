@@ -163,6 +163,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       ticketIssuers: () => ticketIssuersOf(state.trust),
       ticketServices: () => ticketServicesOf(state.trust),
       worker: `log ${log.logId}`,
+      async suspendCredential(label, reason) {
+        await steward.suspendCredentials([label], reason, null);
+        health.facts.tell("error", "credential_suspended", { message: `${label} is suspended. ${reason}` });
+      },
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
         const message = `the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`;

@@ -86,6 +86,8 @@ function createDeps(): CliDeps {
       sleep: systemSleep,
       stateFolder: stateFolder(),
       logins,
+      fetchDocument: async (url, ca) =>
+        (await import("../adapters/transport/http/fetch-document.ts")).fetchDocument(url, ca),
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
       afterWrongPassphrase: ({ operator, failedAttempts }) =>

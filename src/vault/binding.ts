@@ -43,6 +43,8 @@ export function readBinding(kind: CredentialKind, place: string): string {
     case "bearer":
     case "basic":
     case "header":
+    case "oauth2":
+    case "jwt-bearer":
     case "aws-sigv4":
       return readOrigin(place);
     case "ssh":
@@ -76,6 +78,8 @@ function bindingHint(kind: CredentialKind): string {
     case "bearer":
     case "basic":
     case "header":
+    case "oauth2":
+    case "jwt-bearer":
     case "aws-sigv4":
       return "--origin URL";
     case "ssh":

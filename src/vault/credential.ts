@@ -1,15 +1,16 @@
 import type { KeyObject } from "node:crypto";
 import { isoTime, type Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
+import { Denied, Fault } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
 import { findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
 import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
-import { readSecret } from "./secret-form.ts";
+import { readExchanged, readSecret } from "./secret-form.ts";
 import { serviceSubkey } from "./service-key.ts";
 import { importSshKey } from "./ssh/import-key.ts";
 import { openStateRoot } from "./state-root.ts";
+import { checkExchange, EXCHANGED_KINDS, isExchanged, type TokenExchange } from "./token/exchange.ts";
 import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
 import { signVault } from "./verify.ts";
 
@@ -23,6 +24,8 @@ export interface NewCredential {
   readonly boundTo: readonly string[];
   readonly eachUse: boolean;
   readonly headerName?: string;
+  /** For the kinds whose secret is exchanged for a token. */
+  readonly exchange?: TokenExchange;
   readonly secret: Secret;
   /** For an encrypted private key. */
   readonly keyPassphrase?: Secret;
@@ -44,7 +47,8 @@ export async function addCredential(
   }
   const boundTo = readBindings(given.kind, given.boundTo);
   const headerName = readHeaderName(given.kind, given.headerName);
-  const { secret, publicKey } = await readGiven(given.kind, given.secret, given.keyPassphrase);
+  const exchange = readExchange(given.kind, given.exchange);
+  const { secret, publicKey } = await readGiven(given.kind, exchange, given.secret, given.keyPassphrase);
   using _wiped = secret;
   const at = isoTime(clock.wallMs());
   const binding = {
@@ -55,6 +59,7 @@ export async function addCredential(
     eachUse: given.eachUse,
     headerName,
     publicKey,
+    exchange,
   };
   const entry = {
     ...binding,
@@ -76,7 +81,7 @@ export async function rotateCredential(
 ): Promise<Vault> {
   requireOperator(vault, operator);
   const old = findEntry(vault, given.label);
-  const { secret, publicKey } = await readGiven(old.kind, given.secret, given.keyPassphrase);
+  const { secret, publicKey } = await readGiven(old.kind, old.exchange, given.secret, given.keyPassphrase);
   using _wiped = secret;
   const key = entryKey(vault, operator);
   using oldSecret = openEntry(key, vault.vaultId, old);
@@ -163,11 +168,25 @@ export function resealCredentials(
   });
 }
 
+function readExchange(kind: CredentialKind, given: TokenExchange | undefined): TokenExchange | null {
+  if (isExchanged(kind) !== (given !== undefined))
+    throw new Denied(
+      "credential_invalid",
+      `How a token is got is for ${EXCHANGED_KINDS.join(", ")}, and needed there.`,
+    );
+  return isExchanged(kind) && given !== undefined ? checkExchange(kind, given) : null;
+}
+
 async function readGiven(
   kind: CredentialKind,
+  exchange: TokenExchange | null,
   given: Secret,
   keyPassphrase: Secret | undefined,
 ): Promise<{ readonly secret: Secret; readonly publicKey: string | null }> {
+  if (isExchanged(kind)) {
+    if (exchange === null) throw new Fault("an exchanged credential without its exchange");
+    return { secret: readExchanged(exchange, given), publicKey: null };
+  }
   if (kind !== "ssh") return { secret: readSecret(kind, given), publicKey: null };
   const { privateKey, publicKey } = await importSshKey(given, keyPassphrase);
   return { secret: privateKey, publicKey };

@@ -6,12 +6,13 @@ import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { seal, unseal } from "./box.ts";
 import { stateSubkey } from "./service-key.ts";
+import { exchangeMember } from "./token/exchange.ts";
 import type { CredentialEntry, RetiredSecret, Vault } from "./vault.ts";
 
 /** Everything of an entry that decides where its secret may go and how: sealed with it, so none can change alone. */
 export type EntryBinding = Pick<
   CredentialEntry,
-  "label" | "kind" | "version" | "boundTo" | "eachUse" | "headerName" | "publicKey"
+  "label" | "kind" | "version" | "boundTo" | "eachUse" | "headerName" | "publicKey" | "exchange"
 >;
 
 export function entryAad(vaultId: string, entry: EntryBinding): string {
@@ -26,6 +27,7 @@ export function entryAad(vaultId: string, entry: EntryBinding): string {
     each_use: entry.eachUse,
     header_name: entry.headerName,
     public_key: entry.publicKey,
+    ...exchangeMember(entry.exchange),
   });
 }
 

@@ -41,10 +41,23 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
       return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
     case "aws-sigv4":
       return awsHeader(entry.label, secret, toSign);
+    case "oauth2":
+    case "jwt-bearer":
     case "ssh":
     case "hmac":
       throw new Fault("this kind of credential has no header");
   }
+}
+
+/** A short-lived token, as the bearer that it is. Takes a copy. */
+export function tokenLoan(label: string, token: Secret): HttpLoan {
+  const headerValue = prefixed("Bearer ", token);
+  const secret = token.use((bytes) => Secret.take(Buffer.from(bytes)));
+  const release = (): void => {
+    headerValue.wipe();
+    secret.wipe();
+  };
+  return { label, headerName: "authorization", headerValue, secrets: [secret], release };
 }
 
 /** The secret key signs and stays; what is looked for in the answer is the key and the session token. */
@@ -61,7 +74,7 @@ function prefixed(prefix: string, secret: Secret): Secret {
   return secret.use((bytes) => Secret.take(Buffer.concat([Buffer.from(prefix), bytes])));
 }
 
-function basicValue(secret: Secret): Secret {
+export function basicValue(secret: Secret): Secret {
   // Base64 by hand: `toString("base64")` would leave a string in the heap that cannot be wiped.
   return secret.use((bytes) => Secret.take(base64Bytes(Buffer.from("Basic "), bytes)));
 }

@@ -6,7 +6,7 @@ import { Secret } from "../kernel/secret.ts";
 import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
 import { entryAad, findEntry, refuseEntry } from "./entry.ts";
-import { httpLoan } from "./http-loan.ts";
+import { httpLoan, tokenLoan } from "./http-loan.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
 import { requestSignerOf } from "./request-key.ts";
@@ -14,6 +14,8 @@ import { readHmacKey } from "./secret-form.ts";
 import { serviceSubkey, stateSubkey } from "./service-key.ts";
 import { signerFor } from "./ssh/signer.ts";
 import { openStateRoot } from "./state-root.ts";
+import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
+import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
 import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
 import { checkServiceKey, noteInVault } from "./verify.ts";
 
@@ -27,6 +29,7 @@ export interface CredentialSummary {
   readonly state: "enabled" | "disabled" | "suspended";
   readonly headerName: string | null;
   readonly publicKey: string | null;
+  readonly exchange: TokenExchange | null;
   readonly createdAt: string;
   readonly rotatedAt: string;
   readonly retiredVersions: readonly number[];
@@ -42,6 +45,12 @@ export interface ServiceVault {
   list(): readonly CredentialSummary[];
   find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
   lendHttp(label: string, origin: string, toSign?: ToSign | null): HttpLoan;
+  /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
+  exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
+  /** What goes to the endpoint that the entry was sealed with, and nowhere else. */
+  lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
+  /** A token that was got for it, to an origin that the entry was sealed with. */
+  lendToken(label: string, origin: string, token: Secret): HttpLoan;
   lendSshSigner(label: string, hostKey: string): SshSigner;
   lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
   /** The gateway's own key, for what it sends to hosts; null in a vault without one. No label leads here. */
@@ -73,7 +82,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     return unsealWith(known.boxKey, known.aad, entry.sealed) ?? refuseEntry(entry.label);
   };
 
-  const lendable = (label: string, kinds: readonly CredentialKind[], place: string): CredentialEntry => {
+  const lendable = (label: string, kinds: readonly CredentialKind[], place: string | null): CredentialEntry => {
     const entry = findEntry(vault, label);
     if (!kinds.includes(entry.kind)) {
       throw new Denied("credential_not_bound", `${label} is a ${entry.kind} credential and cannot be used this way.`);
@@ -84,7 +93,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
         `${label} is ${stateOf(vault, entry)}. An operator enables it: gw credential enable ${label}.`,
       );
     }
-    if (!entry.boundTo.includes(place)) {
+    if (place !== null && !entry.boundTo.includes(place)) {
       throw new Denied("credential_not_bound", `${label} is not bound to where the request goes. Nothing was lent.`);
     }
     return entry;
@@ -115,6 +124,20 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const entry = lendable(label, ["bearer", "basic", "header", "aws-sigv4"], origin);
       return httpLoan(entry, open(entry), toSign);
     },
+    exchangeOf: (label) => {
+      const entry = vault.credentials.find((one) => one.label === label);
+      return entry === undefined || entry.exchange === null
+        ? null
+        : { version: entry.version, exchange: entry.exchange };
+    },
+    lendExchange: (label, url, ask) => {
+      const entry = lendable(label, EXCHANGED_KINDS, null);
+      const { exchange } = entry;
+      if (exchange === null || (url !== exchange.tokenEndpoint && url !== exchange.revocationEndpoint))
+        throw new Denied("credential_not_bound", `${label} is exchanged at the endpoint it was added with alone.`);
+      return exchangeLoan(label, exchange, open(entry), ask);
+    },
+    lendToken: (label, origin, token) => tokenLoan(lendable(label, EXCHANGED_KINDS, origin).label, token),
     lendSshSigner: (label, hostKey) => {
       const entry = lendable(label, ["ssh"], hostKey);
       using secret = open(entry);
@@ -180,7 +203,7 @@ export function suspendCredential(
 
 export function summariesOf(vault: Vault): readonly CredentialSummary[] {
   return vault.credentials.map((entry) => {
-    const { label, kind, version, boundTo, eachUse, headerName, publicKey, createdAt, rotatedAt } = entry;
+    const { label, kind, version, boundTo, eachUse, headerName, publicKey, exchange, createdAt, rotatedAt } = entry;
     const retiredVersions = entry.retired.map((old) => old.version);
     const state = stateOf(vault, entry);
     return {
@@ -192,6 +215,7 @@ export function summariesOf(vault: Vault): readonly CredentialSummary[] {
       state,
       headerName,
       publicKey,
+      exchange,
       createdAt,
       rotatedAt,
       retiredVersions,

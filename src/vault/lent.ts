@@ -9,6 +9,8 @@ export interface LentCredential {
   readonly further?: readonly LentField[];
   /** Set where the secret goes into a form body under this name, and not into a header. */
   readonly formField?: string;
+  /** Further members of a form body that are secret. */
+  readonly form?: readonly LentField[];
   /** Every secret that must not come back in the response, such as the token inside the header value. */
   readonly secrets: readonly Secret[];
 }

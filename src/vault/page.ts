@@ -6,6 +6,7 @@ import { KDF_SALT_BYTES } from "./kdf.ts";
 import { KEY_ID, type KeyId, RAW_KEY_BYTES } from "./keys.ts";
 import { type LineageRecord, lineagePage, VAULT_ID } from "./lineage.ts";
 import { filePage, parsePage, shapeOf } from "./shape.ts";
+import { exchangeMember, isExchanged, readExchangePage } from "./token/exchange.ts";
 import {
   CREDENTIAL_KINDS,
   type CredentialEntry,
@@ -135,6 +136,7 @@ export function credentialPage(entry: CredentialEntry): JsonObject {
     rotated_at: entry.rotatedAt,
     retired: entry.retired.map(({ version, digest }) => ({ version, digest: base64(digest) })),
     sealed: base64(entry.sealed),
+    ...exchangeMember(entry.exchange),
   };
 }
 
@@ -222,24 +224,29 @@ function readRestored(value: JsonValue, where: string): Restoration {
   };
 }
 
+const ENTRY_MEMBERS = [
+  "label",
+  "kind",
+  "version",
+  "bound_to",
+  "each_use",
+  "disabled",
+  "header_name",
+  "public_key",
+  "created_at",
+  "rotated_at",
+  "retired",
+  "sealed",
+] as const;
+
 function readCredential(value: JsonValue, where: string): CredentialEntry {
-  const entry = shape.members(value, where, [
-    "label",
-    "kind",
-    "version",
-    "bound_to",
-    "each_use",
-    "disabled",
-    "header_name",
-    "public_key",
-    "created_at",
-    "rotated_at",
-    "retired",
-    "sealed",
-  ]);
+  const entry = shape.members(value, where, ENTRY_MEMBERS, ["exchange"]);
+  const kind = shape.oneOf(entry.kind, `${where}/kind`, CREDENTIAL_KINDS);
+  if (isExchanged(kind) !== (entry.exchange !== undefined))
+    shape.refuse(`${where}/exchange`, `as the kind ${kind} has it`);
   return {
     label: shape.text(entry.label, `${where}/label`, 64),
-    kind: shape.oneOf(entry.kind, `${where}/kind`, CREDENTIAL_KINDS),
+    kind,
     version: shape.integer(entry.version, `${where}/version`, 1, Number.MAX_SAFE_INTEGER),
     boundTo: shape.list(entry.bound_to, `${where}/bound_to`, defaults.vaultBindings, (item, at) =>
       shape.text(item, at, 4_096),
@@ -248,6 +255,7 @@ function readCredential(value: JsonValue, where: string): CredentialEntry {
     disabled: shape.flag(entry.disabled, `${where}/disabled`),
     headerName: entry.header_name === null ? null : shape.text(entry.header_name, `${where}/header_name`, 64),
     publicKey: entry.public_key === null ? null : shape.text(entry.public_key, `${where}/public_key`, 4_096),
+    exchange: entry.exchange === undefined ? null : readExchangePage(shape, entry.exchange, `${where}/exchange`),
     createdAt: readTime(entry.created_at, `${where}/created_at`),
     rotatedAt: readTime(entry.rotated_at, `${where}/rotated_at`),
     retired: shape.list(entry.retired, `${where}/retired`, defaults.vaultRetired, (item, at) => {

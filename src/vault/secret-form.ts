@@ -3,22 +3,37 @@ import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys, wipeAwsKeys } from "./aws/keys.ts";
 import type { HmacNotation } from "./lent.ts";
+import type { ExchangedKind, TokenExchange } from "./token/exchange.ts";
+import { checkParts } from "./token/parts.ts";
 import type { CredentialKind } from "./vault.ts";
 
-type TextKind = Exclude<CredentialKind, "ssh">;
+type TextKind = Exclude<CredentialKind, "ssh" | ExchangedKind>;
 
 /**
  * Checks a secret at the door, so that none can break a header or be too short to be found in a response, and returns
  * the bytes to seal. An error never shows a byte of it.
  */
 export function readSecret(kind: TextKind, given: Secret): Secret {
+  checkLength(given);
+  return given.use((bytes) => Secret.take(readBytes(kind, bytes)));
+}
+
+/** The same for a secret that is exchanged: what it must be depends on how. */
+export function readExchanged(exchange: TokenExchange, given: Secret): Secret {
+  checkLength(given);
+  return given.use((bytes) => {
+    checkParts(exchange, bytes);
+    return Secret.take(Buffer.from(bytes));
+  });
+}
+
+function checkLength(given: Secret): void {
   if (given.byteLength > defaults.secretBytes) invalid(`A secret is at most ${defaults.secretBytes} bytes.`);
   if (given.byteLength < defaults.secretBytesMin) {
     invalid(
       `A secret is at least ${defaults.secretBytesMin} bytes: a shorter one could not be found when a provider echoes it.`,
     );
   }
-  return given.use((bytes) => Secret.take(readBytes(kind, bytes)));
 }
 
 function readBytes(kind: TextKind, bytes: Buffer): Buffer {

@@ -3,6 +3,7 @@ import type { Digest } from "../kernel/canonical-json.ts";
 import type { KdfParameters } from "./kdf.ts";
 import type { KeyId } from "./keys.ts";
 import type { LineageRecord, OperatorKeys } from "./lineage.ts";
+import type { TokenExchange } from "./token/exchange.ts";
 
 /**
  * The vault as data. Operators' slots and credentials are sealed; everything around them is public, covered by one
@@ -68,15 +69,17 @@ export interface OperatorSlot {
   readonly serviceKey: Buffer;
 }
 
-export type CredentialKind = "bearer" | "basic" | "header" | "aws-sigv4" | "ssh" | "hmac";
 export const CREDENTIAL_KINDS = [
   "bearer",
   "basic",
   "header",
+  "oauth2",
+  "jwt-bearer",
   "aws-sigv4",
   "ssh",
   "hmac",
-] as const satisfies readonly CredentialKind[];
+] as const;
+export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 
 export interface CredentialEntry {
   readonly label: string;
@@ -90,6 +93,8 @@ export interface CredentialEntry {
   readonly headerName: string | null;
   /** `type base64` of an ssh key; null for the other kinds. */
   readonly publicKey: string | null;
+  /** How a token is got, for the kinds whose secret is exchanged for one; null for the others. */
+  readonly exchange: TokenExchange | null;
   readonly createdAt: string;
   readonly rotatedAt: string;
   /** Keyed digests of earlier secrets, to know one again; never a secret. */

@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom } from "../../src/adapters/platform/system.ts";
@@ -9,7 +10,8 @@ import type { Step } from "../../src/gateway/steps.ts";
 import { allScopes, type Reference, startReference } from "../../src/reference/start.ts";
 import { dumpFile } from "../reference/stand.ts";
 import { type CrashPoint, hurriedTime, type Life, type Told } from "./life.ts";
-import { scenes } from "./scenes.ts";
+import { GRANT_FILE, scenes, TOKEN_SCENE } from "./scenes.ts";
+import { startTokenServer, type TokenServer } from "./token-server.ts";
 
 /** Steps that write to one place alone: there is nothing between. */
 export const unsplit: ReadonlySet<Step> = new Set<Step>([
@@ -33,6 +35,7 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "operation.stopped",
   "probe.opened",
   "probe.closed",
+  "token.kept",
   "gateway.locked",
 ]);
 
@@ -77,6 +80,7 @@ export async function runChain(
     ...{ port: 0, file, clock, sleep, random: systemRandom, faults: true },
     onFault: () => undefined,
   });
+  let tokens: TokenServer | null = null;
   try {
     const who = { actor: "robot", tenant: "acme", expiresInMs: 86_400_000 };
     const keys = generateKeyPairSync("x25519", {
@@ -84,16 +88,22 @@ export async function runChain(
       privateKeyEncoding: { type: "pkcs8", format: "pem" },
     });
     const stateKey = randomBytes(32);
-    const base = {
+    const base: Omit<Life, "tag" | "number" | "point"> & { tokens: string | null } = {
       folder,
       origin: reference.origin,
       token: await reference.issueToken({ ...who, scopes: allScopes }),
+      tokens: null,
       control: await reference.issueToken({ ...who, scopes: ["control"] }),
       stateKey: stateKey.toString("hex"),
       reading: keys,
       epochMs,
       scene,
     };
+    if (scene === TOKEN_SCENE) {
+      tokens = await startTokenServer(base.token);
+      writeFileSync(join(folder, GRANT_FILE), JSON.stringify({ version: 1, secret: tokens.first }));
+      base.tokens = tokens.origin;
+    }
     const lives = new Map<string, CrashPoint>();
     for (const [number, point] of points.entries()) {
       const tag = `${scene}-${number}`;
@@ -101,6 +111,9 @@ export async function runChain(
       await live({ ...base, tag, number, point });
     }
     await live({ ...base, tag: `${scene}-end`, number: points.length, point: null });
+    // Only what was lost on its way from the provider to the disk comes again, and only once somebody needs it.
+    if (tokens !== null)
+      assert.equal(tokens.reused, points.slice(0, -1).filter(isLost).length, "no token is used twice");
     const told = readFileSync(join(folder, "told"), "utf8").trimEnd().split("\n");
     await judge({
       scene,
@@ -112,9 +125,15 @@ export async function runChain(
       lives,
     });
   } finally {
+    await tokens?.close();
     await reference.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The provider has replaced the refresh token, and the new one is not yet on disk. */
+function isLost({ step, moment }: CrashPoint): boolean {
+  return (step === "exchange.sent" && moment === "after") || (step === "token.kept" && moment === "before");
 }
 
 async function live(life: Life): Promise<void> {

@@ -11,7 +11,8 @@ import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
 import { scriptedCaller } from "../support/caller.ts";
 import { type Bench, type BenchOptions, secondOperator, startBench } from "../support/gateway.ts";
 import { type Life, leapingTime, type Told } from "./life.ts";
-import { CALLBACK_KEY, packFor, scenes } from "./scenes.ts";
+import { CALLBACK_KEY, GRANT_FILE, packFor, scenes } from "./scenes.ts";
+import { exchangeAt } from "./token-server.ts";
 
 /**
  * The gateway of the crash tests: the product's own parts, put together with a step port that ends this very process.
@@ -75,7 +76,9 @@ const wrapStore = (store: StateStore): StateStore => ({
 });
 
 const time = leapingTime(life.epochMs);
+const grantFile = join(life.folder, GRANT_FILE);
 const options: BenchOptions = {
+  ...(life.tokens === null ? {} : { exchanged: readGrants(life.tokens) }),
   folder: life.folder,
   time,
   stateKey: createSecretKey(Buffer.from(life.stateKey, "hex")),
@@ -107,6 +110,17 @@ if (life.point !== null) {
 }
 await bench.close();
 process.exit(0);
+
+/** The credential as it is in the vault: what an operator gave last. */
+function readGrants(origin: string): NonNullable<BenchOptions["exchanged"]> {
+  const read = () =>
+    JSON.parse(readFileSync(grantFile, "utf8")) as { readonly version: number; readonly secret: string };
+  return {
+    get reference() {
+      return { ...read(), exchange: exchangeAt(origin) };
+    },
+  };
+}
 
 /** A gateway on this store, with a person beside it who agrees to everything at once. */
 async function startAnother(more: Partial<BenchOptions>): Promise<Bench> {

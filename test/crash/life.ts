@@ -18,6 +18,8 @@ export interface Life {
   readonly reading: { readonly publicKey: string; readonly privateKey: string };
   readonly epochMs: number;
   readonly scene: string;
+  /** Where tokens are got, for the scene in which the credential is exchanged. */
+  readonly tokens: string | null;
   /** Unique among all lives: everything that this one makes at the provider bears it. */
   readonly tag: string;
   readonly number: number;

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Grant } from "../../src/conventions/grant/grant.ts";
 import { isSettled } from "../../src/conventions/operation/state.ts";
@@ -37,6 +37,10 @@ export interface Scene {
   readonly kills: readonly Step[];
   play(stage: Stage): Promise<unknown>;
 }
+
+export const TOKEN_SCENE = "token";
+/** What the vault holds of the credential that is exchanged. */
+export const GRANT_FILE = "grant.json";
 
 /** Recognised in the log: no other budget has this many attempts. */
 export const RUN_ATTEMPTS = 37;
@@ -460,7 +464,29 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
       },
     },
   ],
+  [
+    TOKEN_SCENE,
+    {
+      // After the third the new refresh token is lost: the provider refuses the old one, and a person agrees anew.
+      kills: ["exchange.intent", "exchange.settled", "exchange.sent", "token.kept"],
+      async play(stage) {
+        const run = await openRun(stage, ["project.list"]);
+        await call(stage, run, "project.list", {});
+        await agreeAnew(stage);
+        await call(stage, run, "project.list", {});
+      },
+    },
+  ],
 ]);
+
+/** An operator gives a new refresh token. */
+async function agreeAnew({ life }: Stage): Promise<void> {
+  const file = join(life.folder, GRANT_FILE);
+  const { version } = JSON.parse(readFileSync(file, "utf8")) as { readonly version: number };
+  const agreed = await fetch(`${life.tokens}/agree`, { method: "POST" });
+  const { refresh_token: secret } = (await agreed.json()) as { readonly refresh_token: string };
+  writeFileSync(file, JSON.stringify({ version: version + 1, secret }));
+}
 
 async function openRun({ bench, caller }: Stage, actions: readonly string[], limits = {}): Promise<Run> {
   const names = actions.map((name) => `reference.${name}`);

@@ -40,6 +40,9 @@ import { Denied } from "../../src/kernel/failure.ts";
 import { createIds, type OperationId } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { Secret } from "../../src/kernel/secret.ts";
+import { tokenLoan } from "../../src/vault/http-loan.ts";
+import type { TokenExchange } from "../../src/vault/token/exchange.ts";
+import { exchangeLoan } from "../../src/vault/token/lend-exchange.ts";
 import { type ManualTime, manualTime } from "./clock.ts";
 
 export const TOKEN = "tok-5ecret-0123456789";
@@ -104,6 +107,9 @@ export interface BenchOptions {
   readonly time?: ManualTime;
   /** Whoever reads the log afterwards, where that is another process. */
   readonly reading?: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+  /** Credentials that are exchanged for tokens, by label. */
+  readonly exchanged?: Readonly<Record<string, { version: number; exchange: TokenExchange; secret: string }>>;
+  readonly suspended?: (label: string, reason: string) => void;
   /** What the vault lends, where a real provider has to take it. */
   readonly token?: string;
   readonly steps?: StepPort;
@@ -146,6 +152,21 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       const secret = Secret.fromText(token);
       const headerValue = Secret.fromText(`Bearer ${token}`);
       return { label, headerName: "authorization", headerValue, secrets: [secret], release: () => headerValue.wipe() };
+    },
+    exchangeOf: (label) => {
+      const one = options.exchanged?.[label];
+      return one === undefined ? null : { version: one.version, exchange: one.exchange };
+    },
+    lendExchange(label, url, ask) {
+      const one = options.exchanged?.[label];
+      assert.equal(url, one?.exchange.tokenEndpoint);
+      if (one === undefined) throw new Denied("credential_not_bound", `${label} is not exchanged`);
+      return exchangeLoan(label, one.exchange, Secret.fromText(one.secret), ask);
+    },
+    lendToken(label, origin, token) {
+      if (credentials.get(label)?.origin !== origin)
+        throw new Denied("credential_not_bound", `${label} is not bound there`);
+      return tokenLoan(label, token);
     },
     lendSshSigner(label) {
       throw new Denied("credential_not_bound", `${label} is no key`);
@@ -204,6 +225,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ticketIssuers: () => bench.issuers,
       ticketServices: () => bench.services,
       worker: options.logFolder ?? "audit",
+      suspendCredential: async (label, reason) => options.suspended?.(label, reason),
       onStop: () => undefined,
     },
   );

@@ -96,6 +96,19 @@ export const callEvents = {
   },
   /** An answer brought a new secret; it is kept under this name, and its bytes are nowhere in the log. */
   secret_minted: { run_id: open.text, ...links, action: open.text, pointer: open.text, minted_id: open.text },
+  /** What an exchange brought, without the token: what it is good for and until when. */
+  token_obtained: {
+    run_id: open.text,
+    ...links,
+    credential_label: open.text,
+    grant: open.text,
+    granted: claim.texts,
+    missing: open.texts,
+    beyond: claim.texts,
+    life_s: open.integer,
+    rotated: open.flag,
+  },
+  token_denied: { run_id: open.text, ...links, credential_label: open.text, grant: open.text, reason: open.text },
   "action.intent": {
     agent_run_id: open.text,
     ...links,

@@ -38,7 +38,7 @@ export interface Answered {
   readonly remoteRequestId: string | null;
   readonly elapsedMs: number;
   /** Set when the body was withheld: it carried the credential, holds a new secret that cannot be told from the rest, or could not be read. */
-  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | "unreadable" | null;
+  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | "unreadable" | "token_taken" | null;
   readonly recordingDigest?: RecordingDigest;
 }
 

@@ -47,6 +47,11 @@ export function authorizedByOperator(operator: string, at: string): Authorizatio
   return { kind: "operator", approvalId: null, authorizedBy: operator, decidedAt: at } as Authorization;
 }
 
+/** What a call needs before it can be sent, such as a token, rests on what the call rests on. */
+export function authorizedWith(authorization: Authorization): Authorization {
+  return { ...authorization };
+}
+
 /** As records name it: how, by whom, under which approval. */
 export function describeAuthorization(authorization: Authorization): string {
   const { kind, approvalId, authorizedBy } = authorization;

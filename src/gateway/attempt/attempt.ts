@@ -36,6 +36,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
   else requireUnlocked(core);
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
+  await core.tokens.ready(sending);
   const claim = claimFor(sending);
   const { reservation, timeoutMs } = await reserve(core, sending);
   const attemptId = core.ports.ids.next("evt");
@@ -44,7 +45,9 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = core.envelope("transport_started");
-  const answer = await send(core, sending, receipt, timeoutMs, attemptId).catch(lostAnswer);
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId)
+    .then((seen) => sending.take?.(seen) ?? seen)
+    .catch(lostAnswer);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);

@@ -37,6 +37,7 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
   const firstSentMs = core.ports.clock.bootMs();
   let followed = 0;
   let tries = 0;
+  let renewed = false;
   let before: Attempted | null = null;
   let carries: Carried | undefined;
   for (;;) {
@@ -56,6 +57,13 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
       before = null;
       continue;
     }
+    if (!renewed && mayRenew(core, sending, attempted, firstSentMs)) {
+      renewed = true;
+      const repeat = await allowRepeat(core, sending, sayObserved(attempted));
+      if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
+      sending = repeat;
+      continue;
+    }
     const waitMs = retryWaitMs(core, sending, attempted, tries, firstSentMs);
     if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
@@ -63,6 +71,21 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
     if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     sending = repeat;
   }
+}
+
+/**
+ * Whether a newer token may help: the provider proved that it did nothing, for a token that was older than this call. Where
+ * any attempt may have had its effect, nothing is sent again for it.
+ */
+function mayRenew(
+  core: Core,
+  { credential, claim }: Sending,
+  { observation, verdict }: Attempted,
+  sinceMs: number,
+): boolean {
+  if (credential === null || verdict.kind !== "error") return false;
+  if (observation.kind !== "answered" || observation.status !== 401) return false;
+  return !(typeof claim === "object" && claim.doubt) && core.tokens.refused(credential, sinceMs);
 }
 
 /**

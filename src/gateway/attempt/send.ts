@@ -1,6 +1,6 @@
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { ToSign } from "../../vault/lent.ts";
+import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { sshRequestOf } from "../outbound/request.ts";
 import type { IntentReceipt } from "../ports.ts";
@@ -47,8 +47,7 @@ async function exchange(
       }
     }
     const { origin } = new URL(request.url);
-    const loan =
-      sending.lend?.(origin) ?? requireUnlocked(core).lendHttp(sending.credential, origin, toSign(core, sending));
+    const loan = sending.lend?.(origin) ?? lend(core, sending, sending.credential, origin);
     // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
     const entrusted = core.deployments.lendSecrets(outbound.definition.pack.name);
     try {
@@ -64,6 +63,13 @@ async function exchange(
     const detail = `${error.code}: ${error.message}`;
     return { kind: "never_sent", reason: "credential_refused", detail, elapsedMs: 0, connected: false };
   }
+}
+
+/** Where the credential is exchanged, its token is lent and never itself. */
+function lend(core: Core, sending: Shot, label: string, origin: string): HttpLoan {
+  const signing = toSign(core, sending);
+  const token = signing === null ? core.tokens.lend(label, origin) : null;
+  return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */

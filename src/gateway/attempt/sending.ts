@@ -39,6 +39,8 @@ export interface Shot {
   readonly traceparent?: string | null;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
+  /** Takes out of the answer what nothing behind it may see, and keeps what must not be lost, before anything is made of it. */
+  readonly take?: (observation: TransportObservation) => Promise<TransportObservation>;
   /** Durable together with the completion. */
   readonly after?: (attempted: Attempted) => Beside;
 }

@@ -1,9 +1,7 @@
-import type { HttpAction, Method, Pack } from "../../conventions/action/pack.ts";
 import { openBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import type { Exchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
-import { isPrivateHost, readOrigin } from "../../conventions/url/origin.ts";
-import { parseTemplate } from "../../conventions/url/template.ts";
-import { canonicalJson, type Digest, digestJson, digestText } from "../../kernel/canonical-json.ts";
+import { isPrivateHost } from "../../conventions/url/origin.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -14,7 +12,7 @@ import type { HttpLoan } from "../../vault/lent.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
-import type { Outbound } from "../outbound/outbound.ts";
+import { describePlain } from "../outbound/plain.ts";
 import type { OutboundHttp, StateRow } from "../ports.ts";
 import { budgetBody } from "../record/rows.ts";
 
@@ -157,7 +155,14 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
     run: probe.purse,
     session: { id: probe.purse.id, caller: { key: `operator ${probe.opening.operator}` } },
     callId: callId as CallId,
-    outbound: describe(request, wire, url, credential.label),
+    outbound: describePlain({
+      pack: "upgrade-probe",
+      name: `upgrade.probe.${request.caseId}`,
+      wire,
+      body: request.body ?? null,
+      sideEffect: request.sideEffect,
+      credential: credential.label,
+    }),
     authorization: probe.authorization,
     request: wire,
     credential: credential.label,
@@ -212,106 +217,6 @@ function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
   const formField = present === "form" ? { formField: name ?? "access_token" } : {};
   const headerName = present === "header" && name !== null ? name.toLowerCase() : "authorization";
   return { label, headerName, headerValue, ...formField, secrets: [token], release: () => headerValue.wipe() };
-}
-
-/** A probe as records and budgets know a call. There is no pack behind it: an operator's corpus defines it. */
-function describe(request: ProbeRequest, wire: OutboundHttp, url: URL, credential: string): Outbound {
-  const name = `upgrade.probe.${request.caseId}`;
-  const effect = request.sideEffect ? "write" : "read";
-  const text = canonicalJson({
-    body: request.body ?? null,
-    headers: { ...wire.headers },
-    method: wire.method,
-    url: wire.url,
-  });
-  const requestDigest = digestText(text);
-  const method = request.method as Method;
-  const limits = { timeoutMs: null, responseBytes: defaults.responseBytes };
-  const base = { action: name, effect, maxCostCents: 0, asksEachCall: false, limits, requestDigest } as const;
-  const requestBytes = wire.body?.byteLength ?? 0;
-  return {
-    definition: definitionOf(name, effect, method, limits),
-    bound: {
-      ...base,
-      kind: "http",
-      packDigest: NO_PACK,
-      retry: request.sideEffect ? "non_idempotent_write" : "read",
-      requestBytes,
-      shown: {},
-      sentAs: {},
-      kept: { text, whole: true, url: wire.url },
-      method,
-      url: wire.url,
-      origin: readOrigin(url.origin),
-      headers: wire.headers,
-      body: wire.body,
-      credential,
-      auth: null,
-      network: wire.network,
-      ca: null,
-      echo: "withhold",
-    },
-    input: {},
-    action: name,
-    channel: "http",
-    sideEffect: request.sideEffect,
-    method,
-    credential,
-    reach: {
-      ...{ action: name, effect, channel: "http", destination: url.origin, hostKey: null },
-      ...{ credential, method, path: url.pathname },
-    },
-    requestDigest,
-    requestBytes,
-    shownArguments: {},
-    versionSelector: null,
-  };
-}
-
-const NO_PACK: Digest = digestJson({ pack: "upgrade-probe" });
-
-function definitionOf(name: string, effect: "read" | "write", method: Method, limits: HttpAction["limits"]) {
-  const pack: Pack = {
-    name: "upgrade-probe",
-    description: null,
-    digest: NO_PACK,
-    provider: null,
-    actions: new Map(),
-  };
-  const action: HttpAction = {
-    kind: "http",
-    name,
-    qualifiedName: name,
-    description: null,
-    effect,
-    retry: effect === "read" ? "read" : "non_idempotent_write",
-    needs: { plan: null, approval: "session", ticket: false },
-    inputs: [],
-    schema: { type: "object" },
-    checkArguments: () => [],
-    plan: null,
-    previewless: false,
-    confirm: null,
-    maxCostCents: 0,
-    actualCost: null,
-    asksEachCall: false,
-    job: null,
-    unknown: { retryAllowed: false, reconcile: null, tokenRetry: false },
-    rollback: null,
-    pages: null,
-    echo: "withhold",
-    mints: [],
-    limits,
-    method,
-    template: parseTemplate("/"),
-    body: null,
-    mediaType: null,
-    gzip: false,
-    emptyBody: false,
-    accept: null,
-    tolerates: [],
-  };
-  return { pack, action };
 }
 
 /** Its budget survives us and is never taken up again: a probe ends with the process. */

@@ -30,6 +30,7 @@ function credential(label: string, change: Partial<CredentialEntry> = {}): Crede
     disabled: false,
     headerName: null,
     publicKey: null,
+    exchange: null,
     createdAt: "2026-01-01T00:00:00.000Z",
     rotatedAt: "2026-01-01T00:00:00.000Z",
     retired: [],

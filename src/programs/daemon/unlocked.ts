@@ -107,6 +107,9 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       return { disabled: found.disabled, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
+    exchangeOf: (label) => service.exchangeOf(label),
+    lendExchange: (label, url, ask) => service.lendExchange(label, url, ask),
+    lendToken: (label, origin, token) => service.lendToken(label, origin, token),
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
     lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };

@@ -48,7 +48,7 @@ export async function suspendCredentials(
   home: VaultHome,
   service: ServiceVault,
   asked: { readonly labels: readonly string[]; readonly reason: string; readonly wallMs: number },
-  login: Login,
+  login: Login | null,
 ): Promise<{ readonly suspended: readonly string[]; readonly vault: Vault }> {
   const suspended = asked.labels.filter((label) => service.find(label) !== null);
   const { vault } = await home.change((current) => {
@@ -64,7 +64,7 @@ export async function suspendCredentials(
       vault_hash: vault.manifestHash,
       change: "disabled" as const,
       credential_label: label,
-      by: login.operator,
+      by: login?.operator ?? null,
     })),
   );
   return { suspended, vault };

@@ -32,8 +32,8 @@ export interface Steward {
   checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;
   /** Decisions about an upgrade, each with the signature of whoever is logged in. */
   recordDecisions(decisions: readonly SignedDecision[], login: Login): Promise<void>;
-  /** Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. */
-  suspendCredentials(labels: readonly string[], reason: string, login: Login): Promise<readonly string[]>;
+  /** Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. Nobody is named where the gateway does it by itself. */
+  suspendCredentials(labels: readonly string[], reason: string, login: Login | null): Promise<readonly string[]>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
   /** Records a cut that whoever is logged in signed; refuses any other. */

@@ -55,22 +55,31 @@ export function loadCredential(
 ): Read<Loaded> {
   if (credential === null) return { kind: "ok", value: { headers: [...flat], body, screen: prepareScreen([]) } };
   try {
-    const screen = prepareScreen([...credential.secrets, credential.headerValue]);
-    if (credential.formField !== undefined) {
-      const field = credential.headerValue.use((bytes) => formField(credential.formField ?? "", bytes));
-      const joined = body === null || body.byteLength === 0 ? field : Buffer.concat([body, Buffer.from("&"), field]);
-      return { kind: "ok", value: { headers: [...flat], body: joined, screen } };
-    }
-    const value = credential.headerValue.use(latin1);
+    const { secrets, headerValue, formField } = credential;
+    const screen = prepareScreen(formField === undefined ? [...secrets, headerValue] : secrets);
+    const joined = joinForm(body, credential);
+    if (formField !== undefined) return { kind: "ok", value: { headers: [...flat], body: joined, screen } };
+    const value = headerValue.use(latin1);
     const further = (credential.further ?? []).flatMap((field) => [field.name, field.value.use(latin1)]);
-    return { kind: "ok", value: { headers: [...flat, credential.headerName, value, ...further], body, screen } };
+    return {
+      kind: "ok",
+      value: { headers: [...flat, credential.headerName, value, ...further], body: joined, screen },
+    };
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
 }
 
-function formField(name: string, secret: Buffer): Buffer {
-  return Buffer.from(new URLSearchParams([[name, secret.toString("utf8")]]).toString(), "latin1");
+/** The body with the secret members of its form at the end; as it is where the loan has none. */
+function joinForm(body: Buffer | null, { formField, headerValue, form = [] }: LentCredential): Buffer | null {
+  const members = [...(formField === undefined ? [] : [{ name: formField, value: headerValue }]), ...form];
+  if (members.length === 0) return body;
+  const pairs = members.map(({ name, value }): [string, string] => [
+    name,
+    value.use((bytes) => bytes.toString("utf8")),
+  ]);
+  const fields = Buffer.from(new URLSearchParams(pairs).toString(), "latin1");
+  return body === null || body.byteLength === 0 ? fields : Buffer.concat([body, Buffer.from("&"), fields]);
 }
 
 const WIPED = "was taken back before it could be used";

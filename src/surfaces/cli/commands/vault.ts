@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { CREDENTIAL_KINDS } from "../../../vault/vault.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -53,13 +54,26 @@ function addCredentialCommands(
     "seal a secret, bound to where it may go",
     "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
   )
-    .requiredOption("--kind <KIND>", "bearer, basic, header, aws-sigv4, ssh or hmac")
+    .requiredOption("--kind <KIND>", CREDENTIAL_KINDS.join(", "))
     .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
     .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
     .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])
     .option("--each-use", "ask a person on every use", false)
     .option("--header <NAME>", "for --kind header: the header that carries it")
     .option("--username <NAME>", "for --kind basic: the user name")
+    .option("--issuer <URL>", "for oauth2: whose metadata is read now and pinned")
+    .option("--token-endpoint <URL>", "for oauth2 and jwt-bearer: where a token is got, where there is no metadata")
+    .option("--revocation-endpoint <URL>", "for oauth2: where a refresh token is revoked")
+    .option("--grant <GRANT>", "for oauth2: client_credentials or refresh_token")
+    .option("--client-id <ID>", "for oauth2 and jwt-bearer: who asks")
+    .option("--client-auth <METHOD>", "for oauth2: client_secret_basic, client_secret_post, private_key_jwt or none")
+    .option("--key-id <ID>", "names the key at the provider")
+    .option("--subject <NAME>", "for jwt-bearer: on whose behalf")
+    .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
+    .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
+    .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
+    .option("--ca <FILE>", "trust this authority at the token endpoint instead of the system's")
+    .option("--private-network", "the token endpoint may resolve to a private address", false)
     .option("--secret-fd <N>", "read the secret from this descriptor", Number)
     .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
     .action(async (label: string, _options, command: Command) => {

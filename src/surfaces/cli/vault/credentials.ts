@@ -8,13 +8,15 @@ import {
 } from "../../../vault/credential.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
+import { exchangeMember, isExchanged } from "../../../vault/token/exchange.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 
-export interface CredentialAddOptions extends SecretOptions {
+export interface CredentialAddOptions extends SecretOptions, ExchangeOptions {
   readonly kind: string;
   readonly origins: readonly string[];
   readonly hostKeys: readonly string[];
@@ -31,10 +33,14 @@ export function runCredentialAdd(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, () => {
+  return answering(io, async () => {
     const kind = CREDENTIAL_KINDS.find((one) => one === options.kind);
     if (kind === undefined) throw new Denied("credential_invalid", `--kind is one of ${CREDENTIAL_KINDS.join(", ")}.`);
     const boundTo = placesOf(kind, options);
+    const exchange = isExchanged(kind)
+      ? await readExchangeOptions(kind, options, ports.fetchDocument ?? nowhere)
+      : undefined;
+    if (exchange === undefined) refuseExchangeOptions(options);
     return withOperator(options, io, ports, async (session) => {
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);
@@ -49,6 +55,7 @@ export function runCredentialAdd(
               boundTo,
               eachUse: options.eachUse,
               secret,
+              ...(exchange === undefined ? {} : { exchange }),
               ...(options.header === undefined ? {} : { headerName: options.header }),
               ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
             },
@@ -150,6 +157,8 @@ function changeOne(
   });
 }
 
+const nowhere = async (): Promise<undefined> => undefined;
+
 function placesOf(kind: CredentialKind, options: CredentialAddOptions): readonly string[] {
   const { origins, hostKeys, packs } = options;
   const [mine, others] =
@@ -159,10 +168,7 @@ function placesOf(kind: CredentialKind, options: CredentialAddOptions): readonly
         ? [packs, [...origins, ...hostKeys]]
         : [origins, [...hostKeys, ...packs]];
   if (others.length === 0) return mine;
-  throw new Denied(
-    "credential_invalid",
-    "--origin is for bearer, basic and header, --host-key for ssh, --pack for hmac.",
-  );
+  throw new Denied("credential_invalid", "--origin is for what goes to an API, --host-key for ssh, --pack for hmac.");
 }
 
 function kindOf(vault: Vault, label: string): CredentialKind {
@@ -194,6 +200,7 @@ function recordOf(summary: CredentialSummary) {
     state: summary.state,
     header_name: summary.headerName,
     public_key: summary.publicKey,
+    ...exchangeMember(summary.exchange),
     created_at: summary.createdAt,
     rotated_at: summary.rotatedAt,
     retired_versions: summary.retiredVersions,

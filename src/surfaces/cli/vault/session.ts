@@ -53,6 +53,8 @@ export interface VaultCliPorts {
   /** Where this operator's client remembers what it saw, outside every home. */
   readonly stateFolder: string;
   readonly logins: LoginPorts;
+  /** A public document, such as what a provider says of itself; undefined where there is none. */
+  fetchDocument?(url: string, ca: string | null): Promise<Buffer | undefined>;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: {
     readonly home: string;

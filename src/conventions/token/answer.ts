@@ -1,0 +1,106 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { TransportObservation } from "../outcome/observation.ts";
+
+/** What an exchange came to. A token is text here for as long as it takes to put it into a Secret. */
+export type TokenAnswer =
+  | {
+      readonly kind: "token";
+      readonly token: string;
+      /** A new one, where the provider replaces it with each use. */
+      readonly refreshToken: string | null;
+      readonly lifeMs: number;
+      readonly granted: Granted;
+    }
+  /** The provider's own word, such as invalid_client. */
+  | { readonly kind: "refused"; readonly error: string }
+  /** Whoever agreed to it took that back, or the refresh token is spent: only a person can mend it. */
+  | { readonly kind: "ended"; readonly error: string }
+  /** Nothing that says yes or no: down, slow, a redirect, a page for people, an answer that makes no sense. */
+  | { readonly kind: "failed"; readonly why: string };
+
+/** What was asked for and not given is told; what was given and not asked for is refused. */
+export interface Granted {
+  readonly scopes: readonly string[];
+  readonly missing: readonly string[];
+  readonly beyond: readonly string[];
+}
+
+export type ReadJson = () => JsonValue;
+
+/** The answer of a token endpoint (RFC 6749, section 5). */
+export function readTokenAnswer(
+  observation: TransportObservation,
+  readJson: ReadJson,
+  pinned: readonly string[],
+): TokenAnswer {
+  if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
+  const { status, headers } = observation;
+  if (status >= 300 && status < 400) return failed(`it answered with a redirect (${status}), which is not followed`);
+  const body = (headers["content-type"] ?? "").includes("json") ? readJson() : null;
+  if (!isJsonObject(body)) return failed(`it answered ${status} without a JSON object`);
+  if (status !== 200) return refusalOf(status, body["error"]);
+  const token = body["access_token"];
+  if (!isToken(token)) return failed("its answer has no access_token that could be sent");
+  const type = body["token_type"];
+  if (typeof type !== "string" || type.toLowerCase() !== "bearer") return failed("its token is no bearer token");
+  const lifeMs = lifeOf(body["expires_in"]);
+  if (lifeMs === null) return failed("its token has ended already, or expires_in is no number of seconds");
+  const refreshToken = body["refresh_token"] ?? null;
+  if (refreshToken !== null && !isToken(refreshToken)) return failed("its refresh_token could not be sent");
+  const scope = body["scope"] ?? null;
+  if (scope !== null && (typeof scope !== "string" || scope.length > SCOPE_LENGTH))
+    return failed("its scope is no text");
+  return { kind: "token", token, refreshToken, lifeMs, granted: compareScopes(scope, pinned) };
+}
+
+const SCOPE_LENGTH = 16_384;
+const ERROR = /^[a-z0-9_.-]{1,64}$/;
+
+/** Codes only: a provider could put its own words, or ours, into a description. */
+function refusalOf(status: number, error: JsonValue | undefined): TokenAnswer {
+  const word = typeof error === "string" && ERROR.test(error) ? error : `status_${status}`;
+  if (word === "invalid_grant") return { kind: "ended", error: word };
+  if (status >= 500 || status === 408 || status === 429) return failed(`it answered ${status} (${word})`);
+  return { kind: "refused", error: word };
+}
+
+/** Visible ASCII, and long enough to be looked for in answers. */
+function isToken(value: JsonValue | undefined): value is string {
+  return (
+    typeof value === "string" &&
+    value.length >= defaults.secretBytesMin &&
+    value.length <= defaults.accessTokenBytes &&
+    VISIBLE.test(value)
+  );
+}
+
+const VISIBLE = /^[\x21-\x7e]+$/;
+const SECONDS = /^[0-9]{1,15}$/;
+
+/** Null where it cannot be used. Some providers write the number as text. */
+function lifeOf(expiresIn: JsonValue | undefined): number | null {
+  if (expiresIn === undefined || expiresIn === null) return defaults.tokenLifeMs;
+  const seconds = typeof expiresIn === "string" && SECONDS.test(expiresIn) ? Number(expiresIn) : expiresIn;
+  if (typeof seconds !== "number" || !(seconds > 0)) return null;
+  return Math.min(Math.floor(seconds * 1_000), defaults.tokenLifeMaxMs);
+}
+
+/** A provider that says nothing gave what was asked for. */
+function compareScopes(scope: string | null, pinned: readonly string[]): Granted {
+  const scopes = scope === null ? pinned : [...new Set(scope.split(" ").filter((one) => one !== ""))].sort();
+  return {
+    scopes,
+    missing: pinned.filter((one) => !scopes.includes(one)),
+    beyond: scopes.filter((one) => !pinned.includes(one)),
+  };
+}
+
+function failed(why: string): TokenAnswer {
+  return { kind: "failed", why };
+}
+
+/** For how long a token is lent: not up to its last second, since a request is on its way for a while. */
+export function lentForMs(lifeMs: number): number {
+  return lifeMs - Math.min(defaults.tokenMarginMs, Math.floor(lifeMs / 5));
+}

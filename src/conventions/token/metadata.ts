@@ -1,0 +1,37 @@
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+
+/** What a provider says of itself (RFC 8414, or OpenID Connect Discovery): read once, by the operator who adds a credential. */
+export interface ProviderMetadata {
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint: string | null;
+  readonly clientAuths: readonly string[];
+}
+
+/** Where it stands: RFC 8414 puts the well-known part before the issuer's path, OpenID Connect after it. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+}
+
+/** The metadata, or why it cannot be relied on. */
+export function readMetadata(value: JsonValue, issuer: string): ProviderMetadata | { readonly trouble: string } {
+  if (!isJsonObject(value)) return { trouble: "it is no JSON object" };
+  if (value["issuer"] !== issuer)
+    return { trouble: `it speaks for another issuer than ${issuer}, which must be the very same text` };
+  const tokenEndpoint = value["token_endpoint"];
+  if (typeof tokenEndpoint !== "string") return { trouble: "it names no token_endpoint" };
+  const revocation = value["revocation_endpoint"];
+  const auths = value["token_endpoint_auth_methods_supported"];
+  return {
+    issuer,
+    tokenEndpoint,
+    revocationEndpoint: typeof revocation === "string" ? revocation : null,
+    // RFC 8414: what holds where nothing is said.
+    clientAuths: Array.isArray(auths) ? auths.filter((one) => typeof one === "string") : ["client_secret_basic"],
+  };
+}

@@ -1,0 +1,132 @@
+import type { NewEvent } from "../../audit/event.ts";
+import { openBudget } from "../../conventions/budget/budget.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { readTokenAnswer, type TokenAnswer } from "../../conventions/token/answer.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { Secret } from "../../kernel/secret.ts";
+import type { TokenExchange } from "../../vault/token/exchange.ts";
+import { authorizedWith } from "../approval/authorize.ts";
+import { attempt } from "../attempt/attempt.ts";
+import { links } from "../attempt/events.ts";
+import { readJson } from "../attempt/read-json.ts";
+import type { CustodySending, Sending } from "../attempt/sending.ts";
+import { type Core, now, requireUnlocked } from "../core.ts";
+import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
+import { tokenRequest } from "./request.ts";
+
+/** For whom an exchange is made: the call that needs its token. */
+export type ExchangeFor = Pick<Sending | CustodySending, "session" | "callId" | "authorization"> & {
+  readonly run: { readonly id: CustodySending["run"]["id"] };
+};
+
+/** What one exchange came to, and whether an earlier one was cut off before anybody saw its end. */
+export interface Exchanged {
+  readonly answer: TokenAnswer;
+  readonly afterCut: boolean;
+}
+
+/**
+ * One exchange, which is an attempt like any other: its intent is durable before it leaves, its end after. It costs the run
+ * nothing: the allowance is its own, and whoever asks for it keeps the pace. A refresh token that the provider replaced is
+ * durable before anything else is made of the answer.
+ */
+export async function exchangeToken(
+  core: Core,
+  label: string,
+  { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
+  need: ExchangeFor,
+): Promise<Exchanged> {
+  const kept = readGrant(core, label, version);
+  if (isElsewhere(core, kept.pending))
+    throw new Denied("token_unavailable", `Another gateway is getting a token of ${label} right now. Try again.`);
+  const { wire, outbound } = tokenRequest(label, exchange);
+  const { clock, ids } = core.ports;
+  const pending = { worker: core.worker, bootId: clock.bootId(), bootMs: clock.bootMs() };
+  let row = grantRow(core, { ...kept, pending });
+  let answer: TokenAnswer = { kind: "failed", why: "nothing could be made of its answer" };
+
+  const take = async (observation: TransportObservation): Promise<TransportObservation> => {
+    answer = readTokenAnswer(observation, () => jsonOf(observation), exchange.scopes);
+    row = grantRow(core, { ...after(kept, exchange, answer), pending: null });
+    if (isRotated(exchange, answer)) await core.ledger.record("token.kept", [], [row]);
+    return withoutBody(observation);
+  };
+  const lend = () => {
+    using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
+    const ask = { errand: "token", refreshToken, atMs: clock.wallMs(), assertionId: ids.next("evt") } as const;
+    return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
+  };
+  const sending: CustodySending = {
+    errand: "exchange",
+    run: { id: need.run.id, budget: openBudget(need.run.id, LIMITS, now(core)) },
+    session: { id: need.session.id, caller: { key: "gateway" } },
+    callId: need.callId,
+    authorization: authorizedWith(need.authorization),
+    outbound,
+    request: wire,
+    credential: label,
+    lend,
+    take,
+    custody: () => row,
+    after: ({ attemptId }) => ({ events: [told(core, sending, attemptId, label, exchange, answer)], rows: [] }),
+  };
+  await attempt(core, sending);
+  return { answer, afterCut: kept.pending !== null };
+}
+
+const LIMITS = { attempts: 1, sideEffects: 0, durationMs: 2 * defaults.tokenExchangeMs, spendCents: 0 };
+
+function after(kept: KeptGrant, exchange: TokenExchange, answer: TokenAnswer): KeptGrant {
+  return isRotated(exchange, answer) ? { ...kept, refreshToken: answer.refreshToken } : kept;
+}
+
+type Rotated = Extract<TokenAnswer, { readonly kind: "token" }> & { readonly refreshToken: string };
+
+/** Whatever else the answer says: the old one may be spent from here on. */
+function isRotated({ grant }: TokenExchange, answer: TokenAnswer): answer is Rotated {
+  return grant === "refresh_token" && answer.kind === "token" && answer.refreshToken !== null;
+}
+
+function jsonOf(observation: TransportObservation) {
+  return observation.kind === "answered" ? readJson(observation) : null;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** The token stood in it: nothing behind this sees it, not even a digest's reader. */
+function withoutBody(observation: TransportObservation): TransportObservation {
+  if (observation.kind !== "answered") return observation;
+  observation.body.fill(0);
+  return { ...observation, body: EMPTY, withheld: "token_taken" };
+}
+
+function told(
+  core: Core,
+  sending: CustodySending,
+  attemptId: string,
+  label: string,
+  exchange: TokenExchange,
+  answer: TokenAnswer,
+): NewEvent {
+  const about = {
+    run_id: sending.run.id,
+    ...links(sending, attemptId),
+    credential_label: label,
+    grant: exchange.grant,
+  };
+  if (answer.kind !== "token") {
+    const reason = answer.kind === "failed" ? "endpoint_failed" : answer.error;
+    return { ...core.envelope("token_denied"), ...about, reason };
+  }
+  const { granted, lifeMs } = answer;
+  return {
+    ...core.envelope("token_obtained"),
+    ...about,
+    granted: granted.scopes,
+    missing: granted.missing,
+    beyond: granted.beyond,
+    life_s: Math.floor(lifeMs / 1_000),
+    rotated: isRotated(exchange, answer),
+  };
+}

@@ -1,0 +1,63 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { Core } from "../core.ts";
+import type { StateRow } from "../ports.ts";
+
+/** What must survive us of a credential that is exchanged. The store seals it, like every row. */
+export interface KeptGrant {
+  readonly label: string;
+  /** Of the secret in the vault: what an operator gave since counts more than anything kept. */
+  readonly version: number;
+  /** The newest refresh token, where the provider has replaced the sealed one. */
+  readonly refreshToken: string | null;
+  /** An exchange that has begun, and of which nobody has seen the end. */
+  readonly pending: { readonly worker: string; readonly bootId: string; readonly bootMs: number } | null;
+}
+
+const STATE = "token";
+
+export function readGrant(core: Core, label: string, version: number): KeptGrant {
+  const fresh: KeptGrant = { label, version, refreshToken: null, pending: null };
+  const row = core.ledger.find("notes", idOf(label));
+  if (row === null) return fresh;
+  if ("tampered" in row)
+    throw new Denied("state_tampered", `What is kept of ${label} was changed. Find out who writes to the home folder.`);
+  const { version: kept, refresh_token: token, pending } = row.body;
+  if (kept !== version) return fresh;
+  return { ...fresh, refreshToken: typeof token === "string" ? token : null, pending: readPending(pending) };
+}
+
+function readPending(value: JsonValue | undefined): KeptGrant["pending"] {
+  if (!isJsonObject(value)) return null;
+  const { worker, boot_id: bootId, boot_ms: bootMs } = value;
+  if (typeof worker !== "string" || typeof bootId !== "string" || typeof bootMs !== "number") return null;
+  return { worker, bootId, bootMs };
+}
+
+/** Written only while no other gateway on this store is in the middle of an exchange: a refresh token is used once. */
+export function grantRow(core: Core, { label, version, refreshToken, pending }: KeptGrant): StateRow {
+  return {
+    table: "notes",
+    id: idOf(label),
+    runId: "",
+    state: STATE,
+    body: {
+      version,
+      ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
+      pending: pending === null ? null : { worker: pending.worker, boot_id: pending.bootId, boot_ms: pending.bootMs },
+    },
+    unordered: true,
+    onlyIf: (stored) => stored === null || !isElsewhere(core, readPending(stored.body["pending"])),
+  };
+}
+
+/** Whether another gateway that may still be alive has begun one. */
+export function isElsewhere({ worker, ports: { clock } }: Core, pending: KeptGrant["pending"]): boolean {
+  if (pending === null || pending.worker === worker || pending.bootId !== clock.bootId()) return false;
+  return clock.bootMs() - pending.bootMs < 2 * defaults.tokenExchangeMs;
+}
+
+function idOf(label: string): string {
+  return `${STATE} ${label}`;
+}

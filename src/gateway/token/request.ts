@@ -1,0 +1,58 @@
+import { defaults } from "../../kernel/defaults.ts";
+import type { TokenExchange } from "../../vault/token/exchange.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import { describePlain } from "../outbound/plain.ts";
+import type { OutboundHttp } from "../ports.ts";
+
+/** One request to an authorization server, without what is secret of it: that is lent at the moment it leaves. */
+export interface TokenRequest {
+  readonly wire: OutboundHttp;
+  readonly outbound: Outbound;
+}
+
+const GRANT_TYPES = {
+  client_credentials: "client_credentials",
+  refresh_token: "refresh_token",
+  jwt_bearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+} as const;
+const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** RFC 6749, 7523 and 8707. Scopes and places stand in the sealed entry: an agent has no say in them. */
+export function tokenRequest(label: string, exchange: TokenExchange): TokenRequest {
+  const { scopes, audience, resource, grant } = exchange;
+  const pairs: [string, string][] = [["grant_type", GRANT_TYPES[grant]]];
+  if (scopes.length > 0) pairs.push(["scope", scopes.join(" ")]);
+  if (audience !== null && grant !== "jwt_bearer") pairs.push(["audience", audience]);
+  if (resource !== null) pairs.push(["resource", resource]);
+  return formTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, pairs);
+}
+
+function formTo(
+  name: string,
+  label: string,
+  exchange: TokenExchange,
+  url: string,
+  pairs: readonly (readonly [string, string])[],
+): TokenRequest {
+  const form = [...pairs, ...clientPairs(exchange)].map(([name, value]): [string, string] => [name, value]);
+  const body = new URLSearchParams(form).toString();
+  const wire: OutboundHttp = {
+    method: "POST",
+    url,
+    headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+    body: Buffer.from(body, "latin1"),
+    network: exchange.network,
+    ca: exchange.ca,
+    echo: "withhold",
+  };
+  const limits = { timeoutMs: defaults.tokenExchangeMs, responseBytes: defaults.tokenAnswerBytes };
+  const outbound = describePlain({ pack: "token", name, wire, body, sideEffect: false, credential: label, limits });
+  return { wire, outbound };
+}
+
+/** Who asks, where nothing that is lent says so. */
+function clientPairs({ clientAuth, grant, clientId }: TokenExchange): readonly (readonly [string, string])[] {
+  if (grant === "jwt_bearer") return [];
+  if (clientAuth === "private_key_jwt") return [["client_assertion_type", ASSERTION_TYPE]];
+  return clientAuth === "client_secret_basic" ? [] : [["client_id", clientId]];
+}

@@ -1,0 +1,149 @@
+import { lentForMs, type TokenAnswer } from "../../conventions/token/answer.ts";
+import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { Secret } from "../../kernel/secret.ts";
+import { type Core, requireUnlocked } from "../core.ts";
+import { type Exchanged, type ExchangeFor, exchangeToken } from "./exchange.ts";
+import type { Tokens } from "./port.ts";
+
+interface Held {
+  readonly token: Secret;
+  readonly version: number;
+  readonly obtainedBootMs: number;
+  readonly untilBootMs: number;
+  readonly expiresAt: string;
+}
+
+interface Failure {
+  readonly version: number;
+  readonly times: number;
+  readonly untilBootMs: number;
+  readonly why: Denied;
+}
+
+export function createTokens(coreOf: () => Core): Tokens {
+  const held = new Map<string, Held>();
+  const failures = new Map<string, Failure>();
+  const underWay = new Map<string, Promise<void>>();
+
+  function find(core: Core, label: string, version: number): Held | null {
+    const one = held.get(label);
+    if (one === undefined) return null;
+    if (one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one;
+    forget(label);
+    return null;
+  }
+
+  function forget(label: string): void {
+    held.get(label)?.token.wipe();
+    held.delete(label);
+  }
+
+  async function obtain(core: Core, label: string, plan: Plan, need: ExchangeFor): Promise<void> {
+    const { clock } = core.ports;
+    const before = failures.get(label);
+    if (before !== undefined && before.version === plan.version && clock.bootMs() < before.untilBootMs)
+      throw before.why;
+    const times = before?.version === plan.version ? before.times + 1 : 1;
+    const waitMs = Math.min(defaults.tokenRetryMs * 2 ** Math.min(times - 1, 20), defaults.tokenRetryMaxMs);
+    const exchanged = await exchangeToken(core, label, plan, need);
+    const { answer } = exchanged;
+    const why = refusalOf(label, exchanged, waitMs);
+    if (why !== null) {
+      failures.set(label, { version: plan.version, times, untilBootMs: clock.bootMs() + waitMs, why });
+      if (answer.kind === "ended") await core.suspendCredential(label, why.message);
+      throw why;
+    }
+    failures.delete(label);
+    if (answer.kind !== "token") return;
+    const obtainedBootMs = clock.bootMs();
+    forget(label);
+    held.set(label, {
+      token: Secret.fromText(answer.token),
+      version: plan.version,
+      obtainedBootMs,
+      untilBootMs: obtainedBootMs + lentForMs(answer.lifeMs),
+      expiresAt: isoTime(clock.wallMs() + answer.lifeMs),
+    });
+  }
+
+  return {
+    async ready({ credential, lend, run, session, callId, authorization }) {
+      const core = coreOf();
+      if (credential === null || lend !== undefined) return;
+      for (;;) {
+        const credentials = requireUnlocked(core);
+        const plan = credentials.exchangeOf(credential);
+        if (plan === null) return;
+        if (credentials.find(credential)?.disabled === true) throw disabled(credential);
+        if (find(core, credential, plan.version) !== null) return;
+        const running = underWay.get(credential);
+        if (running === undefined) {
+          const work = obtain(core, credential, plan, { run, session, callId, authorization });
+          const settled = work.catch(() => undefined).finally(() => underWay.delete(credential));
+          underWay.set(credential, settled);
+          await work;
+        } else await running;
+      }
+    },
+    lend(label, origin) {
+      const core = coreOf();
+      const credentials = requireUnlocked(core);
+      const plan = credentials.exchangeOf(label);
+      if (plan === null) return null;
+      const one = find(core, label, plan.version);
+      if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
+      return credentials.lendToken(label, origin, one.token);
+    },
+    refused(label, sinceBootMs) {
+      const one = held.get(label);
+      // One that was got for this very call is as new as any: another would be refused too.
+      if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
+      forget(label);
+      return true;
+    },
+    clear() {
+      for (const label of [...held.keys()]) forget(label);
+      failures.clear();
+    },
+  };
+}
+
+function disabled(label: string): Denied {
+  const words = `${label} is disabled or suspended: gw credential list. Nothing was sent.`;
+  return new Denied("credential_disabled", `${words} An operator enables it: gw credential enable ${label}.`);
+}
+
+type Plan = Parameters<typeof exchangeToken>[2];
+
+/** Null where a token came that may be used. */
+function refusalOf(label: string, { answer, afterCut }: Exchanged, waitMs: number): Denied | null {
+  switch (answer.kind) {
+    case "token":
+      return beyond(label, answer);
+    case "ended": {
+      const cut = afterCut ? " The gateway ended during the last refresh, so that its answer was lost." : "";
+      const words = `${label}: the provider says invalid_grant: consent was withdrawn or the refresh token is spent.${cut}`;
+      return new Denied("token_grant_ended", `${words} An operator gives a new one: gw credential rotate ${label}.`);
+    }
+    case "refused":
+      return new Denied(
+        "token_refused",
+        `The token endpoint of ${label} says ${answer.error}. Nothing of the call was sent.`,
+      );
+    case "failed":
+      return new Denied(
+        "token_unavailable",
+        `The token endpoint of ${label} failed: ${answer.why}. It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`,
+      );
+  }
+}
+
+function beyond(label: string, { granted }: Extract<TokenAnswer, { readonly kind: "token" }>): Denied | null {
+  if (granted.beyond.length === 0) return null;
+  return new Denied(
+    "token_scope_beyond",
+    `The provider granted ${label} more than it is pinned to: ${granted.beyond.join(" ")}. The token was thrown away.`,
+  );
+}

@@ -1,0 +1,126 @@
+import { parseJsonValue } from "../../../conventions/request/json/parse.ts";
+import { metadataUrls, type ProviderMetadata, readMetadata } from "../../../conventions/token/metadata.ts";
+import { isPrivateHost } from "../../../conventions/url/origin.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { CLIENT_AUTHS, type ExchangedKind, GRANTS, type TokenExchange } from "../../../vault/token/exchange.ts";
+import { readGivenFile } from "../read-given-file.ts";
+import type { VaultCliPorts } from "./session.ts";
+
+type FetchDocument = NonNullable<VaultCliPorts["fetchDocument"]>;
+
+/** How a token is got, as an operator says it on the command line. */
+export interface ExchangeOptions {
+  readonly grant?: string;
+  readonly issuer?: string;
+  readonly tokenEndpoint?: string;
+  readonly revocationEndpoint?: string;
+  readonly clientId?: string;
+  readonly clientAuth?: string;
+  readonly keyId?: string;
+  readonly subject?: string;
+  readonly scope?: readonly string[];
+  readonly audience?: string;
+  readonly resource?: string;
+  readonly ca?: string;
+  readonly privateNetwork?: boolean;
+}
+
+/** With an issuer the provider's own metadata is read, here and now: what it says is pinned and never looked up again. */
+export async function readExchangeOptions(
+  kind: ExchangedKind,
+  options: ExchangeOptions,
+  fetchDocument: FetchDocument,
+): Promise<TokenExchange> {
+  const ca =
+    options.ca === undefined
+      ? null
+      : readGivenFile(options.ca, defaults.tokenAuthorityBytes, "credential_invalid").toString("utf8");
+  const clientAuth = oneOf("--client-auth", CLIENT_AUTHS, options.clientAuth ?? standardAuth(kind));
+  const found = options.issuer === undefined ? null : await discover(options.issuer, ca, fetchDocument);
+  if (found !== null && clientAuth !== "none" && !found.clientAuths.includes(clientAuth))
+    throw new Denied(
+      "credential_invalid",
+      `The provider does not take ${clientAuth}, but ${found.clientAuths.join(", ")}: say so with --client-auth.`,
+    );
+  const tokenEndpoint = options.tokenEndpoint ?? found?.tokenEndpoint;
+  if (tokenEndpoint === undefined)
+    throw new Denied("credential_invalid", `The kind ${kind} needs --issuer URL, or --token-endpoint URL.`);
+  if (options.clientId === undefined)
+    throw new Denied("credential_invalid", `The kind ${kind} needs --client-id, as the provider knows the client.`);
+  const host = URL.parse(tokenEndpoint)?.hostname ?? "";
+  return {
+    grant: oneOf("--grant", GRANTS, options.grant ?? standardGrant(kind)),
+    issuer: options.issuer ?? null,
+    tokenEndpoint,
+    revocationEndpoint: options.revocationEndpoint ?? found?.revocationEndpoint ?? null,
+    clientId: options.clientId,
+    clientAuth,
+    keyId: options.keyId ?? null,
+    subject: options.subject ?? (kind === "jwt-bearer" ? options.clientId : null),
+    scopes: options.scope ?? [],
+    audience: options.audience ?? null,
+    resource: options.resource ?? null,
+    ca,
+    network: options.privateNetwork === true || isPrivateHost(host) ? "private" : "public",
+  };
+}
+
+/** None of these may stand beside a kind whose secret is lent as it is. */
+export function refuseExchangeOptions(options: ExchangeOptions): void {
+  const { scope = [], privateNetwork, grant, issuer, tokenEndpoint, clientId, clientAuth } = options;
+  const { revocationEndpoint, keyId, subject, audience, resource, ca } = options;
+  const texts = [grant, issuer, tokenEndpoint, revocationEndpoint, clientId, clientAuth, keyId, subject, audience];
+  if (scope.length === 0 && privateNetwork !== true && [...texts, resource, ca].every((one) => one === undefined))
+    return;
+  throw new Denied("credential_invalid", "How a token is got is for --kind oauth2 and jwt-bearer alone.");
+}
+
+async function discover(issuer: string, ca: string | null, fetchDocument: FetchDocument): Promise<ProviderMetadata> {
+  const url = URL.parse(issuer);
+  if (
+    url === null ||
+    (url.protocol !== "https:" && !isPrivateHost(url.hostname)) ||
+    url.search !== "" ||
+    url.hash !== ""
+  )
+    throw new Denied("credential_invalid", "--issuer is an https URL without a query, as the provider writes it.");
+  for (const place of metadataUrls(issuer)) {
+    const document = await fetchDocument(place, ca);
+    if (document === undefined) continue;
+    const found = readMetadata(parsed(document, place), issuer);
+    if (!("trouble" in found)) return found;
+    throw new Denied("credential_invalid", `The metadata at ${place} cannot be relied on: ${found.trouble}.`);
+  }
+  throw new Denied(
+    "credential_invalid",
+    `${issuer} publishes no metadata (RFC 8414 or OpenID Connect): give --token-endpoint instead of --issuer.`,
+  );
+}
+
+function parsed(document: Buffer, place: string) {
+  try {
+    return parseJsonValue(document);
+  } catch {
+    throw new Denied("credential_invalid", `The metadata at ${place} is no strict JSON.`);
+  }
+}
+
+function standardGrant(kind: ExchangedKind): string {
+  switch (kind) {
+    case "oauth2":
+      return "client_credentials";
+    case "jwt-bearer":
+      return "jwt_bearer";
+  }
+}
+
+function standardAuth(kind: ExchangedKind): string {
+  return kind === "oauth2" ? "client_secret_basic" : "none";
+}
+
+function oneOf<Word extends string>(option: string, words: readonly Word[], given: string): Word {
+  const found = words.find((word) => word === given);
+  if (found === undefined) throw new Denied("credential_invalid", `${option} is one of ${words.join(", ")}.`);
+  return found;
+}

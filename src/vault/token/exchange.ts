@@ -1,0 +1,151 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Shape } from "../shape.ts";
+
+/** Kinds whose sealed secret is never lent to an API: it is exchanged for a short-lived token, which is. */
+export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer"] as const;
+export type ExchangedKind = (typeof EXCHANGED_KINDS)[number];
+
+export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer"] as const;
+export const CLIENT_AUTHS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
+
+/** How a token is got, pinned when the credential was added: signed, and sealed with the secret. Nothing of it is looked up later. */
+export interface TokenExchange {
+  readonly grant: (typeof GRANTS)[number];
+  readonly issuer: string | null;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint: string | null;
+  /** Who asks: the client, the issuer of an assertion, or the app. */
+  readonly clientId: string;
+  readonly clientAuth: (typeof CLIENT_AUTHS)[number];
+  /** Names the key among those that the provider knows of this client. */
+  readonly keyId: string | null;
+  /** On whose behalf an assertion speaks; the client's own where null. */
+  readonly subject: string | null;
+  readonly scopes: readonly string[];
+  readonly audience: string | null;
+  readonly resource: string | null;
+  /** The PEM text of the authority to trust instead of the system's. */
+  readonly ca: string | null;
+  readonly network: "public" | "private";
+}
+
+export function isExchanged(kind: string): kind is ExchangedKind {
+  return (EXCHANGED_KINDS as readonly string[]).includes(kind);
+}
+
+/** Left out where there is none, so that an entry which was sealed before such kinds still opens. */
+export function exchangeMember(exchange: TokenExchange | null): JsonObject {
+  return exchange === null ? {} : { exchange: exchangePage(exchange) };
+}
+
+function exchangePage(exchange: TokenExchange): JsonObject {
+  return {
+    grant: exchange.grant,
+    issuer: exchange.issuer,
+    token_endpoint: exchange.tokenEndpoint,
+    revocation_endpoint: exchange.revocationEndpoint,
+    client_id: exchange.clientId,
+    client_auth: exchange.clientAuth,
+    key_id: exchange.keyId,
+    subject: exchange.subject,
+    scopes: exchange.scopes,
+    audience: exchange.audience,
+    resource: exchange.resource,
+    ca: exchange.ca,
+    network: exchange.network,
+  };
+}
+
+const URL_LENGTH = 2_048;
+const NAME_LENGTH = 512;
+
+export function readExchangePage(shape: Shape, value: JsonValue, where: string): TokenExchange {
+  const page = shape.members(value, where, [
+    "grant",
+    "issuer",
+    "token_endpoint",
+    "revocation_endpoint",
+    "client_id",
+    "client_auth",
+    "key_id",
+    "subject",
+    "scopes",
+    "audience",
+    "resource",
+    "ca",
+    "network",
+  ]);
+  const text = (name: keyof typeof page, most: number): string => shape.text(page[name], `${where}/${name}`, most);
+  const optional = (name: keyof typeof page, most: number): string | null =>
+    page[name] === null ? null : text(name, most);
+  return {
+    grant: shape.oneOf(page.grant, `${where}/grant`, GRANTS),
+    issuer: optional("issuer", URL_LENGTH),
+    tokenEndpoint: text("token_endpoint", URL_LENGTH),
+    revocationEndpoint: optional("revocation_endpoint", URL_LENGTH),
+    clientId: text("client_id", NAME_LENGTH),
+    clientAuth: shape.oneOf(page.client_auth, `${where}/client_auth`, CLIENT_AUTHS),
+    keyId: optional("key_id", NAME_LENGTH),
+    subject: optional("subject", NAME_LENGTH),
+    scopes: shape.list(page.scopes, `${where}/scopes`, defaults.tokenScopes, (item, at) =>
+      shape.text(item, at, NAME_LENGTH),
+    ),
+    audience: optional("audience", URL_LENGTH),
+    resource: optional("resource", URL_LENGTH),
+    ca: optional("ca", defaults.tokenAuthorityBytes),
+    network: shape.oneOf(page.network, `${where}/network`, ["public", "private"]),
+  };
+}
+
+const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
+/** RFC 6749, appendix A: visible ASCII, for a scope without quote and backslash. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+const VISIBLE = /^[\x21-\x7e]+$/;
+const WORDS = /^[\x20-\x7e]+$/;
+
+/** Checks what an operator, or a provider's metadata, says of an exchange before it is sealed. */
+export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): TokenExchange {
+  const { grant, clientAuth } = exchange;
+  const fits = {
+    oauth2: ["client_credentials", "refresh_token"],
+    "jwt-bearer": ["jwt_bearer"],
+  };
+  if (!fits[kind].includes(grant)) invalid(`The kind ${kind} takes --grant ${fits[kind].join(" or ")}.`);
+  if (grant === "client_credentials" && clientAuth === "none")
+    invalid(
+      "Client credentials need a client that proves itself: --client-auth client_secret_basic, client_secret_post or private_key_jwt.",
+    );
+  checkEndpoint("The token endpoint", exchange.tokenEndpoint);
+  if (exchange.revocationEndpoint !== null) checkEndpoint("The revocation endpoint", exchange.revocationEndpoint);
+  if (exchange.issuer !== null) checkEndpoint("The issuer", exchange.issuer);
+  checkText("A client identifier", exchange.clientId, WORDS, NAME_LENGTH);
+  if (exchange.keyId !== null) checkText("A key identifier", exchange.keyId, WORDS, NAME_LENGTH);
+  if (exchange.subject !== null) checkText("A subject", exchange.subject, WORDS, NAME_LENGTH);
+  if (exchange.audience !== null) checkText("An audience", exchange.audience, VISIBLE, URL_LENGTH);
+  if (exchange.resource !== null && !URL.canParse(exchange.resource))
+    invalid("--resource is an absolute URI (RFC 8707).");
+  if (exchange.scopes.length > defaults.tokenScopes)
+    invalid(`A credential has at most ${defaults.tokenScopes} scopes.`);
+  for (const scope of exchange.scopes) checkText("A scope", scope, SCOPE, NAME_LENGTH);
+  if (exchange.ca !== null && !exchange.ca.includes("-----BEGIN CERTIFICATE-----"))
+    invalid("--ca names a file with certificates in PEM.");
+  return { ...exchange, scopes: [...new Set(exchange.scopes)].sort() };
+}
+
+function checkEndpoint(what: string, text: string): void {
+  const url = URL.parse(text);
+  const guarded = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.test(url.hostname));
+  const plain = url !== null && url.hash === "" && url.username === "" && url.password === "";
+  if (!guarded || !plain || text.length > URL_LENGTH || (url?.href !== text && url?.href !== `${text}/`))
+    invalid(`${what} is a plain https URL; http is for loopback alone.`);
+}
+
+function checkText(what: string, text: string, allowed: RegExp, most: number): void {
+  if (text.length > most || !allowed.test(text)) invalid(`${what} is 1 to ${most} printable ASCII characters.`);
+}
+
+function invalid(message: string): never {
+  throw new Denied("credential_invalid", message);
+}

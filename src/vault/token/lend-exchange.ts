@@ -1,0 +1,123 @@
+import { Fault } from "../../kernel/failure.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { Secret } from "../../kernel/secret.ts";
+import { basicValue } from "../http-loan.ts";
+import type { HttpLoan, LentField } from "../lent.ts";
+import { signAssertion } from "./assertion.ts";
+import type { TokenExchange } from "./exchange.ts";
+import { algorithmOf, type ExchangeParts, readKey, splitParts, wipeParts } from "./parts.ts";
+
+/** What one exchange is for, and at which moment. */
+export interface ExchangeAsk {
+  readonly errand: "token" | "revoke";
+  /** The newest one, where the provider has replaced the one that is sealed. */
+  readonly refreshToken: Secret | null;
+  /** The provider's time as well as we know it. */
+  readonly atMs: number;
+  /** Never the same twice: a provider may refuse an assertion that it saw before. */
+  readonly assertionId: string;
+}
+
+const ASSERTION_LIFE_S = 240;
+/** Set back a little: a provider whose clock is behind ours would call it made in the future. */
+const ASSERTION_BACK_S = 30;
+
+/** What goes to the token endpoint and nowhere else. Takes ownership of `secret`; the body never reaches an agent. */
+export function exchangeLoan(label: string, exchange: TokenExchange, secret: Secret, ask: ExchangeAsk): HttpLoan {
+  const parts = secret.use((bytes) => splitParts(exchange, bytes));
+  secret.wipe();
+  const wiped: Secret[] = [];
+  const own = (made: Secret): Secret => {
+    wiped.push(made);
+    return made;
+  };
+  const release = (): void => {
+    for (const one of wiped) one.wipe();
+    wipeParts(parts);
+  };
+  try {
+    const form: LentField[] = [];
+    const refreshToken = ask.refreshToken ?? parts.refreshToken;
+    if (exchange.grant === "refresh_token" && refreshToken !== null)
+      form.push({ name: ask.errand === "token" ? "refresh_token" : "token", value: own(copyOf(refreshToken)) });
+    if (exchange.grant === "jwt_bearer")
+      form.push({ name: "assertion", value: own(assertion(exchange, parts, bearerClaims(exchange, ask))) });
+    const header = proveClient(exchange, parts, ask, form, own);
+    return { label, ...header, form, secrets: [], release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** The header that proves the client, or the first member of the form where it is proven there. */
+function proveClient(
+  exchange: TokenExchange,
+  parts: ExchangeParts,
+  ask: ExchangeAsk,
+  form: LentField[],
+  own: (made: Secret) => Secret,
+): Pick<HttpLoan, "headerName" | "headerValue" | "formField"> {
+  switch (exchange.clientAuth) {
+    case "client_secret_basic": {
+      using pair = proofOf(parts).use((bytes) =>
+        Secret.fromText(`${encodePart(exchange.clientId)}:${encodePart(bytes.toString("utf8"))}`),
+      );
+      return { headerName: "authorization", headerValue: own(basicValue(pair)) };
+    }
+    case "client_secret_post":
+      return inForm("client_secret", own(copyOf(proofOf(parts))));
+    case "private_key_jwt": {
+      const { clientId, issuer, tokenEndpoint } = exchange;
+      const claims = { iss: clientId, sub: clientId, aud: issuer ?? tokenEndpoint, jti: ask.assertionId };
+      return inForm("client_assertion", own(assertion(exchange, parts, timed(ask, claims))));
+    }
+    case "none": {
+      const first = form.shift();
+      if (first === undefined) throw new Fault("an exchange that proves nothing");
+      return inForm(first.name, first.value);
+    }
+  }
+}
+
+function inForm(name: string, value: Secret): Pick<HttpLoan, "headerName" | "headerValue" | "formField"> {
+  return { headerName: "", headerValue: value, formField: name };
+}
+
+/** RFC 7523: who speaks, for whom, to whom. Google reads the scopes from here. */
+function bearerClaims(
+  { clientId, subject, audience, tokenEndpoint, scopes }: TokenExchange,
+  ask: ExchangeAsk,
+): JsonObject {
+  return timed(ask, {
+    iss: clientId,
+    ...(subject === null ? {} : { sub: subject }),
+    aud: audience ?? tokenEndpoint,
+    jti: ask.assertionId,
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
+  });
+}
+
+function timed({ atMs }: ExchangeAsk, claims: JsonObject): JsonObject {
+  const at = Math.floor(atMs / 1_000);
+  return { ...claims, iat: at - ASSERTION_BACK_S, exp: at + ASSERTION_LIFE_S };
+}
+
+function assertion(exchange: TokenExchange, parts: ExchangeParts, claims: JsonObject): Secret {
+  const key = readKey(proofOf(parts));
+  return signAssertion(key, algorithmOf(key), exchange.keyId, claims);
+}
+
+function proofOf({ proof }: ExchangeParts): Secret {
+  if (proof === null) throw new Fault("a sealed secret without the proof of its client");
+  return proof;
+}
+
+/** RFC 6749, 2.3.1: both halves are written as in a form before they are joined. */
+function encodePart(text: string): string {
+  return new URLSearchParams([["", text]]).toString().slice(1);
+}
+
+function copyOf(secret: Secret): Secret {
+  return secret.use((bytes) => Secret.take(Buffer.from(bytes)));
+}

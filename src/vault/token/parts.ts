@@ -1,0 +1,87 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import { Denied } from "../../kernel/failure.ts";
+import { Secret } from "../../kernel/secret.ts";
+import type { TokenExchange } from "./exchange.ts";
+
+/**
+ * The sealed bytes of a credential that is exchanged. What proves the client stands alone: its secret, or its private key in
+ * PEM. A refresh token stands on a line of its own before that.
+ */
+export interface ExchangeParts {
+  readonly refreshToken: Secret | null;
+  /** The client's secret or key; null for a client that has none. */
+  readonly proof: Secret | null;
+}
+
+const LINE_END = 0x0a;
+
+/** The caller wipes what it gets. */
+export function splitParts({ grant }: TokenExchange, bytes: Buffer): ExchangeParts {
+  if (grant !== "refresh_token") return { refreshToken: null, proof: copy(bytes) };
+  const end = bytes.indexOf(LINE_END);
+  if (end === -1) return { refreshToken: copy(bytes), proof: null };
+  const proof = bytes.subarray(end + 1);
+  return { refreshToken: copy(bytes.subarray(0, end)), proof: proof.length === 0 ? null : copy(proof) };
+}
+
+export function wipeParts({ refreshToken, proof }: ExchangeParts): void {
+  refreshToken?.wipe();
+  proof?.wipe();
+}
+
+/** What is given at the door must be what the exchange needs. An error never shows a byte of it. */
+export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
+  const parts = splitParts(exchange, bytes);
+  try {
+    const { refreshToken, proof } = parts;
+    if (refreshToken !== null) visible(refreshToken, "The refresh token, on the first line,");
+    if (usesKey(exchange)) {
+      const where = refreshToken === null ? "" : " after the first line";
+      algorithmOf(readKey(proof ?? refuse(`A private key in PEM is expected${where}.`)));
+    } else if (exchange.clientAuth === "none") {
+      if (proof !== null) refuse("A client without a secret has only a refresh token, on one line.");
+    } else if (proof === null) refuse("The client's secret is expected on a line of its own, after the refresh token.");
+    else visible(proof, "The client's secret");
+  } finally {
+    wipeParts(parts);
+  }
+}
+
+export function usesKey({ grant, clientAuth }: TokenExchange): boolean {
+  return clientAuth === "private_key_jwt" || grant === "jwt_bearer";
+}
+
+export function readKey(proof: Secret): KeyObject {
+  try {
+    return proof.use((bytes) => createPrivateKey({ key: bytes, format: "pem" }));
+  } catch {
+    return refuse("The private key cannot be read: it is expected in PEM, without a passphrase.");
+  }
+}
+
+const CURVES: Readonly<Record<string, string>> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
+const RSA_BITS_MIN = 2_048;
+
+/** The one JWS algorithm of a key; what a provider would not take is refused at the door. */
+export function algorithmOf(key: KeyObject): string {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  if (type === "rsa") {
+    if ((details?.modulusLength ?? 0) < RSA_BITS_MIN) refuse(`An RSA key has ${RSA_BITS_MIN} bits or more.`);
+    return "RS256";
+  }
+  if (type === "ed25519") return "EdDSA";
+  return CURVES[details?.namedCurve ?? ""] ?? refuse("The key is RSA, P-256, P-384, P-521 or Ed25519.");
+}
+
+function visible(secret: Secret, what: string): void {
+  if (secret.use((bytes) => bytes.length === 0 || bytes.some((byte) => byte < 0x21 || byte > 0x7e)))
+    refuse(`${what} is visible ASCII without spaces.`);
+}
+
+function copy(bytes: Buffer): Secret {
+  return Secret.take(Buffer.from(bytes));
+}
+
+function refuse(message: string): never {
+  throw new Denied("credential_invalid", message);
+}

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { AS_SECRET, type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
+import {
+  asUser,
+  call,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+function pack(name: string, origin: string, credential: string): string {
+  return `
+format: gw.pack/v1
+pack: ${name}
+provider:
+  origin: ${origin}
+  credential: ${credential}
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/things/{id}" }
+    input: { id: { in: path, type: string, maxLength: 64 } }
+`;
+}
+
+/** The real programs against a real authorization server; the API takes what that server has handed out and nothing else. */
+describe("a credential that is exchanged for tokens", asUser, () => {
+  let home: Home;
+  let server: AuthorizationServer;
+  let api: TestProvider;
+  let gateway: Gateway;
+  let agent: Plane;
+  let ca: string;
+  const tokens: string[] = [];
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+    ca = join(dirname(home.folder), "authority.pem");
+    server = await startAuthorizationServer(ca);
+    api = await startProvider();
+    api.answer(async (request, response) => {
+      const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
+      const known = await server.knows(token);
+      if (known && !tokens.includes(token)) tokens.push(token);
+      response.writeHead(known ? 200 : 401, { "content-type": "application/json" }).end(JSON.stringify({ known }));
+    });
+    for (const [label, auth, client, secret] of [
+      ["machine-basic", "client_secret_basic", "basic-client", AS_SECRET],
+      ["machine-post", "client_secret_post", "post-client", AS_SECRET],
+      ["machine-key", "private_key_jwt", "key-client", server.clientKey],
+    ] as const) {
+      await add(label, ["--client-id", client, "--client-auth", auth, "--scope", "api:read"], secret);
+      await home.trustPack(label, pack(label, api.origin, label));
+    }
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await api?.close();
+    await server?.close();
+  });
+
+  async function add(label: string, more: readonly string[], input: string): Promise<void> {
+    const about = ["--kind", "oauth2", "--issuer", server.issuer, "--ca", ca, "--origin", api.origin];
+    await home.must(["credential", "add", label, ...about, ...more], { input });
+  }
+
+  const asked = (): number => server.asked.get("/token") ?? 0;
+
+  async function listed(label: string): Promise<Members> {
+    const rows = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
+    return rows.find((row) => row["label"] === label) ?? {};
+  }
+
+  test("pins what the provider says of itself when it is added", async () => {
+    const { exchange } = await listed("machine-basic");
+    const { ca: pinned, ...rest } = exchange as Members;
+    assert.match(String(pinned), /BEGIN CERTIFICATE/);
+    assert.deepEqual(rest, {
+      audience: null,
+      client_auth: "client_secret_basic",
+      client_id: "basic-client",
+      grant: "client_credentials",
+      issuer: server.issuer,
+      key_id: null,
+      network: "private",
+      resource: null,
+      revocation_endpoint: `${server.issuer}/token/revocation`,
+      scopes: ["api:read"],
+      subject: null,
+      token_endpoint: `${server.issuer}/token`,
+    });
+  });
+
+  for (const label of ["machine-basic", "machine-post", "machine-key"]) {
+    test(`${label}: the API gets a token of the provider, one for many calls`, async () => {
+      const before = asked();
+      const run = await openRun(home, agent, [`${label}.thing.get`], { attempts: 2 });
+      for (const id of ["1", "2"]) {
+        const read = await call(agent, run, `${label}.thing.get`, { id });
+        assert.equal(read.body["outcome"], "success", read.text);
+      }
+      assert.equal(asked(), before + 1);
+    });
+  }
+
+  test("neither a token nor a client's secret is in the log, and the log holds", async () => {
+    const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
+    assert.ok(tokens.length >= 3);
+    for (const secret of [...tokens, AS_SECRET]) assert.ok(!exported.out.includes(secret));
+    assert.match(exported.out, /token_obtained/);
+    assert.equal((await home.verify()).code, 0);
+  });
+
+  test("a refresh token is replaced with every use, also across a restart; withdrawn, it suspends the credential", async () => {
+    const person = await server.agree("person-client", "openid offline_access api:read");
+    const scopes = ["openid", "offline_access", "api:read"].flatMap((one) => ["--scope", one]);
+    const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
+    await add("person", [...client, ...scopes], person.refreshToken);
+    await home.trustPack("person", pack("person", api.origin, "person"));
+    const read = async (): Promise<Members> => {
+      const run = await openRun(home, agent, ["person.thing.get"]);
+      return (await call(agent, run, "person.thing.get", { id: "1" })).body;
+    };
+    assert.equal((await read())["outcome"], "success");
+    await server.takeBack(tokens.at(-1) ?? "");
+    // The old token is refused, a new one is got, and the call goes through.
+    assert.equal((await read())["outcome"], "success");
+    agent.close();
+    await gateway.end();
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+    // A refresh token that was used before would have the provider take everything back.
+    assert.equal((await read())["outcome"], "success");
+
+    await person.withdraw();
+    await server.takeBack(tokens.at(-1) ?? "");
+    const before = asked();
+    assert.equal((await read())["code"], "token_grant_ended");
+    assert.equal((await read())["code"], "credential_disabled");
+    assert.equal(asked(), before + 1);
+    assert.equal((await listed("person"))["state"], "suspended");
+    assert.match(gateway.err(), /person is suspended/);
+  });
+
+  test("what would not work is refused when it is added", async () => {
+    const common = ["--kind", "oauth2", "--origin", api.origin, "--client-id", "basic-client"];
+    for (const [more, input, words] of [
+      [["--issuer", `${server.issuer}/elsewhere`, "--ca", ca], AS_SECRET, /publishes no metadata/],
+      [["--issuer", `${server.issuer}/`, "--ca", ca], AS_SECRET, /speaks for another issuer/],
+      [["--issuer", server.issuer], AS_SECRET, /cannot be read/],
+      [["--token-endpoint", "http://auth.example/token"], AS_SECRET, /plain https URL/],
+      [["--token-endpoint", "https://auth.example/token", "--client-auth", "private_key_jwt"], AS_SECRET, /in PEM/],
+      [["--token-endpoint", "https://auth.example/token", "--grant", "password"], AS_SECRET, /--grant is one of/],
+      [[], AS_SECRET, /needs --issuer/],
+    ] as const) {
+      const refused = await home.operator(["credential", "add", "wrong", ...common, ...more], { input });
+      assert.equal(refused.code, 1, refused.out);
+      assert.match(refused.err, words);
+    }
+  });
+});

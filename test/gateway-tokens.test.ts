@@ -1,0 +1,305 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { afterEach, beforeEach, test } from "node:test";
+import { jwtVerify } from "jose";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import type { Denied } from "../src/kernel/failure.ts";
+import type { TokenExchange } from "../src/vault/token/exchange.ts";
+import { scriptedCaller } from "./support/caller.ts";
+import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
+import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+
+/** Tokens that the gateway gets in exchange for a credential, with whatever a token endpoint may answer. */
+let api: TestProvider;
+let endpoint: TestProvider;
+let bench: Bench;
+let caller: ReturnType<typeof scriptedCaller>;
+let suspended: [string, string][];
+let options: BenchOptions;
+
+const CLIENT_SECRET = "c1ient/Secret+of~Acme";
+const REFRESH = "refresh-token-0";
+
+function exchangeWith(change: Partial<TokenExchange> = {}): TokenExchange {
+  return {
+    grant: "client_credentials",
+    issuer: null,
+    tokenEndpoint: `${endpoint.origin}/token`,
+    revocationEndpoint: null,
+    clientId: "acme:app",
+    clientAuth: "client_secret_basic",
+    keyId: null,
+    subject: null,
+    scopes: ["issues:read", "issues:write"],
+    audience: "https://api.acme.example",
+    resource: null,
+    ca: null,
+    network: "private",
+    ...change,
+  };
+}
+
+async function begin(change: Partial<TokenExchange> = {}, secret = CLIENT_SECRET): Promise<Run> {
+  options = {
+    exchanged: { "acme-app": { version: 1, exchange: exchangeWith(change), secret } },
+    suspended: (label, reason) => void suspended.push([label, reason]),
+  };
+  bench = await startBench(packText(), options);
+  bench.credentials.set("acme-app", { eachUse: false, disabled: false, origin: api.origin });
+  return openRun();
+}
+
+async function openRun(): Promise<Run> {
+  const run = await bench.openRun(caller, ["acme.issue.get", "acme.issue.create"]);
+  await bench.approve();
+  await run.admission?.session;
+  return run;
+}
+
+function packText(): string {
+  return `format: gw.pack/v1
+pack: acme
+provider:
+  origin: ${api.origin}
+  credential: acme-app
+actions:
+  issue.get:
+    effect: read
+    request: { method: GET, path: "/issues/{id}" }
+    input: { id: { in: path, type: string } }
+  issue.create:
+    effect: write
+    request: { method: POST, path: /issues, body: application/json }
+    input: { title: { in: body, type: string } }
+`;
+}
+
+function read(run: Run): Promise<CallResult> {
+  return bench.gateway.startCall(caller, run.id, { action: "acme.issue.get", input: { id: "7" } }).done;
+}
+
+function write(run: Run): Promise<CallResult> {
+  return bench.gateway.startCall(caller, run.id, { action: "acme.issue.create", input: { title: "x" } }).done;
+}
+
+let serial = 0;
+function grantToken(more: Record<string, unknown> = {}): void {
+  endpoint.answer((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const answer = { access_token: `token-number-${++serial}`, token_type: "Bearer", expires_in: 600, ...more };
+    response.end(JSON.stringify(answer));
+  });
+}
+
+function refuse(status: number, type: string, body: string, headers: Record<string, string> = {}): void {
+  endpoint.answer(
+    (_request, response) => void response.writeHead(status, { "content-type": type, ...headers }).end(body),
+  );
+}
+
+const bearerOf = (request: Received | undefined): string => request?.headers.authorization ?? "";
+const formOf = (request: Received | undefined): Record<string, string> =>
+  Object.fromEntries(new URLSearchParams(request?.body));
+
+beforeEach(async () => {
+  [api, endpoint] = await Promise.all([startProvider(), startProvider()]);
+  caller = scriptedCaller();
+  suspended = [];
+  serial = 0;
+  grantToken();
+});
+afterEach(async () => {
+  await bench.close();
+  await api.close();
+  await endpoint.close();
+});
+
+test("a token is got once, lent until shortly before it ends, and got anew then", async () => {
+  const run = await begin();
+  assert.equal((await read(run)).outcome, "success");
+  assert.equal((await write(run)).outcome, "success");
+  assert.deepEqual(api.received.map(bearerOf), ["Bearer token-number-1", "Bearer token-number-1"]);
+  const [asked] = endpoint.received;
+  assert.equal(bearerOf(asked), `Basic ${Buffer.from("acme%3Aapp:c1ient%2FSecret%2Bof%7EAcme").toString("base64")}`);
+  assert.deepEqual(formOf(asked), {
+    grant_type: "client_credentials",
+    scope: "issues:read issues:write",
+    audience: "https://api.acme.example",
+  });
+  await bench.time.advance(541_000);
+  const next = await openRun();
+  assert.equal((await read(next)).outcome, "success");
+  assert.equal(bearerOf(api.received.at(-1)), "Bearer token-number-2");
+  assert.equal(run.budget.attemptsUsed, 2, "an exchange costs the run nothing");
+});
+
+test("an exchange stands in the log like every attempt, and the token nowhere", async () => {
+  const run = await begin();
+  await read(run);
+  const events = bench.events();
+  const intents = events.filter(({ event_type }) => event_type === "intent_accepted");
+  assert.deepEqual(
+    intents.map((event) => ("action" in event ? event.action : "")),
+    ["exchange.acme-app", "acme.issue.get"],
+  );
+  const obtained = events.find(({ event_type }) => event_type === "token_obtained");
+  assert.ok(obtained?.event_type === "token_obtained");
+  assert.deepEqual([obtained.credential_label, obtained.life_s, obtained.missing], ["acme-app", 600, []]);
+  const written = JSON.stringify([events, bench.rows("notes", "token")]);
+  assert.ok(!written.includes("token-number-1"));
+  assert.ok(!written.includes(CLIENT_SECRET));
+});
+
+test("a token that comes back in an answer is withheld, and wiped at the lock", async () => {
+  const run = await begin();
+  api.answer((request, response) => void response.writeHead(200).end(`you sent ${bearerOf(request)}`));
+  const echoed = await read(run);
+  assert.ok(!JSON.stringify(echoed).includes("token-number-1"));
+  await bench.gateway.lock("test", null);
+  await bench.unlock();
+  await read(await openRun());
+  assert.equal(bearerOf(api.received.at(-1)), "Bearer token-number-2");
+});
+
+test("many calls at once wait for one exchange", async () => {
+  const run = await begin();
+  const results = await Promise.all(Array.from({ length: 8 }, () => read(run)));
+  assert.ok(results.every(({ outcome }) => outcome === "success"));
+  assert.equal(endpoint.received.length, 1);
+});
+
+for (const [words, more, lifeS] of [
+  ["absent", { expires_in: undefined }, 300],
+  ["huge", { expires_in: 1e15 }, 86_400],
+  ["text", { expires_in: "120" }, 120],
+] as const) {
+  test(`a life that is ${words} is taken for one that can be kept`, async () => {
+    grantToken(more);
+    await read(await begin());
+    const obtained = bench.events().find(({ event_type }) => event_type === "token_obtained");
+    assert.ok(obtained?.event_type === "token_obtained");
+    assert.equal(obtained.life_s, lifeS);
+  });
+}
+
+const UNUSABLE: readonly (readonly [string, () => void, Denied["code"]])[] = [
+  ["a life of 0", () => grantToken({ expires_in: 0 }), "token_unavailable"],
+  ["a negative life", () => grantToken({ expires_in: -5 }), "token_unavailable"],
+  ["a token with a line break", () => grantToken({ access_token: "token\r\nX-Evil: 1" }), "token_unavailable"],
+  ["another type of token", () => grantToken({ token_type: "mac" }), "token_unavailable"],
+  ["a page for people", () => refuse(200, "text/html", "<html>log in</html>"), "token_unavailable"],
+  ["a redirect", () => refuse(302, "text/plain", "", { location: "https://evil.example/" }), "token_unavailable"],
+  ["a failure", () => refuse(503, "application/json", '{"error":"busy"}'), "token_unavailable"],
+  ["a refusal", () => refuse(401, "application/json", '{"error":"invalid_client"}'), "token_refused"],
+  ["more than was asked for", () => grantToken({ scope: "issues:read issues:write admin" }), "token_scope_beyond"],
+];
+for (const [words, prepare, code] of UNUSABLE) {
+  test(`${words} at the token endpoint: the call is refused, and nothing of it is sent`, async () => {
+    prepare();
+    const run = await begin();
+    await assert.rejects(read(run), denies(code));
+    assert.deepEqual(api.received, []);
+    await assert.rejects(read(run), denies(code));
+    assert.equal(endpoint.received.length, 1, "no storm");
+    grantToken();
+    await bench.time.advance(1_001);
+    assert.equal((await read(run)).outcome, "success");
+  });
+}
+
+test("a token endpoint that is down or silent fails the call before it is sent", async () => {
+  const run = await begin({ tokenEndpoint: "http://127.0.0.1:9/token" });
+  await assert.rejects(read(run), denies("token_unavailable"));
+  assert.deepEqual(api.received, []);
+});
+
+test("less than was asked for is told, and the token is used", async () => {
+  grantToken({ scope: "issues:read" });
+  const run = await begin();
+  assert.equal((await read(run)).outcome, "success");
+  const obtained = bench.events().find(({ event_type }) => event_type === "token_obtained");
+  assert.ok(obtained?.event_type === "token_obtained");
+  assert.deepEqual(obtained.missing, ["issues:write"]);
+});
+
+test("a refresh token that the provider replaces is the next one used, also after a restart", async () => {
+  let current = REFRESH;
+  endpoint.answer((request, response) => {
+    assert.equal(formOf(request)["refresh_token"], current);
+    current = `refresh-token-${++serial}`;
+    response.writeHead(200, { "content-type": "application/json" });
+    const tokens = { access_token: `token-number-${serial}`, refresh_token: current, token_type: "bearer" };
+    response.end(JSON.stringify({ ...tokens, expires_in: 60 }));
+  });
+  const run = await begin({ grant: "refresh_token", clientAuth: "none", clientId: "cli" }, REFRESH);
+  await read(run);
+  assert.equal(formOf(endpoint.received[0])["client_id"], "cli");
+  await bench.time.advance(60_000);
+  await read(run);
+  await bench.gateway.lock("test", null);
+  await bench.unlock();
+  await read(await openRun());
+  assert.equal(endpoint.received.length, 3);
+  assert.equal(current, "refresh-token-3");
+  assert.ok(!JSON.stringify(bench.events()).includes("refresh-token-"));
+});
+
+test("consent that was withdrawn suspends the credential, once, and nothing asks again", async () => {
+  refuse(400, "application/json", '{"error":"invalid_grant"}');
+  const run = await begin({ grant: "refresh_token" }, `${REFRESH}\n${CLIENT_SECRET}`);
+  const results = await Promise.allSettled([read(run), read(run), read(run)]);
+  for (const result of results) {
+    assert.ok(result.status === "rejected");
+    denies("token_grant_ended")(result.reason);
+  }
+  assert.equal(endpoint.received.length, 1);
+  assert.deepEqual(
+    suspended.map(([label]) => label),
+    ["acme-app"],
+  );
+});
+
+test("an assertion is signed with the sealed key, for the endpoint, and is good for minutes", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  const bearer = { grant: "jwt_bearer", clientAuth: "none", keyId: "k7", subject: "ada@acme.example" } as const;
+  const run = await begin({ ...bearer, audience: null }, pem);
+  assert.equal((await read(run)).outcome, "success");
+  const { assertion = "", ...rest } = formOf(endpoint.received[0]);
+  const scope = "issues:read issues:write";
+  assert.deepEqual(rest, { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", scope });
+  const currentDate = new Date(bench.time.clock.wallMs());
+  const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, {
+    ...{ issuer: "acme:app", subject: "ada@acme.example", audience: `${endpoint.origin}/token`, currentDate },
+  });
+  assert.deepEqual([protectedHeader.alg, protectedHeader.kid, payload["scope"]], ["RS256", "k7", scope]);
+  assert.ok(Number(payload.exp) - Number(payload.iat) <= 600);
+  assert.ok(!JSON.stringify(bench.events()).includes(assertion));
+});
+
+test("a 401 for an older token gets a new one, once; for a new one it is the answer", async () => {
+  const run = await begin();
+  await read(run);
+  await bench.time.advance(10);
+  api.answer((request, response) => {
+    const good = bearerOf(request) === "Bearer token-number-2";
+    response.writeHead(good ? 200 : 401, { "content-type": "application/json" }).end("{}");
+  });
+  assert.equal((await write(run)).outcome, "success");
+  assert.deepEqual(api.received.slice(1).map(bearerOf), ["Bearer token-number-1", "Bearer token-number-2"]);
+  api.answer((_request, response) => void response.writeHead(401).end());
+  await bench.time.advance(10);
+  const refused = await read(run);
+  assert.equal(refused.outcome, "error");
+  assert.equal(endpoint.received.length, 3);
+});
+
+test("a write that may have happened is not sent again for a new token", async () => {
+  const run = await begin();
+  await read(run);
+  await bench.time.advance(10);
+  api.answer((_request, response) => void response.writeHead(503).end());
+  assert.equal((await write(run)).outcome, "unknown");
+  assert.equal(endpoint.received.length, 1);
+});
