@@ -29,7 +29,7 @@ let accounts = 0;
 const nextAccount = (): string => `a${++accounts}`;
 
 const PIN = "471147";
-const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply"];
+const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply", "acme.thing.post"];
 /** How long a screen that just changed takes no key. */
 const STEADY_MS = 800;
 
@@ -333,6 +333,28 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     for (const one of [pane, painted]) await one.shows("denied by ada");
     await made;
     for (const one of [pane, painted]) one.close();
+  });
+
+  test("what the gateway could not read asks for no PIN: r says why, and settle is the way", async () => {
+    const made = await call(agent, run, "acme.thing.post", { name: "n" });
+    const id = String(made.body["operation_id"]);
+    const pane = await watch();
+    await pane.shows("1 NEEDS A PERSON");
+    pane.type("o");
+    await pane.shows("> ! acme.thing.post");
+    assert.ok(pane.text().includes(`type: gw operation settle ${id}`));
+    await pause(STEADY_MS);
+    pane.type("r");
+    await pane.shows("nothing can be read for acme.thing.post");
+    assert.doesNotMatch(pane.text(), /PIN/);
+    pane.close();
+    await home.must(["lock"]);
+    const asked = await home.run(["operation", "reconcile", id, "--passphrase-file", "/nonexistent"]);
+    assert.match(asked.err, /gateway_locked/, "refused before anybody is asked for a secret");
+    await home.must(["unlock"]);
+    await home.must(["operation", "settle", id, "--happened", "no", "--reason", "looked at the provider"]);
+    // The lock ended every session: what follows works in a run of its own.
+    run = await openRun(home, agent, ACTIONS, { side_effects: 40, attempts: 200 });
   });
 
   test("gw watch --json tells every change of an operation as a record", async () => {

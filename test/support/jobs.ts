@@ -35,6 +35,7 @@ function answer(script: JobScript, { method, url }: Received, response: ServerRe
     if (script.silent) return response.destroy();
     return answerJson(response, 202, { job_id: id, state: "queued", status_url: `/v1/jobs/${id}` });
   }
+  if (method === "POST" && url === "/v1/posts") return response.destroy();
   const job = script.jobs.find(
     ({ id }) => url === `/v1/jobs/${id}` || url === `/jobs/${id}` || url.endsWith(`/${id}/result`),
   );

@@ -23,6 +23,8 @@ export type OperationSummary = {
   readonly result_in_ms: number;
   readonly cancel: { readonly actor: string; readonly reason: string } | null;
   readonly problem: { readonly code: string; readonly detail: string } | null;
+  /** Why a read that a person asks for would be refused; null where it would be made. */
+  readonly unreadable: { readonly code: string; readonly detail: string } | null;
   /** The card that asks a person for its next read, while one waits. */
   readonly approval_id: string | null;
 };

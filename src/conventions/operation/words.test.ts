@@ -22,6 +22,7 @@ const running: OperationSummary = {
   result_in_ms: 120_000,
   cancel: null,
   problem: null,
+  unreadable: null,
   approval_id: null,
 };
 
@@ -63,6 +64,12 @@ test("what a person can do is a command, and never to repeat it", () => {
     credential_disabled: /^gw operation reconcile op_1$/,
   };
   for (const [code, command] of Object.entries(commands)) assert.match(adviseOn(stopped(code))?.command ?? "", command);
+  const unreadable = { code: "operation_not_reconcilable", detail: "no read could tell" };
+  assert.match(
+    adviseOn({ ...stopped("poll_allowance_exhausted"), unreadable })?.command ?? "",
+    /^gw operation settle/,
+    "a read that would be refused is not advised",
+  );
   assert.equal(adviseOn(running), null);
   assert.equal(adviseOn({ ...running, next_poll_in_ms: null, approval_id: "apr_1" })?.command, "gw approve apr_1");
   assert.match(adviseOn({ ...running, state: "create_unknown", next_poll_in_ms: null })?.does ?? "", /not sent again/);

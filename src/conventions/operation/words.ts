@@ -114,7 +114,7 @@ export interface Advice {
 /** Null while the gateway goes on by itself. */
 export function adviseOn(operation: OperationSummary): Advice | null {
   if (!needsPerson(operation)) return null;
-  const { problem, approval_id } = operation;
+  const { problem, unreadable, approval_id } = operation;
   const id = showIdentifier(operation.operation_id);
   const why = problem === null ? "nothing tells how it ended" : showBounded(problem.detail, MAX_DETAIL);
   const read = { why, command: `gw operation reconcile ${id}`, does: "to read it once more" };
@@ -122,7 +122,8 @@ export function adviseOn(operation: OperationSummary): Advice | null {
     const command = `gw approve ${showIdentifier(approval_id)}`;
     return { why: "its next read waits for your answer to a card", command, does: "to allow that one read" };
   }
-  switch (problem?.code) {
+  // What a read would meet now goes first: nobody is told to read what would be refused.
+  switch (unreadable?.code ?? problem?.code) {
     case undefined:
     case "operation_not_reconcilable":
       return {

@@ -13,7 +13,7 @@ import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
-import type { Definition } from "../outbound/outbound.ts";
+import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { httpRequestOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import { momentIn } from "./operation.ts";
@@ -79,11 +79,7 @@ export async function readFor(
   { errand, reader, known, asked, begin }: ReadAsked,
   settle: (attempted: Attempted) => Beside,
 ): Promise<Attempted> {
-  const outbound = bindRead(reader, known);
-  if (outbound === null) throw new Denied("operation_not_reconcilable", "An input of the read is not known.");
-  if (outbound.credential !== operation.credential) {
-    throw new Denied("definition_changed", "The read would use another credential than the operation did.");
-  }
+  const outbound = bindFor(operation, reader, known);
   return attempt(core, {
     errand,
     run: operation.purse,
@@ -103,6 +99,16 @@ export async function readFor(
       return { events, rows: [operationRow(core, operation), ...rows] };
     },
   });
+}
+
+/** The read as it would go out, or why it does not. */
+export function bindFor(operation: Operation, reader: Definition, known: JsonObject): Outbound {
+  const outbound = bindRead(reader, known);
+  if (outbound === null) throw new Denied("operation_not_reconcilable", "An input of the read is not known.");
+  if (outbound.credential !== operation.credential) {
+    throw new Denied("definition_changed", "The read would use another credential than the operation did.");
+  }
+  return outbound;
 }
 
 /** When to look again: when the provider says, otherwise doubling with jitter. */

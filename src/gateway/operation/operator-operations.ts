@@ -7,6 +7,7 @@ import type { OperationId } from "../../kernel/ids.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
+import { readRefusal } from "./may-read.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
 import type { Operation } from "./operations.ts";
@@ -17,6 +18,8 @@ import { settleByPerson } from "./settle.ts";
 export interface OperatorOperations {
   list(): readonly Operation[];
   get(id: OperationId | undefined): Operation;
+  /** Why a read that a person asks for would be refused now; null where it would be made. */
+  readRefusal(operation: Operation): Operation["problem"];
   reconcile(id: OperationId | undefined, operator: string): Promise<Operation>;
   cancel(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
   resume(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
@@ -30,6 +33,7 @@ export function operatorOperations(core: Core, observer: Observer): OperatorOper
   return {
     list: () => core.operations.all(),
     get: (id) => core.operations.get(id),
+    readRefusal: (operation) => readRefusal(core, operation),
     async reconcile(id, operator) {
       requireUnlocked(core);
       const operation = core.operations.get(id);

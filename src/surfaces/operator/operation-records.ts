@@ -45,6 +45,7 @@ export function createOperationRecords(gateway: Gateway, clock: Pick<Clock, "boo
       progress: operation.progress,
       cancel: cancel === null ? null : { actor: cancel.actor, reason: cancel.reason },
       problem: problem === null ? null : { code: problem.code, detail: problem.detail },
+      unreadable: gateway.operations.readRefusal(operation),
     };
   };
   const whole = (operation: Operation, names: ReadonlyMap<string, string>): JsonObject => ({

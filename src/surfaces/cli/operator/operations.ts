@@ -1,13 +1,15 @@
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import { compareUrgency, needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
+import type { Code } from "../../../kernel/codes.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { readId } from "../../../kernel/ids.ts";
+import { readStatus } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import type { OperatorOptions } from "../options.ts";
-import { withGateway, withReadingGateway } from "./session.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { lookFirst, withGateway, withReadingGateway } from "./session.ts";
 
 export interface OperationOptions extends OperatorOptions {
   readonly reason?: string;
@@ -54,11 +56,8 @@ export function runOperation(
   deps: CliDeps,
 ): Promise<Exit> {
   const { io } = deps;
-  return answering(io, () => {
-    // Before anybody types a secret.
-    if (readId("op", id) === undefined) {
-      throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
-    }
+  return answering(io, async () => {
+    await requireSense(verb, id, options, deps);
     const tell = (operation: OperationDetail): Exit => {
       if (options.json) io.out(JSON.stringify(operation, null, 2));
       else {
@@ -86,14 +85,12 @@ export function runOperation(
 /** `gw operation settle ID`: a signature over what the person says became of it, shown as it is signed. */
 export function runSettle(id: string, options: OperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return answering(io, () => {
+  return answering(io, async () => {
     const { happened, reason = "", although = null } = options;
-    if (readId("op", id) === undefined) {
-      throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
-    }
     if (happened !== "yes" && happened !== "no") {
       throw new Denied("schema_violation", "--happened takes yes or no: what you found at the provider.");
     }
+    await requireSense("settle", id, options, deps);
     return withGateway(options, deps, async ({ client }) => {
       const before = await client.operation(id);
       if (before.settled) {
@@ -110,6 +107,27 @@ export function runSettle(id: string, options: OperationOptions, deps: CliDeps):
     });
   });
 }
+
+/** What would be refused is refused before anybody types a secret: by what the open door tells, and by what a login may read. */
+async function requireSense(verb: Verb, id: string, options: OperationOptions, deps: CliDeps): Promise<void> {
+  if (readId("op", id) === undefined) {
+    throw new Denied("not_found", `"${showText(id)}" is no operation. See them with: gw operation list`);
+  }
+  if (verb === "show") return;
+  const { locked } = await readStatus(operatorDoor(options));
+  if (locked === true) {
+    throw new Denied("gateway_locked", "The gateway is locked: it reads and sends nothing. Unlock it first: gw unlock");
+  }
+  await lookFirst(options, deps, async (client) => {
+    const { state, settled, unreadable } = await client.operation(id);
+    if (settled && verb !== "resume")
+      throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was asked.`);
+    if (verb !== "reconcile" || unreadable === null) return;
+    throw new Denied(unreadable.code as Code, `Nothing can be read for it: ${unreadable.detail}. Nothing was asked.`);
+  });
+}
+
+type Verb = "show" | "cancel" | "resume" | "reconcile" | "settle";
 
 /** What has been done now, and what has not: a request is no end. */
 function sayAfter(verb: "show" | "cancel" | "resume" | "reconcile", operation: OperationDetail): string | null {

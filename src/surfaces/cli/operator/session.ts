@@ -47,9 +47,22 @@ export async function withReadingGateway(
   deps: CliDeps,
   work: (session: { readonly client: ReadingClient }) => Promise<Exit>,
 ): Promise<Exit> {
+  let exit: Exit | undefined;
+  await lookFirst(options, deps, async (client) => {
+    exit = await work({ client });
+  });
+  return exit ?? (await withGateway(options, deps, work));
+}
+
+/** What a login may see without a word of its owner; nothing where there is none. */
+export async function lookFirst(
+  options: OperatorOptions,
+  deps: CliDeps,
+  look: (client: ReadingClient) => Promise<void>,
+): Promise<void> {
   const vault = openHome(options.home, deps.random).readVault();
   const keeper = await findLogin(options, vault, deps.vault);
-  if (keeper === null) return await withGateway(options, deps, work);
+  if (keeper === null) return;
   try {
     const login = { vaultId: keeper.vaultId, signLogin: keeper.signReading };
     const { reading: client } = await openReading(operatorDoor(options), login);
@@ -57,7 +70,7 @@ export async function withReadingGateway(
       const behind = isBehind(await client.status(), seenOf(deps.vault.stateFolder, vault));
       if (behind !== null)
         deps.io.err(`WARNING: ${behind.code}: it shows ${behind.shown}, and you have seen ${behind.seen}.`);
-      return await work({ client });
+      await look(client);
     } finally {
       client.close();
     }

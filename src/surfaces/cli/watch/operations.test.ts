@@ -175,6 +175,15 @@ test("a read beyond the gateway's own allowance asks the PIN; one within it does
   assert.equal(table.take("reconcileOperation")?.operationId, "op_2");
 });
 
+test("a read that the gateway would refuse asks no PIN and says why", () => {
+  const unreadable = { code: "definition_changed", detail: "the pack that started it changed" };
+  const table = sitBefore({ ...stuckOf("op_1"), unreadable });
+  table.type("r");
+  assert.equal(table.state.prompt, null);
+  assert.equal(table.take("reconcileOperation"), undefined);
+  assert.match(table.state.notices.at(-1)?.text ?? "", /the pack that started it changed \(definition_changed\)/);
+});
+
 test("an operation that ends under a question about it takes the question away, and nothing was sent", () => {
   const table = sitBefore(named("op_1"));
   table.type("c", "x");

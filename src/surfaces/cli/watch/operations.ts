@@ -1,6 +1,7 @@
 import { needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import { sayState } from "../../../conventions/operation/words.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { showBounded, showIdentifier } from "../../../kernel/display.ts";
 import { findItem, loadOf, nameOperation, stillPossible } from "./board.ts";
 import type { WatchKey } from "./keys.ts";
 import { askYes, NOT_CONNECTED } from "./prompt.ts";
@@ -121,6 +122,15 @@ function startReconcile(state: WatchState, item: OperationItem): Step {
   const operationId = item.summary.operation_id;
   if (!stillPossible("reconcile", item))
     return stay(note(state, `nothing to read: ${nameOperation(item)} is ${sayState(item.summary)}`, "hint"));
+  const { unreadable } = item.summary;
+  if (unreadable !== null)
+    return stay(
+      note(
+        state,
+        `nothing can be read for ${nameOperation(item)}: ${showBounded(unreadable.detail, 200)} (${showIdentifier(unreadable.code)})`,
+        "warning",
+      ),
+    );
   if (needsPerson(item.summary)) return stay(askYes(state, { kind: "reconcile", operationId }, isGuarded(state)));
   return stay(
     { ...state, errand: { kind: "reconcile", id: operationId } },

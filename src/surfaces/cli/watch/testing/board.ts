@@ -24,6 +24,7 @@ export function operationOf(id: string, change: Partial<OperationSummary> = {}):
     result_in_ms: 120_000,
     cancel: null,
     problem: null,
+    unreadable: null,
     approval_id: null,
     ...change,
   };
