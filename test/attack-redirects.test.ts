@@ -49,9 +49,9 @@ describe("what was approved is what is sent", asUser, () => {
     home = await new Home(makeFolder()).init();
     await home.addCredential("pay-token", provider.origin);
     await home.trustPack("plain", pack("plain", provider.origin, "refuse"));
-    await home.trustPack("asks", pack("asks", provider.origin, "ask"));
     await home.must(["credential", "mark", "pay-token"]);
     gateway = await home.up();
+    await home.trustBeside("asks", pack("asks", provider.origin, "ask"));
     agent = openPlane(home.agentSocket);
     const all = ["plain.thing.pay", "plain.thing.get", "asks.thing.pay"];
     run = await openRun(home, agent, all, { attempts: 60, side_effects: 20 });

@@ -57,8 +57,8 @@ describe("what a provider may send back", asUser, () => {
         "  network: private",
         `  network: private\n  redirects: { origins: ["${elsewhere.origin}"], others: refuse }`,
       );
-    await home.trustPack("open", open);
     gateway = await home.up();
+    await home.trustBeside("open", open);
     agent = openPlane(home.agentSocket);
     const all = ["demo.thing.get", "demo.thing.make", "rogue.thing.get", "open.thing.get"];
     run = await openRun(home, agent, all, { attempts: 200, side_effects: 10 });

@@ -71,8 +71,8 @@ describe("an AWS key", asUser, () => {
     await home.must(add, { input: `${ID}:${SECRET}` });
     const scope = "{ scheme: aws-sigv4, region: eu-west-1, service: lambda }";
     await home.trustPack("lambda", pack("lambda", provider.origin, scope));
-    await home.trustPack("plain", pack("plain", provider.origin, "{ scheme: bearer }"));
     gateway = await home.up();
+    await home.trustBeside("plain", pack("plain", provider.origin, "{ scheme: bearer }"));
     agent = openPlane(home.agentSocket);
     provider.answer((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" });

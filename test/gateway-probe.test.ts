@@ -60,7 +60,7 @@ test("a probe is one attempt: intent, completion and budget are in the log, unde
   assert.deepEqual([seen.kind, seen.kind === "answered" && seen.status], ["answered", 200]);
   assert.equal(provider.received[0]?.headers.authorization, `Bearer ${PROBE_TOKEN}`);
   assert.equal(provider.received[0]?.headers["x-api-version"], "2");
-  await bench.gateway.probes.close(run);
+  await bench.gateway.probes.close(run, null);
   const events = bench.events().filter((event) => "run_id" in event || "run" in event);
   assert.deepEqual(
     events.map(({ event_type }) => event_type),
@@ -156,9 +156,9 @@ test("a token that goes into a form body is added as it leaves, and is in no rec
 test("tokens are wiped when a probe ends, when the gateway locks, and when a probe cannot be opened", async () => {
   const [ended, locked, unopened] = [credential(), credential(), credential()];
   const first = await open({ credentials: [ended] });
-  await bench.gateway.probes.close(first);
+  await bench.gateway.probes.close(first, null);
   await refused(bench.gateway.probes.send(first, request("/x")), "not_found");
-  await refused(bench.gateway.probes.close(first), "not_found");
+  await refused(bench.gateway.probes.close(first, null), "not_found");
   const second = await open({ credentials: [locked] });
   await bench.gateway.lock("test", null);
   await refused(bench.gateway.probes.send(second, request("/x")), "not_found");

@@ -274,6 +274,7 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
   const disabled: string[][] = [];
   const asked: string[][] = [];
   const lent: string[] = [];
+  const recorded: string[] = [];
   const { io, err, out } = terminal();
   const exit = await runUpgradeProbe(
     {
@@ -290,6 +291,7 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
         asked.push(cases.map(({ id }) => id));
         return true;
       },
+      record: async (digest) => void recorded.push(digest),
       openSend: async (version, _corpus, tokens) => {
         lent.push([...tokens.keys()].join());
         const send: SendProbe = async ({ method }) => ({
@@ -309,6 +311,7 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
   assert.deepEqual(asked, [["write"]]);
   assert.deepEqual(lent, ["main", "main"]);
   assert.deepEqual(disabled, [["acme-main"]]);
+  assert.match(recorded.join(), /^sha256:[0-9a-f]{64}$/, "its result is on record before it is shown");
   assert.match(err[0] ?? "", /^authority_increase: .*acme-main/);
   assert.ok(err.some((line) => line.startsWith("still open: revoke")));
   assert.ok(out.some((line) => line.includes("authority increase")));
@@ -343,6 +346,7 @@ test("what a probe observed is decided from its saved report, and an id that was
         operatorKeys: async () => keys,
         approveSideEffects: async () => true,
         openSend: async ({ base }) => send(base),
+        record: async () => undefined,
         disableCredentials: async () => assert.fail("nothing increased"),
       },
     );
@@ -399,7 +403,7 @@ test("a probe without its token in the environment sends nothing", async () => {
       env: {},
     },
     io,
-    { ...noKeys, approveSideEffects: never, openSend: never, disableCredentials: never },
+    { ...noKeys, approveSideEffects: never, openSend: never, record: never, disableCredentials: never },
   );
   assert.equal(exit, 1);
   assert.match(err.join(), /^corpus_invalid: .*GW_PROBE_TOKEN/);

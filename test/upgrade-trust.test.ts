@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { digestJson } from "../src/kernel/canonical-json.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { asUser, codeOf, type Members } from "./support/home.ts";
 import { startTrustStand, type TrustStand, told, why } from "./support/upgrade-trust.ts";
 
@@ -45,6 +47,14 @@ describe("a pack of another version is trusted after a finished review", asUser,
     await add(pack("2026-10-01", "  # another file\n"));
     assert.deepEqual(await trust(...about), [1, "upgrade_undecided"], "the review was of other bytes");
     await add(pack("2026-10-01"));
+    const { probe: signed } = JSON.parse(readFileSync(at("report.json"), "utf8")) as { readonly probe: Members };
+    const finished = (await home.events("upgrade_probe_finished")).map(({ result_digest }) => result_digest);
+    assert.deepEqual(finished, [digestJson(signed as JsonObject), digestJson(signed as JsonObject)], "one a version");
+    const twin = home.copy();
+    rmSync(join(twin.folder, "audit"), { recursive: true });
+    mkdirSync(join(twin.folder, "audit"));
+    const unlogged = await twin.operator(["pack", "trust", "acme", ...about]);
+    assert.deepEqual([unlogged.code, codeOf(unlogged)], [1, "review_mismatch"], "a probe that no log here knows");
     assert.deepEqual(await trust(...about), [0, null]);
   });
 
@@ -68,5 +78,29 @@ describe("a pack of another version is trusted after a finished review", asUser,
       [review.code, told(review.out)],
       [1, ["pack_term_changed action acme.project.list|description", "whole_review pack acme|"]],
     );
+  });
+
+  test("another name is no way around the review: a pack that goes where a trusted one went is compared with it", async () => {
+    const { home, at, pack } = stand;
+    const trust = async (name: string, text: string): Promise<string | null> => {
+      writeFileSync(at(`${name}.yaml`), text.replace("pack: acme", `pack: ${name}`));
+      assert.equal((await home.run(["pack", "add", at(`${name}.yaml`)])).code, 0);
+      const done = await home.operator(["pack", "trust", name]);
+      return done.code === 0 ? null : codeOf(done);
+    };
+    await home.must(["pack", "remove", "acme"]);
+    assert.equal(await trust("fresh", pack("2027-01-01")), "upgrade_undecided", "another version under another name");
+    const more = `  project.drop:
+    effect: write
+    request: { method: DELETE, path: "/v1/projects/{id}" }
+    input: { id: { in: path, type: string, maxLength: 64 } }`;
+    assert.equal(await trust("wider", pack("2026-10-01", more)), "upgrade_undecided");
+    const review = await home.run(["upgrade", "review", "--trust", "wider", "--json"]);
+    const beside = ["pack_beside pack wider|", "whole_review pack wider|"];
+    assert.deepEqual(told(review.out), ["action_added action wider.project.drop|", ...beside]);
+    assert.equal(await trust("same", pack("2026-10-01")), null, "the same requests ask for nothing new");
+    rmSync(join(home.folder, "packs", "trusted"), { recursive: true });
+    const elsewhere = pack("2026-10-01").replace(/origin: .*/, "origin: https://api.other.example");
+    assert.equal(await trust("elsewhere", elsewhere), "upgrade_undecided", "nobody can say where acme went any more");
   });
 });

@@ -460,7 +460,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
           credential: "main",
           sideEffect: false,
         });
-        await probes.close(id);
+        await probes.close(id, null);
       },
     },
   ],

@@ -268,6 +268,20 @@ export class Home {
     await this.must(["pack", "trust", name]);
   }
 
+  /** Trusts a pack that goes where another one goes, by a finished review: the gateway must be up. */
+  async trustBeside(name: string, text: string): Promise<void> {
+    const file = join(dirname(this.folder), `${name}.yaml`);
+    writeFileSync(file, text);
+    assert.equal((await this.run(["pack", "add", file])).code, 0);
+    const reviews = ["--without-evidence", "--reviews", join(dirname(this.folder), `${name}.reviews.yaml`)];
+    const decide = ["upgrade", "decide", "--trust", name, ...reviews];
+    const open = JSON.parse((await this.operator([...decide, "--json"])).out) as readonly Members[];
+    const ids = open.filter(({ kind }) => kind !== "whole_review").map(({ id }) => String(id));
+    await this.must([...decide, "--accept", "--reason", "a test", ...ids]);
+    await this.must([...decide, "--finish", "--reason", "a test"]);
+    await this.must(["pack", "trust", name, ...reviews]);
+  }
+
   /** Starts the gateway and waits until it has said that it is up. */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     const command = [...prefix, GW, "up", "--home", this.folder, "--passphrase-file", this.passphraseFile, ...extra];

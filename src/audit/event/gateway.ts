@@ -110,5 +110,11 @@ export const gatewayEvents = {
     operator_key_id: open.text,
   },
   ...callbackEvents,
-  upgrade_probe_finished: { run_id: open.text, requests: open.integer, side_effects: open.integer },
+  upgrade_probe_finished: {
+    run_id: open.text,
+    requests: open.integer,
+    side_effects: open.integer,
+    /** Of what the operator signed about it; null where it ended without a result. */
+    result_digest: optional(nullable(open.text)),
+  },
 } as const;

@@ -41,7 +41,8 @@ export interface ProbeOpening {
 export interface Probes {
   open(opening: ProbeOpening): Promise<RunId>;
   send(runId: RunId | undefined, request: ProbeRequest): Promise<Exchange>;
-  close(runId: RunId | undefined): Promise<void>;
+  /** With the digest of what the operator signed about it, where it came to that. */
+  close(runId: RunId | undefined, resultDigest: string | null): Promise<void>;
   /** Forgets every token. */
   clear(): void;
 }
@@ -114,12 +115,13 @@ export function createProbes(core: Core): Probes {
       return id;
     },
     send: async (runId, request) => sendProbe(core, find(runId), request),
-    async close(runId) {
+    async close(runId, resultDigest) {
       const probe = find(runId);
       forget(probe);
       const { id, budget } = probe.purse;
       const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
-      await core.ledger.record("probe.closed", [{ ...core.envelope("upgrade_probe_finished"), run_id: id, ...sent }]);
+      const result = { run_id: id, ...sent, result_digest: resultDigest };
+      await core.ledger.record("probe.closed", [{ ...core.envelope("upgrade_probe_finished"), ...result }]);
     },
     clear() {
       for (const probe of [...probes.values()]) forget(probe);

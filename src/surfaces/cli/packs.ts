@@ -67,7 +67,9 @@ export function runPackTrust(
     const pack = requireSound(bytes, `${name}.yaml`);
     return withOperator(options, io, ports, async (session) => {
       const vault = session.home.readVault();
-      await requireReviewed(pack, bytes, { vault, policy: session.home.readPolicy(vault) }, options, operatorKeys);
+      const { readingKey } = session.operator;
+      const standing = { vault, policy: session.home.readPolicy(vault), readingKey };
+      await requireReviewed(pack, bytes, standing, options, operatorKeys);
       await applyPolicyChange(session, ports, { what: "pack_trusted", subject: name }, (policy) => ({
         ...policy,
         ...trustPack(policy, { pack: pack.name, digest: pack.digest }),

@@ -14,6 +14,7 @@ import { type Assignment, composeContext } from "../../conventions/ticket/compos
 import { signContext } from "../../conventions/ticket/sign.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
+import type { Digest } from "../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
@@ -80,7 +81,7 @@ export interface OperatorClient extends ReadingClient {
   suspendCredentials(labels: readonly string[], reason: string): Promise<readonly string[]>;
   openProbe(opening: JsonObject): Promise<string>;
   sendProbe(runId: string, request: ProbeRequest): Promise<Exchange>;
-  closeProbe(runId: string): Promise<void>;
+  closeProbe(runId: string, resultDigest: Digest | null): Promise<void>;
   offerAttestation(): Promise<AttestationOffer>;
   attest(statement: Buffer): Promise<JsonObject>;
   /** Tells the log that its older segments are moved away, by the signed cut. */
@@ -241,7 +242,8 @@ export async function connectOperator(
         ? { ...exchange, body: Buffer.from(exchange.body as unknown as string, "base64") }
         : exchange;
     },
-    closeProbe: async (runId) => void (await post(`/v1/upgrade/probes/${runId}/close`)),
+    closeProbe: async (runId, result_digest) =>
+      void (await post(`/v1/upgrade/probes/${runId}/close`, { result_digest })),
     async offerAttestation() {
       const offer = (await post("/v1/log/attestation/offer")) as Record<string, never>;
       return {

@@ -68,10 +68,15 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
       loggedIn,
     ),
     planeRoute(
-      { method: "POST", path: "/v1/upgrade/probes/{run_id}/close", params: runParams, body: { kind: "none" } },
+      {
+        method: "POST",
+        path: "/v1/upgrade/probes/{run_id}/close",
+        params: runParams,
+        body: { kind: "json", schema: closeSchema },
+      },
       { summary: "End a probe and forget its tokens", answers: { 204: { description: "Ended" } } },
-      async ({ params }) => {
-        await probes.close(params.run_id as RunId);
+      async ({ params, body }) => {
+        await probes.close(params.run_id as RunId, body.result_digest);
         return { status: 204 };
       },
       loggedIn,
@@ -189,6 +194,12 @@ const sendSchema = {
     side_effect: { type: "boolean" },
   },
   required: ["case_id", "method", "url", "headers", "body_json", "credential", "side_effect"],
+} as const satisfies JsonSchema;
+
+const closeSchema = {
+  type: "object",
+  properties: { result_digest: { type: ["string", "null"], pattern: "^sha256:[0-9a-f]{64}$" } },
+  required: ["result_digest"],
 } as const satisfies JsonSchema;
 
 const suspendSchema = {

@@ -12,15 +12,19 @@ export interface PackDifference {
   readonly action: string | null;
 }
 
-/** Every term that differs between what was trusted and what is to be. Without a pack to compare with, all is new. */
-export function comparePacks(before: Pack | null, after: Pack): readonly PackDifference[] {
+/**
+ * Every term that differs between what was trusted and what is to be. Without a pack to compare with, all is new. `of` is
+ * the name that it was trusted under: a pack of another name that goes to the same place takes nothing of it away.
+ */
+export function comparePacks(before: Pack | null, after: Pack, of: string = after.name): readonly PackDifference[] {
   const found: PackDifference[] = [];
+  const renamed = of !== after.name;
   const add = (demand: Demand, action: string | null, draft: Draft): void => {
     if (demand !== "nothing") found.push({ demand, action, draft });
   };
   const subject = `pack ${after.name} provider`;
   const providers = [before?.provider ?? null, after.provider] as const;
-  if (before === null) add("upgrade", null, lost(after));
+  if (before === null) add(renamed ? "decision" : "upgrade", null, lost(after, of));
   else
     compareTerms(terms.provider, providers[0] ?? {}, providers[1] ?? {}, (name, term, change) =>
       add(term.demand, null, { ...change, subject, at: name }),
@@ -31,9 +35,20 @@ export function comparePacks(before: Pack | null, after: Pack): readonly PackDif
     const next = after.actions.get(name);
     if (old !== undefined && next !== undefined) compareActions(old, next, add);
     else if (next !== undefined) add(next.kind === "http" ? "evidence" : "decision", name, added(next));
-    else if (old !== undefined) add("decision", null, removed(old));
+    else if (old !== undefined && !renamed) add("decision", null, removed(old));
   }
+  if (renamed && found.length > 0) add("decision", null, beside(after, of));
   return found;
+}
+
+/** Where its requests go: two packs that share one speak to the same provider, whatever they are called. */
+export function placesOf({ provider, actions }: Pack): ReadonlySet<string> {
+  const places = new Set<string>(provider === null ? [] : [provider.origin]);
+  for (const action of actions.values()) {
+    if (action.kind === "ssh") places.add(`${action.host}:${action.port}`);
+    if (action.kind === "url") for (const { origin } of action.allow) places.add(origin);
+  }
+  return places;
 }
 
 function compareActions(
@@ -91,10 +106,17 @@ function compareTerms(
 }
 
 /** Nobody can say then that the version stayed the same. */
-function lost({ name }: Pack): Draft {
+function lost({ name }: Pack, of: string): Draft {
   return {
-    ...{ surface: "action_reach", kind: "trusted_pack_lost", change: "shifts", subject: `pack ${name}`, at: "" },
+    ...{ surface: "action_reach", kind: "trusted_pack_lost", change: "shifts", subject: `pack ${of}`, at: "" },
     ...{ says: "The bytes that were trusted are gone, so that all of it counts as new.", before: null, after: name },
+  };
+}
+
+function beside({ name }: Pack, of: string): Draft {
+  return {
+    ...{ surface: "action_reach", kind: "pack_beside", change: "widens", subject: `pack ${name}`, at: "" },
+    ...{ says: `Another name for where ${of} goes, which is trusted already.`, before: of, after: name },
   };
 }
 

@@ -80,6 +80,11 @@ export function attestProbe(runs: ProbeRuns, at: string, reviewer: Reviewer): Si
   return { statement, signature: reviewer.sign(bytesOf(statement)).toString("base64") };
 }
 
+/** By which the log, the review and the trust name the same probe. */
+export function probeDigest(probe: SignedProbe): Digest {
+  return digestJson(probe as unknown as JsonObject);
+}
+
 /** The statement of a saved report, when an enrolled operator signed it and the differences beside it are those it is about. */
 export function readProbe(
   file: string,

@@ -6,12 +6,10 @@ import type { AuthorityMap } from "../../../conventions/upgrade/map/authority-ma
 import { comparePacks, type PackDifference } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import { describeCoverage } from "../../../conventions/upgrade/pack/cover.ts";
 import { type Evidence, requireEvidence } from "../../../conventions/upgrade/pack/require-evidence.ts";
-import { readProbe, type SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
+import { probeDigest, readProbe, type SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
 import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
-import { digestJson } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { JsonObject } from "../../../kernel/json.ts";
 import { readBounded } from "./files.ts";
 import type { PackChange } from "./load-change.ts";
 import { type NamedBytes, type ReviewOutput, reviewInThread } from "./review-thread.ts";
@@ -66,7 +64,7 @@ export async function assembleReview(
       missing: null,
     };
   }
-  const changes = comparePacks(change.before, change.after);
+  const changes = comparePacks(change.before, change.after, change.of);
   const coverage = documents?.coverage ?? null;
   const review = documents?.review ?? reviewOfPacks(change);
   const reviewed = documents === null ? null : { before: review.before.digest, after: review.after.digest };
@@ -82,7 +80,7 @@ export async function assembleReview(
     ...(probe?.differences ?? []),
   ];
   const pack = { name: change.after.name, before: change.beforeDigest, after: change.after.digest };
-  const seen = probe === null ? null : digestJson(probe.signed as unknown as JsonObject);
+  const seen = probe === null ? null : probeDigest(probe.signed);
   const closing =
     changes.length === 0 ? null : closingDifference({ pack, documents: reviewed, probe: seen }, differences);
   return { review: { ...review, differences }, map, corpus: drafted, closing, probe: probe?.signed ?? null, missing };

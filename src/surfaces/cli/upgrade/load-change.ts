@@ -2,19 +2,22 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
+import { placesOf } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { readPlainFile } from "../../../vault/files/private-file.ts";
-import { lastTrusted, type Policy } from "../../../vault/policy/policy.ts";
+import { lastTrusted, type PackTrust, type Policy } from "../../../vault/policy/policy.ts";
 import type { NamedBytes } from "./review-thread.ts";
 
 /** One pack on its way from what was trusted to what is to be. */
 export interface PackChange {
   readonly after: Pack;
   readonly afterFile: NamedBytes;
+  /** The name of what it is compared with: its own, or that of a pack which goes to the same place. */
+  readonly of: string;
   /** What policy says was trusted last, also when its trust was taken away since. */
   readonly beforeDigest: Digest;
   /** Null where the bytes behind that digest are gone: then everything is new. */
@@ -22,13 +25,36 @@ export interface PackChange {
   readonly beforeFile: NamedBytes | null;
 }
 
-/** Null where nothing was ever trusted under this name, or exactly these bytes. */
+/** Null where nothing was ever trusted under this name or for the places where it goes, or exactly these bytes. */
 export function loadChange(home: string, after: Pack, bytes: Uint8Array, policy: Policy): PackChange | null {
-  const beforeDigest = lastTrusted(policy, after.name);
-  if (beforeDigest === null || beforeDigest === after.digest) return null;
-  const kept = readTrustedCopy(home, after.name, beforeDigest);
-  const afterFile = { name: `${after.name}.yaml`, bytes };
-  return { after, afterFile, beforeDigest, before: kept?.pack ?? null, beforeFile: kept?.file ?? null };
+  const own = lastTrusted(policy, after.name);
+  const trust = own === null ? nearestTrusted(home, after, policy) : { pack: after.name, digest: own };
+  if (trust === null || trust.digest === after.digest) return null;
+  const kept = readTrustedCopy(home, trust.pack, trust.digest);
+  return {
+    after,
+    afterFile: { name: `${after.name}.yaml`, bytes },
+    of: trust.pack,
+    beforeDigest: trust.digest,
+    before: kept?.pack ?? null,
+    beforeFile: kept?.file ?? null,
+  };
+}
+
+/**
+ * A name is no boundary: a pack that goes where a trusted one goes is compared with the one it has the most in common with.
+ * Where the bytes of a trusted pack are gone, nobody can say that this is not the same place.
+ */
+function nearestTrusted(home: string, after: Pack, policy: Policy): PackTrust | null {
+  const places = placesOf(after);
+  let nearest: { readonly trust: PackTrust; readonly common: number } | null = null;
+  for (const trust of [...policy.packs, ...policy.formerPacks]) {
+    const kept = readTrustedCopy(home, trust.pack, trust.digest)?.pack ?? null;
+    if (kept !== null && ![...placesOf(kept)].some((place) => places.has(place))) continue;
+    const common = kept === null ? -1 : [...kept.actions.keys()].filter((name) => after.actions.has(name)).length;
+    if (nearest === null || common > nearest.common) nearest = { trust, common };
+  }
+  return nearest?.trust ?? null;
 }
 
 /** The same, for the commands that prepare what `gw pack trust` will ask for. */
@@ -43,7 +69,7 @@ export function changeOf(home: string, name: string, random: Random): PackChange
   if (change === null)
     throw new Denied(
       "review_mismatch",
-      `Nothing else was trusted as ${name} before: gw pack trust ${name} asks for no review.`,
+      `Nothing else was trusted as ${name} or for where it goes: gw pack trust ${name} asks for no review.`,
     );
   return change;
 }

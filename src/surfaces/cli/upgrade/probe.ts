@@ -2,7 +2,7 @@ import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Review } from "../../../conventions/upgrade/compare/review.ts";
 import { settleReview } from "../../../conventions/upgrade/decision/settle.ts";
 import type { Reviewer } from "../../../conventions/upgrade/decision/statement.ts";
-import { attestProbe } from "../../../conventions/upgrade/probe/attest.ts";
+import { attestProbe, probeDigest } from "../../../conventions/upgrade/probe/attest.ts";
 import { type Consequences, compareRuns } from "../../../conventions/upgrade/probe/compare-exchanges.ts";
 import type { Corpus } from "../../../conventions/upgrade/probe/corpus-schema.ts";
 import type { ProbeVersion, SendProbe } from "../../../conventions/upgrade/probe/exchange.ts";
@@ -10,7 +10,7 @@ import { describeMissingCases, expandCorpus, type ProbeCase } from "../../../con
 import { readCorpus } from "../../../conventions/upgrade/probe/read-corpus.ts";
 import { runCorpus } from "../../../conventions/upgrade/probe/run.ts";
 import { buildReport } from "../../../conventions/upgrade/report/report.ts";
-import { digestBytes, digestJson } from "../../../kernel/canonical-json.ts";
+import { type Digest, digestBytes, digestJson } from "../../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
@@ -41,6 +41,8 @@ export interface ProbePorts {
   approveSideEffects(cases: readonly ProbeCase[]): Promise<boolean>;
   /** Opens the way out for one version: every send is budgeted and logged, each token bound to this origin alone. */
   openSend(version: ProbeVersion, corpus: Corpus, tokens: ReadonlyMap<string, Secret>): Promise<SendProbe>;
+  /** Into the log, durable when this resolves: that these very probes came to this result. */
+  record(result: Digest): Promise<void>;
   /** Disables vault credentials at once; only an operator restores them. */
   disableCredentials(labels: readonly string[], reason: string): Promise<void>;
 }
@@ -65,6 +67,7 @@ export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePo
       const ids = differences.map(({ id }) => id);
       const runs = { corpus, corpusDigest: digestBytes(bytes), old: options.old, new: options.new, before, after, ids };
       const probe = attestProbe(runs, isoTime(ports.clock.wallMs()), await ports.reviewer());
+      await ports.record(probeDigest(probe));
       const review = asReview(corpus, options, cases.length, differences);
       const file = await loadReviewFile(options.reviews, corpus.api);
       const settlement = settleReview(differences, file, await ports.operatorKeys());

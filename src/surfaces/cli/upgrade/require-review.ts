@@ -1,7 +1,12 @@
+import type { KeyObject } from "node:crypto";
+import { join } from "node:path";
+import { openReader } from "../../../audit/read/reader.ts";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import { requireFinished, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
 import { comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
+import { probeDigest } from "../../../conventions/upgrade/probe/attest.ts";
+import type { Digest } from "../../../kernel/canonical-json.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
@@ -26,29 +31,31 @@ export interface ReviewedOptions {
 export async function requireReviewed(
   pack: Pack,
   bytes: Uint8Array,
-  { policy, vault }: { readonly policy: Policy; readonly vault: Vault },
+  { policy, vault, readingKey }: { readonly policy: Policy; readonly vault: Vault; readonly readingKey: KeyObject },
   options: ReviewedOptions,
   operatorKeys: () => Promise<readonly OperatorKey[]>,
 ): Promise<void> {
   const change = loadChange(options.home, pack, bytes, policy);
   if (change === null) return;
-  const changes = comparePacks(change.before, pack);
+  const changes = comparePacks(change.before, pack, change.of);
   if (changes.length === 0) return;
   requireUnsuspended(pack, vault);
   if (options.reviews === undefined)
     throw undecided(
       pack,
+      change.of,
       changes.map(({ draft }) => `${draft.subject} ${draft.at}`.trim()),
     );
   const [before, after] = options.documents;
   if (options.documents.length === 1)
     throw new Denied("schema_violation", "Name both documents, OLD and NEW, or neither.");
   const keys = await operatorKeys();
-  const { review, closing, missing } = await assembleReview(
+  const { review, closing, missing, probe } = await assembleReview(
     { ...options, ...(before === undefined || after === undefined ? {} : { before, after }), change },
     keys,
   );
   if (missing !== null) throw missing;
+  if (probe !== null) await requireProbeLogged(join(options.home, "audit"), readingKey, probeDigest(probe));
   const file = await loadReviewFile(options.reviews, review.after.title);
   const differences = closing === null ? review.differences : [...review.differences, closing];
   const settlement = settleReview(differences, file, keys);
@@ -62,6 +69,23 @@ export async function requireReviewed(
   }
 }
 
+/** A signature says what an operator saw; the log of the gateway that sent it says that it was sent. */
+async function requireProbeLogged(log: string, readingKey: KeyObject, digest: Digest): Promise<void> {
+  const reader = openReader(log, readingKey);
+  try {
+    for await (const item of reader) {
+      if (item.kind !== "record" || item.event.event_type !== "upgrade_probe_finished") continue;
+      if (item.event.result_digest === digest) return;
+    }
+  } finally {
+    reader.close();
+  }
+  throw new Denied(
+    "review_mismatch",
+    "The log of this gateway has no probe with this result: run gw upgrade probe here, and review what it prints.",
+  );
+}
+
 /** What a probe stopped stays stopped: 403 expected and 201 observed blocks the upgrade until an operator has decided. */
 function requireUnsuspended(pack: Pack, vault: Vault): void {
   const label = pack.provider?.credential ?? null;
@@ -73,12 +97,12 @@ function requireUnsuspended(pack: Pack, vault: Vault): void {
   );
 }
 
-function undecided(pack: Pack, places: readonly string[]): Denied {
+function undecided(pack: Pack, of: string, places: readonly string[]): Denied {
   const shown = places.slice(0, 6).map(showIdentifier).join("; ");
   const more = places.length > 6 ? `; and ${places.length - 6} more` : "";
   return new Denied(
     "upgrade_undecided",
-    `${pack.name} differs from what was trusted: ${shown}${more}. Review it (gw upgrade review [OLD NEW] --trust ${pack.name}), decide (gw upgrade decide), finish (--finish), then: gw pack trust ${pack.name} [OLD NEW] --reviews reviews.yaml`,
+    `${pack.name} ${of === pack.name ? "differs from what was trusted" : `goes where ${of} goes, which was trusted, and differs from it`}: ${shown}${more}. Review it (gw upgrade review [OLD NEW] --trust ${pack.name}), decide (gw upgrade decide), finish (--finish), then: gw pack trust ${pack.name} [OLD NEW] --reviews reviews.yaml`,
     { extra: { terms: [...places] } },
   );
 }

@@ -48,7 +48,7 @@ export function probeThroughGateway(
     try {
       return await runUpgradeProbe(options, deps.io, probePorts(options, deps, session, opened));
     } finally {
-      for (const runId of opened) await session.client.closeProbe(runId).catch(() => undefined);
+      for (const runId of opened) await session.client.closeProbe(runId, null).catch(() => undefined);
     }
   });
 }
@@ -80,6 +80,12 @@ function probePorts(
       });
       opened.push(runId);
       return (request) => client.sendProbe(runId, request);
+    },
+    async record(result) {
+      while (opened[0] !== undefined) {
+        await client.closeProbe(opened[0], result);
+        opened.shift();
+      }
     },
     async disableCredentials(labels, reason) {
       const suspended = await client.suspendCredentials(labels, reason);
