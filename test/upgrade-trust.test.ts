@@ -82,10 +82,10 @@ describe("a pack of another version is trusted after a finished review", asUser,
 
   test("another name is no way around the review: a pack that goes where a trusted one went is compared with it", async () => {
     const { home, at, pack } = stand;
-    const trust = async (name: string, text: string): Promise<string | null> => {
+    const trust = async (name: string, text: string, ...args: readonly string[]): Promise<string | null> => {
       writeFileSync(at(`${name}.yaml`), text.replace("pack: acme", `pack: ${name}`));
       assert.equal((await home.run(["pack", "add", at(`${name}.yaml`)])).code, 0);
-      const done = await home.operator(["pack", "trust", name]);
+      const done = await home.operator(["pack", "trust", name, ...args]);
       return done.code === 0 ? null : codeOf(done);
     };
     await home.must(["pack", "remove", "acme"]);
@@ -94,11 +94,24 @@ describe("a pack of another version is trusted after a finished review", asUser,
     effect: write
     request: { method: DELETE, path: "/v1/projects/{id}" }
     input: { id: { in: path, type: string, maxLength: 64 } }`;
-    assert.equal(await trust("wider", pack("2026-10-01", more)), "upgrade_undecided");
+    const aside = ["--beside", "acme"];
+    assert.equal(
+      await trust("wider", pack("2026-10-01", more), ...aside),
+      "upgrade_undecided",
+      "it is no mere addition",
+    );
     const review = await home.run(["upgrade", "review", "--trust", "wider", "--json"]);
-    const beside = ["pack_beside pack wider|", "whole_review pack wider|"];
-    assert.deepEqual(told(review.out), ["action_added action wider.project.drop|", ...beside]);
+    assert.deepEqual(told(review.out), [
+      "action_added action wider.project.drop|",
+      "pack_beside pack wider|",
+      "whole_review pack wider|",
+    ]);
     assert.equal(await trust("same", pack("2026-10-01")), null, "the same requests ask for nothing new");
+    const added = `${pack("2026-10-01").split("actions:")[0]}actions:\n${more}`;
+    assert.equal(await trust("added", added), "upgrade_undecided", "nobody said that it is wanted beside the other");
+    const said = await home.operator(["pack", "trust", "added"]);
+    const [, beside] = /gw pack trust added --beside (\S+)$/m.exec(said.err.trim()) ?? [];
+    assert.equal(await trust("added", added, "--beside", String(beside)), null, "the command that was told works");
     rmSync(join(home.folder, "packs", "trusted"), { recursive: true });
     const elsewhere = pack("2026-10-01").replace(/origin: .*/, "origin: https://api.other.example");
     assert.equal(await trust("elsewhere", elsewhere), "upgrade_undecided", "nobody can say where acme went any more");

@@ -2,6 +2,7 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import type { ActionDefinition, Pack } from "../../action/pack.ts";
 import type { Change, Draft } from "../compare/difference.ts";
 import { withoutVersion } from "../meaning/words.ts";
+import { routeOf } from "../model/read-operation.ts";
 import { type Demand, plainOf, type Term, termOf, terms } from "./terms.ts";
 
 /** One changed term of a pack: a difference to decide, and what must be shown about it. */
@@ -31,14 +32,44 @@ export function comparePacks(before: Pack | null, after: Pack, of: string = afte
     );
   const names = new Set([...(before?.actions.keys() ?? []), ...after.actions.keys()]);
   for (const name of [...names].sort()) {
-    const old = before?.actions.get(name);
     const next = after.actions.get(name);
+    const named = before?.actions.get(name);
+    // Under another name of the pack only the same request is the same action.
+    const other = renamed && named !== undefined && next !== undefined && requestOf(named) !== requestOf(next);
+    const old = other ? undefined : named;
     if (old !== undefined && next !== undefined) compareActions(old, next, add);
     else if (next !== undefined) add(next.kind === "http" ? "evidence" : "decision", name, added(next));
     else if (old !== undefined && !renamed) add("decision", null, removed(old));
   }
   if (renamed && found.length > 0) add("decision", null, beside(after, of));
   return found;
+}
+
+/** What is sent, whatever it is called and whichever version it names. */
+function requestOf(action: ActionDefinition): string {
+  switch (action.kind) {
+    case "http":
+      return routeOf(action.method, withoutVersion(action.template.text));
+    case "url":
+      return canonicalJson(plainOf(action.allow));
+    case "ssh":
+      return canonicalJson([action.host, action.port, plainOf(action.action)]);
+  }
+}
+
+/** How many requests of one pack the other has too. */
+export function shareRequests(one: Pack, other: Pack): number {
+  const known = new Set([...one.actions.values()].map(requestOf));
+  return [...other.actions.values()].filter((action) => known.has(requestOf(action))).length;
+}
+
+/**
+ * Whether a pack of another name adds requests to what goes to the same place with the same credential, and touches none:
+ * then a person who says so is enough.
+ */
+export function addsOnly(before: Pack | null, after: Pack, changes: readonly PackDifference[]): boolean {
+  if (before === null || shareRequests(before, after) > 0) return false;
+  return changes.every(({ demand, draft }) => demand === "decision" || draft.kind === "action_added");
 }
 
 /** Where its requests go: two packs that share one speak to the same provider, whatever they are called. */

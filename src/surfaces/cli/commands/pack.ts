@@ -54,6 +54,7 @@ export function addPackCommands(program: Command, { io, vault, finish, operatorK
   )
     .option("--reviews <FILE>", "the review file with a signed decision about each difference, and about the whole")
     .option("--probe <FILE>", "the saved report of gw upgrade probe")
+    .option("--beside <PACK>", "you want it beside PACK, which goes to the same place and which it only adds to")
     .option("--without-evidence", "the review was signed without documents or a probe", false)
     .action(async (name: string, old: string | undefined, next: string | undefined, _options, command: Command) => {
       const options = optionsOf<OperatorOptions & Omit<ReviewedOptions, "documents">>(command);

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
-import { placesOf } from "../../../conventions/upgrade/pack/compare-packs.ts";
+import { placesOf, shareRequests } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -42,7 +42,7 @@ export function loadChange(home: string, after: Pack, bytes: Uint8Array, policy:
 }
 
 /**
- * A name is no boundary: a pack that goes where a trusted one goes is compared with the one it has the most in common with.
+ * A name is no boundary: a pack that goes where a trusted one goes is compared with the one it shares most requests with.
  * Where the bytes of a trusted pack are gone, nobody can say that this is not the same place.
  */
 function nearestTrusted(home: string, after: Pack, policy: Policy): PackTrust | null {
@@ -51,7 +51,7 @@ function nearestTrusted(home: string, after: Pack, policy: Policy): PackTrust | 
   for (const trust of [...policy.packs, ...policy.formerPacks]) {
     const kept = readTrustedCopy(home, trust.pack, trust.digest)?.pack ?? null;
     if (kept !== null && ![...placesOf(kept)].some((place) => places.has(place))) continue;
-    const common = kept === null ? -1 : [...kept.actions.keys()].filter((name) => after.actions.has(name)).length;
+    const common = kept === null ? Number.POSITIVE_INFINITY : shareRequests(kept, after);
     if (nearest === null || common > nearest.common) nearest = { trust, common };
   }
   return nearest?.trust ?? null;

@@ -4,7 +4,7 @@ import { openReader } from "../../../audit/read/reader.ts";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import { requireFinished, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
-import { comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
+import { addsOnly, comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import { probeDigest } from "../../../conventions/upgrade/probe/attest.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
@@ -22,6 +22,8 @@ export interface ReviewedOptions {
   readonly probe?: string;
   readonly withoutEvidence?: boolean;
   readonly reviews?: string;
+  /** The trusted pack that this one only adds to. */
+  readonly beside?: string;
 }
 
 /**
@@ -40,10 +42,13 @@ export async function requireReviewed(
   const changes = comparePacks(change.before, pack, change.of);
   if (changes.length === 0) return;
   requireUnsuspended(pack, vault);
+  const adds = change.of !== pack.name && addsOnly(change.before, pack, changes);
+  if (adds && options.beside === change.of) return;
   if (options.reviews === undefined)
     throw undecided(
       pack,
       change.of,
+      adds,
       changes.map(({ draft }) => `${draft.subject} ${draft.at}`.trim()),
     );
   const [before, after] = options.documents;
@@ -97,12 +102,12 @@ function requireUnsuspended(pack: Pack, vault: Vault): void {
   );
 }
 
-function undecided(pack: Pack, of: string, places: readonly string[]): Denied {
+function undecided(pack: Pack, of: string, adds: boolean, places: readonly string[]): Denied {
   const shown = places.slice(0, 6).map(showIdentifier).join("; ");
   const more = places.length > 6 ? `; and ${places.length - 6} more` : "";
   return new Denied(
     "upgrade_undecided",
-    `${pack.name} ${of === pack.name ? "differs from what was trusted" : `goes where ${of} goes, which was trusted, and differs from it`}: ${shown}${more}. Review it (gw upgrade review [OLD NEW] --trust ${pack.name}), decide (gw upgrade decide), finish (--finish), then: gw pack trust ${pack.name} [OLD NEW] --reviews reviews.yaml`,
+    `${pack.name} ${of === pack.name ? "differs from what was trusted" : `goes where ${of} goes, which was trusted, and differs from it`}: ${shown}${more}. Review it (gw upgrade review [OLD NEW] --trust ${pack.name}), decide (gw upgrade decide), finish (--finish), then: gw pack trust ${pack.name} [OLD NEW] --reviews reviews.yaml${adds ? `. It sends nothing that ${of} sends: where you want both, say so: gw pack trust ${pack.name} --beside ${of}` : ""}`,
     { extra: { terms: [...places] } },
   );
 }
