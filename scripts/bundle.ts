@@ -1,84 +1,78 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
-import { dirname, resolve } from "node:path";
+import { isBuiltin } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { build, buildSync, type Plugin } from "esbuild";
+
+/** What `gw` and the gateway load at every start and is plain JavaScript: taken into the programs, the rest stays a package. */
+const TAKEN = ["commander", "hpke", "jose", "yaml"];
+const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
+const FORM = { bundle: true, format: "esm", platform: "node", charset: "utf8", legalComments: "none" } as const;
+
+/** One file without dependencies from a program, for hosts that have Node 18 or newer and nothing else. */
+export function bundle(entry: string, title: string): string {
+  const banner = { js: `#!/usr/bin/env node\n// ${title}` };
+  const { outputFiles } = buildSync({ ...FORM, entryPoints: [entry], banner, target: "node18", write: false });
+  return outputFiles[0]?.text ?? "";
+}
 
 /**
- * Makes one file without dependencies from a program and the files of ours that it imports, for hosts that have Node and
- * nothing else. Our sources name what they import and export and nothing more, so that each can become a function.
+ * Makes few files of the many that our compiled programs load at their start, in the place of the programs. All other
+ * files of `dist` stay: what is found by its path, such as a worker, is found where it was.
  */
-export function bundle(entry: string, title: string): string {
-  const order: Module[] = [];
-  const seen = new Map<string, Module>();
-  load(resolve(entry), seen, order, []);
-  const outside = new Map<string, Set<string>>();
-  for (const { builtins } of order) {
-    for (const [name, members] of builtins) {
-      outside.set(name, new Set([...(outside.get(name) ?? []), ...members]));
-    }
-  }
-  const head = [...outside]
-    .sort()
-    .map(([name, members]) => `import { ${[...members].sort().join(", ")} } from "${name}";`);
-  const bodies = order.map((module, index) => writeModule(module, index, order));
-  return [`#!/usr/bin/env node\n// ${title}`, ...head, ...bodies].join("\n").replaceAll(/\n{3,}/g, "\n\n");
-}
-
-interface Module {
-  readonly path: string;
-  readonly code: string;
-  readonly imports: readonly { readonly path: string; readonly names: readonly string[] }[];
-  readonly builtins: ReadonlyMap<string, readonly string[]>;
-  readonly exports: readonly string[];
-}
-
-const IMPORT = /^import \{([^}]*)\} from "([^"]+)";?$/gm;
-const EXPORT = /^export (?=(?:async function|function|const|class) ([A-Za-z0-9_]+))/gm;
-
-function load(path: string, seen: Map<string, Module>, order: Module[], trail: readonly string[]): void {
-  if (trail.includes(path)) throw new Error(`${path} imports itself`);
-  if (seen.has(path)) return;
-  const module = readModule(path);
-  seen.set(path, module);
-  for (const { path: next } of module.imports) load(next, seen, order, [...trail, path]);
-  order.push(module);
-}
-
-function readModule(path: string): Module {
-  const imports: { path: string; names: string[] }[] = [];
-  const builtins = new Map<string, string[]>();
-  const exports: string[] = [];
-  const stripped = stripTypeScriptTypes(readFileSync(path, "utf8"));
-  const code = stripped
-    .replaceAll(IMPORT, (_line, list: string, from: string) => {
-      const names = list
-        .split(",")
-        .map((name) => name.trim())
-        .filter((name) => name !== "");
-      if (names.some((name) => !/^[A-Za-z0-9_]+$/.test(name)))
-        throw new Error(`${path}: ${list} is not a plain import`);
-      if (from.startsWith("node:")) builtins.set(from, names);
-      else imports.push({ path: resolve(dirname(path), from), names });
-      return "";
-    })
-    .replaceAll(EXPORT, (_word, name: string) => {
-      exports.push(name);
-      return "";
-    });
-  const left = /^\s*(?:import|export)\b.*$/m.exec(code);
-  if (left !== null) throw new Error(`${path}: cannot bundle: ${left[0]}`);
-  return { path, code: code.replaceAll(/[ \t]+$/gm, "").trim(), imports, builtins, exports };
-}
-
-function writeModule(module: Module, index: number, order: readonly Module[]): string {
-  const taken = module.imports.map(({ path, names }) => {
-    const from = order.findIndex((each) => each.path === path);
-    return names.length === 0 ? "" : `const { ${names.join(", ")} } = room${from};\n`;
+export async function bundlePrograms(root: string, dist: string): Promise<void> {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  const programs = join(dist, "programs");
+  await build({
+    ...FORM,
+    entryPoints: PROGRAMS.map((name) => join(programs, `${name}.js`)),
+    outdir: programs,
+    allowOverwrite: true,
+    splitting: true,
+    chunkNames: "part-[hash]",
+    target: "node24",
+    nodePaths: [join(root, "node_modules")],
+    external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
+    plugins: [keepPlaces(dist, programs), loadLazily],
+    logLevel: "error",
   });
-  const body = `${taken.join("")}${module.code}`;
-  // The last one is the program itself.
-  if (index === order.length - 1) return `${body}\n`;
-  return `const room${index} = (() => {\n${body}\nreturn { ${module.exports.join(", ")} };\n})();\n`;
 }
+
+/** A file that asks where it stands is answered as before, although its code now stands among the programs. */
+function keepPlaces(dist: string, programs: string): Plugin {
+  return {
+    name: "keep-places",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.js$/ }, ({ path }) => {
+        const code = path.startsWith(dist) ? readFileSync(path, "utf8") : "";
+        if (!code.includes("import.meta")) return undefined;
+        const file = relative(programs, path);
+        const contents = code
+          .replaceAll("import.meta.dirname", `(import.meta.dirname + ${JSON.stringify(`/${dirname(file)}`)})`)
+          .replaceAll("import.meta.filename", JSON.stringify(path.slice(dist.length)))
+          .replaceAll("import.meta.url", `new URL(${JSON.stringify(file)}, import.meta.url).href`);
+        return { contents, loader: "js" };
+      });
+    },
+  };
+}
+
+/**
+ * A module of Node's that is imported has every export read at once, and some of those load much of Node: `node:http`
+ * alone brings HTTP/2 and a WebSocket. Asked for in this way, what is used is read when it is used.
+ */
+const loadLazily: Plugin = {
+  name: "load-lazily",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^/ }, ({ path }) =>
+      isBuiltin(path) ? { path, namespace: "node", sideEffects: false } : undefined,
+    );
+    onLoad({ filter: /^/, namespace: "node" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
 
 if (import.meta.main) {
   const [entry, out, title = "built from source"] = process.argv.slice(2);

@@ -38,7 +38,7 @@ try {
   const node = createHash("sha256").update(readFileSync(join(root, "node_modules", "node", "bin", "node")));
   const bill = billOfMaterials(version, epochS, dependencies, node.digest("hex"));
   const tree = join(work, "tree");
-  stageTree({ root, tree, version, epochS, dependencies, bill });
+  await stageTree({ root, tree, version, epochS, dependencies, bill });
   const made = new Map<string, Buffer>([[`gw-${version}.cdx.json`, Buffer.from(bill)]]);
   if (only.includes("archive")) {
     const name = `gw-${version}-${process.platform}-${process.arch}`;

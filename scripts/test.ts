@@ -26,7 +26,7 @@ const files = only.length > 0 ? only.map((file) => relative(root, join(process.c
 const plain = files.filter((file) => !file.endsWith(".host.test.ts"));
 const host = files.filter((file) => file.endsWith(".host.test.ts"));
 
-const product = compileProduct(root);
+const product = await compileProduct(root);
 const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product) : own;
 const failed = [

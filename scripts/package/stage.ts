@@ -17,11 +17,11 @@ export interface Stage {
 }
 
 /** Everything that is installed, at the place where it is installed. */
-export function stageTree(stage: Stage): void {
+export async function stageTree(stage: Stage): Promise<void> {
   const { root, tree } = stage;
   const lib = join(tree, "usr", "lib", "gw");
   mkdirSync(lib, { recursive: true });
-  compile(join(lib, "dist"), { types: false });
+  await compile(join(lib, "dist"), { types: false });
   const { type, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<string, string>;
   const manifest = { name: "gw", version: stage.version, type, license };
   writeFileSync(join(lib, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);

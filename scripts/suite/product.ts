@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compile } from "../compile.ts";
 import { cheapen } from "./cheapen.ts";
 
 export interface Product {
@@ -14,19 +14,15 @@ export interface Product {
  * The product as a user gets it, compiled once for the whole run, but with a cheap key derivation: hundreds of homes are
  * made and unlocked. It stands where any uid can read it.
  */
-export function compileProduct(root: string): Product {
+export async function compileProduct(root: string): Promise<Product> {
   const folder = mkdtempSync(join(tmpdir(), "gw-product-"));
   chmodSync(folder, 0o755);
   const dist = join(folder, "dist");
-  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  const built = spawnSync(
-    process.execPath,
-    [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", dist, "--declaration", "false"],
-    { stdio: ["ignore", "inherit", "inherit"] },
-  );
-  if (built.status !== 0) throw new Error("the product does not compile");
-  const defaults = join(dist, "kernel", "defaults.js");
-  writeFileSync(defaults, cheapen(readFileSync(defaults, "utf8")));
+  const change = (): void => {
+    const defaults = join(dist, "kernel", "defaults.js");
+    writeFileSync(defaults, cheapen(readFileSync(defaults, "utf8")));
+  };
+  await compile(dist, { types: false, change });
   for (const part of ["bin", "packs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));

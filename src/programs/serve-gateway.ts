@@ -1,0 +1,351 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
+import { descriptorLimit } from "../adapters/platform/descriptors.ts";
+import { createDiskWatch } from "../adapters/platform/disk.ts";
+import { createPeerNamer } from "../adapters/platform/socket-peer.ts";
+import { systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
+import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
+import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
+import { createHttpTransport } from "../adapters/transport/http/transport.ts";
+import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
+import { probeHost } from "../adapters/transport/ssh/probe.ts";
+import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
+import { openLog } from "../audit/log.ts";
+import { readMarks } from "../audit/read/marks.ts";
+import { openResumable } from "../audit/resumable.ts";
+import { createGateway } from "../gateway/gateway.ts";
+import { createEnvelope } from "../gateway/record/record.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import { deniedByFiles } from "../kernel/file-trouble.ts";
+import { createIds } from "../kernel/ids.ts";
+import { agentRoutes } from "../surfaces/agent/routes.ts";
+import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
+import { createTurns } from "../surfaces/mcp/turns.ts";
+import { upgradeToMcp } from "../surfaces/mcp/upgrade.ts";
+import { createLogins } from "../surfaces/operator/logins.ts";
+import { createOperationNews } from "../surfaces/operator/operation-news.ts";
+import { createOperationRecords } from "../surfaces/operator/operation-records.ts";
+import { operatorRoutes } from "../surfaces/operator/routes.ts";
+import { readMachine } from "../surfaces/place/machine.ts";
+import { fingerprintHome } from "../vault/files/fingerprint.ts";
+import { openHome } from "../vault/files/home.ts";
+import { listenForAgents } from "./daemon/agent-listener.ts";
+import { createCallbackDoor } from "./daemon/callback-door.ts";
+import { millisecondsAhead, tellClock } from "./daemon/clock-set-back.ts";
+import { createCustody } from "./daemon/custody.ts";
+import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
+import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
+import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
+import { createModeFinder } from "./daemon/mode.ts";
+import { listenForOperators } from "./daemon/operator-listener.ts";
+import { createOperatorUsers } from "./daemon/operator-users.ts";
+import { loadPacks } from "./daemon/packs.ts";
+import { planeRecords } from "./daemon/plane-records.ts";
+import { createRecorder } from "./daemon/recorder.ts";
+import { readSettings } from "./daemon/settings.ts";
+import { signRequest } from "./daemon/sign-request.ts";
+import { stampOf } from "./daemon/stamps.ts";
+import { createSteward, type DaemonSteward, type StewardState } from "./daemon/steward.ts";
+import {
+  auditRecipientsOf,
+  callerPolicyOf,
+  ceilingsIn,
+  decisionsIn,
+  judgeTrust,
+  operatorKeysOf,
+  passkeysOf,
+  raisedBy,
+  readTrust,
+  ticketIssuersOf,
+  ticketServicesOf,
+  vaultHashOf,
+} from "./daemon/trust.ts";
+import { watchFiles } from "./daemon/watch-files.ts";
+import { version } from "./version.ts";
+
+/**
+ * The gateway process itself. It never sees a passphrase: `gw up` starts it, and an operator's client hands it the
+ * service key over the operator socket. Usage: gateway HOME [--config FILE] [--key-file FILE]. The clock is the machine's
+ * own, but for the demo, which plays a year ago.
+ */
+export async function serveGateway(clock: Clock): Promise<void> {
+  const asked = readArguments(process.argv.slice(2));
+  if (asked === undefined) {
+    console.error("usage: gateway HOME [--config FILE] [--key-file FILE]; start it with: gw up");
+    process.exit(2);
+  }
+  const health = createHealth(clock);
+  try {
+    await harden({ inspectable: false, startsPrivileged: false });
+    await start(asked, clock, health);
+  } catch (error) {
+    refuseStart(error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error, health);
+  }
+}
+
+async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clock, health: Health): Promise<void> {
+  const settings = await readSettings(folder, await readMachine(config));
+  requireKnownFormat(folder, stateMigrations.length);
+  const home = openHome(folder, random);
+  const files = fingerprintHome(folder);
+  const logged = readMarks(settings.auditFolder);
+  const trust = judgeTrust(readTrust(home), logged);
+  const state: StewardState = {
+    trust,
+    high: trust.trouble === null ? raisedBy(logged, trust) : logged,
+    files,
+    filesRefused: null,
+    packs: loadPacks(settings.packsFolder, trust.policy),
+    compartment: null,
+    stoppedBy: null,
+  };
+  const writtenAhead = millisecondsAhead(settings.auditFolder, clock);
+  const traffic = { calls: 0 };
+  const log = await openResumable(settings.auditFolder, () =>
+    openLog({
+      folder: settings.auditFolder,
+      clock,
+      random,
+      recipients: auditRecipientsOf(state.trust),
+      vaultGeneration: state.trust.vault.generation,
+      vaultHash: vaultHashOf(state.trust),
+      company: () => traffic.calls,
+    }),
+  );
+  log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
+  tellClock(health.facts, writtenAhead);
+  const space = createDiskWatch(folder, clock);
+  const ids = createIds(clock, random);
+  const envelope = createEnvelope(ids, clock);
+  const operatorUsers = createOperatorUsers(process.geteuid?.() ?? -1, (error) => onFault(error, correlationId()));
+  const modes = createModeFinder(settings, operatorUsers);
+  const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
+  const http = createHttpTransport();
+  const sshOptions: SshTransportOptions = {
+    folder: sshFolder(folder),
+    helper: { command: process.execPath, arguments: ["--disable-sigusr1", programFile("gw-ssh")] },
+    sshPath: "/usr/bin/ssh",
+    clock,
+    sleep,
+    connectTimeoutMs: defaults.sshConnectTimeoutMs,
+    spareHelperMs: defaults.sshSpareHelperMs,
+    signRequest: (data) => signRequest(state.compartment, data),
+    recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random, health.facts),
+    recordingBytes: defaults.sshRecordingBytes,
+  };
+  const ssh = createSshTransport(sshOptions);
+  const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
+  const operators = () => ({
+    vaultId: state.trust.vault.vaultId,
+    keys: operatorKeysOf(state.trust),
+    passkeys: passkeysOf(state.trust),
+  });
+  const gateway = createGateway(
+    { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space, traffic },
+    {
+      packs: () => state.packs.book,
+      posture: () => ({
+        mode: modes.mode(),
+        mayDecide: modes.mayDecide,
+        sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
+        ceilings: ceilingsIn(state.trust),
+        decisions: decisionsIn(state.trust),
+      }),
+      grants: () => state.trust.policy?.grants ?? [],
+      isAgentUser: modes.isAgentUser,
+      operators,
+      ticketIssuers: () => ticketIssuersOf(state.trust),
+      ticketServices: () => ticketServicesOf(state.trust),
+      worker: `log ${log.logId}`,
+      async suspendCredential(label, reason) {
+        await steward.suspendCredentials([label], reason, null);
+        health.facts.tell("error", "credential_suspended", { message: `${label} is suspended. ${reason}` });
+      },
+      onStop(cause) {
+        state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
+        const message = `the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`;
+        health.facts.tell("error", "sending_stopped", { message });
+      },
+    },
+  );
+  const logins = createLogins(clock, random, operators);
+  const correlationId = (): string => ids.next("evt");
+  const onFault = (error: unknown, id: string): void => {
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    health.facts.tell("error", "fault", { correlation_id: id, message: `fault ${id}: ${message}` });
+  };
+  const records = planeRecords(gateway);
+  const callbacks = createCallbackDoor(settings.callbackAddress, {
+    ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
+  });
+  const custody = createCustody(settings, home, random, () => steward.reload());
+  const steward: DaemonSteward = createSteward({
+    ...{
+      version,
+      settings,
+      home,
+      log,
+      gateway,
+      envelope,
+      clock,
+      random,
+      logins,
+      state,
+      callbacks,
+      space,
+      custody,
+      keyFile,
+      operatorUsers,
+    },
+    mode: modes.mode,
+    probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
+  });
+  const startEvents = [
+    {
+      ...envelope("gateway_started"),
+      version,
+      mode: modes.mode() === "dedicated" ? "dedicated" : "guard_rail",
+      locked: true,
+      boot_id: clock.bootId(),
+      platform: process.platform,
+      policy_digest: state.trust.policy?.digest ?? null,
+      vault_generation: state.trust.vault.generation,
+    },
+  ] as const;
+  await gateway.ledger.note(startEvents);
+  if (trust.trouble !== null) {
+    await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
+    const { code, message } = trust.trouble;
+    health.facts.tell("error", "stays_locked", { code, message: `${code}: ${message} The gateway stays locked.` });
+  }
+  const operations = createOperationRecords(gateway, clock);
+  const operatorDoor = await listenForOperators({
+    socket: settings.operatorSocket,
+    onOperator: (socket, { operatorKeyId }) => modes.seeOperator(socket, operatorKeyId),
+    routes: operatorRoutes(steward, logins, version),
+    logins,
+    desk: gateway.desk,
+    operations: createOperationNews({ watch: gateway.operations.watch, board: operations.board }, clock, sleep),
+    metrics: () => health.metrics(gaugesOf(gateway, operations, state, clock), settings.home, settings.auditFolder),
+    clock,
+    holderOf: await createPeerNamer(),
+    correlationId,
+    onRecord: records.operator,
+    onFault,
+  });
+  const turns = createTurns(defaults.mcpLinesATurn, defaults.mcpTurnMs);
+  const agentDoor = await listenForAgents({
+    socket: settings.agentSocket,
+    callers,
+    routes: agentRoutes(gateway, sleep, version),
+    upgrade: (request) => upgradeToMcp(request, { gateway, sleep, version, turns, correlationId, onFault }),
+    correlationId,
+    onRecord: records.agent,
+    onFault,
+    standingOf: gateway.standingOf,
+    connections: agentConnectionsFor(descriptorLimit()),
+    onRefused: createDoorkeeper(gateway, envelope, { clock, sleep, space }),
+  });
+  const watched = watchFiles(
+    home,
+    state,
+    () => steward.reload(),
+    (error) => onFault(error, correlationId()),
+  );
+  await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
+  // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
+  if (trust.trouble === null) await unlockWithout(steward, keyFile, trust.vault.vaultId, health);
+  let stopping = false;
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    watched.close();
+    health.stopping();
+    callbacks.close();
+    agentDoor.close();
+    await steward.shutDown(signal);
+    operatorDoor.close();
+    callers.close();
+    ssh.close();
+    await http.close();
+    process.exit(0);
+  };
+  // Kept on: the launcher and the terminal may both send one, and a second must not cut the first short.
+  process.on("SIGTERM", (signal) => void stop(signal));
+  process.on("SIGINT", (signal) => void stop(signal));
+  process.on("SIGHUP", (signal) => void stop(signal));
+  health.ready();
+  // The launcher waits for this line before it hands over the key.
+  process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
+}
+
+/** Without a person. What goes wrong leaves it locked and is said, here and in its status: a person can still unlock. */
+async function unlockWithout(
+  steward: DaemonSteward,
+  keyFile: KeyFileWatch,
+  vaultId: string,
+  health: Health,
+): Promise<void> {
+  try {
+    using serviceKey = keyFile.read(vaultId);
+    if (serviceKey !== null) await steward.unlockHeadless(serviceKey);
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    keyFile.refused(error);
+    const { code } = error;
+    const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
+    health.facts.tell("error", "stays_locked", { code, message });
+  }
+}
+
+/** To the journal as a fact, and to the launcher, which says it as every command does. On a terminal that is enough. */
+function refuseStart(thrown: unknown, health: Health): never {
+  const error = deniedByFiles(thrown) ?? thrown;
+  const fault = !(error instanceof Denied);
+  const code = fault ? "internal_fault" : error.code;
+  const message = error instanceof Error ? error.message : String(error);
+  const whole = fault && error instanceof Error ? (error.stack ?? message) : message;
+  if (!health.facts.plain) health.facts.tell("error", "start_refused", { code, message: `${code}: ${whole}` });
+  else if (fault) console.error(error);
+  writeSync(1, `refused ${JSON.stringify({ code, message })}\n`);
+  process.exit(1);
+}
+
+function alreadyRunning(): Denied {
+  return new Denied(
+    "gateway_running",
+    "A gateway of this home is at work already. See it with: gw status; stop it before you start another.",
+  );
+}
+
+interface Asked {
+  readonly folder: string;
+  readonly config: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+function readArguments([folder, ...rest]: readonly string[]): Asked | undefined {
+  const given = new Map<string, string>();
+  for (let at = 0; at < rest.length; at += 2) {
+    const [name = "", value] = [rest[at], rest[at + 1]];
+    if (!["--config", "--key-file"].includes(name) || value === undefined) return undefined;
+    given.set(name, value);
+  }
+  return folder === undefined ? undefined : { folder, config: given.get("--config"), keyFile: given.get("--key-file") };
+}
+
+/** Made private and emptied at start: what a killed gateway left there is of no use to anybody. */
+function sshFolder(home: string): string {
+  const path = join(home, "ssh");
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path, { mode: 0o700 });
+  return path;
+}
+
+function programFile(name: string): string {
+  return join(import.meta.dirname, `${name}.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`);
+}
