@@ -3,9 +3,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  answerKeywords,
+  bodyKeywords,
   type Direction,
+  flowKeywords,
   type KeywordRows,
+  linkKeywords,
+  mediaKeywords,
+  operationKeywords,
   parameterKeywords,
+  pathKeywords,
+  rootKeywords,
   schemaKeywords,
   schemeKeywords,
   serverKeywords,
@@ -45,6 +53,22 @@ const specified: Readonly<Record<string, readonly [rows: KeywordRows, names: str
     `type description name in scheme bearerFormat flows flow openIdConnectUrl authorizationUrl tokenUrl refreshUrl
      deviceAuthorizationUrl scopes`,
   ],
+  flows: [flowKeywords, "authorizationUrl tokenUrl refreshUrl deviceAuthorizationUrl scopes"],
+  "the document": [
+    rootKeywords,
+    `openapi info jsonSchemaDialect servers paths webhooks components security tags externalDocs swagger host basePath schemes
+     consumes produces definitions parameters responses securityDefinitions`,
+  ],
+  paths: [pathKeywords, "$ref summary description get put post delete options head patch trace servers parameters"],
+  "operations, and what a callback calls": [
+    operationKeywords,
+    `tags summary description externalDocs operationId parameters requestBody responses callbacks deprecated security servers
+     consumes produces schemes`,
+  ],
+  bodies: [bodyKeywords, "description content required"],
+  "media types": [mediaKeywords, "schema example examples encoding"],
+  answers: [answerKeywords, "description headers content links schema examples"],
+  links: [linkKeywords, "operationRef operationId parameters requestBody description server"],
   servers: [serverKeywords, "url description variables"],
   "server variables": [variableKeywords, "enum default description"],
 };
@@ -190,6 +214,17 @@ const content = (type: string): object => ({
   in: "query",
   content: { [type]: { schema: { type: "string" } } },
 });
+const HEADER = "paths > /projects > get > responses > 200 > headers > Link";
+const BODY = "paths > /projects > post > requestBody";
+const CALLBACKS = "paths > /projects > post > callbacks";
+const LINK = "paths > /jobs/{job_id} > get > responses > 200 > links > cancel";
+const link = { operationId: "getProject" };
+const text = { schema: { type: "string" } };
+/** A provider's call with this operation in it, and below it a schema for its body. */
+const call = (operation: object): object => ({ "{$request.body#/url}": { post: { responses: {}, ...operation } } });
+const callback = (operation: object): object => ({ made: call(operation) });
+const sends = (schema: object): object => ({ requestBody: { content: { "application/json": { schema } } } });
+const member = (more: object = {}): object => ({ type: "object", properties: { id: { type: "string" }, ...more } });
 const host = "https://{region}.acme.example";
 const server = (variable: object): object => [{ url: host, variables: { region: { default: "eu", ...variable } } }];
 
@@ -248,6 +283,63 @@ const members: readonly (readonly [
     ["shifts"],
   ],
   ["flow scopes", SCHEME, flow({}), flow({ scopes: { admin: "" } }), ["widens"]],
+  ["flow, something new", SCHEME, flow({}), flow({ future: 1 }), ["shifts"]],
+  ["header schema", HEADER, text, { schema: { type: "integer" } }, ["shifts"]],
+  ["header required", HEADER, text, { ...text, required: true }, ["shifts"]],
+  ["header deprecated", HEADER, text, { ...text, deprecated: true }, ["shifts"]],
+  ["header style", HEADER, text, { ...text, style: "simple", explode: true }, ["shifts"]],
+  ["header content", HEADER, text, { content: { "text/plain": text } }, ["shifts"]],
+  ["header, something new", HEADER, text, { ...text, future: 1 }, ["shifts"]],
+  ["link target", LINK, link, { operationId: "deleteProject" }, ["shifts"]],
+  ["link parameters", LINK, link, { ...link, parameters: { a: "$response.body#/id" } }, ["shifts"]],
+  ["link requestBody", LINK, link, { ...link, requestBody: "$response.body" }, ["shifts"]],
+  ["link server", LINK, link, { ...link, server: { url: "https://b.example" } }, ["shifts"]],
+  ["link, something new", LINK, link, { ...link, future: 1 }, ["shifts"]],
+  ["callback added", CALLBACKS, {}, callback({}), ["widens"]],
+  ["callback removed", CALLBACKS, callback({}), {}, ["narrows"]],
+  [
+    "callback body gains a field",
+    CALLBACKS,
+    callback(sends(member())),
+    callback(sends(member({ key: {} }))),
+    ["widens"],
+  ],
+  [
+    "callback body loses a field",
+    CALLBACKS,
+    callback(sends(member({ key: {} }))),
+    callback(sends(member())),
+    ["narrows"],
+  ],
+  ["callback body type", CALLBACKS, callback(sends(text.schema)), callback(sends({ type: "integer" })), ["shifts"]],
+  ["callback parameter", CALLBACKS, callback({}), callback({ parameters: [base] }), ["widens"]],
+  ["callback answer", CALLBACKS, callback({}), callback({ responses: { 202: { description: "" } } }), ["shifts"]],
+  ["callback security", CALLBACKS, callback({}), callback({ security: [{ key: [] }] }), ["shifts"]],
+  ["callback servers", CALLBACKS, callback({}), callback({ servers: [{ url: "https://b.example" }] }), ["shifts"]],
+  ["callback in a callback", CALLBACKS, callback({}), callback({ callbacks: callback({}) }), ["shifts"]],
+  ["callback, something new", CALLBACKS, callback({}), callback({ future: 1 }), ["shifts"]],
+  ["webhook body", "webhooks", call(sends(member())), call(sends(member({ key: {} }))), ["widens"]],
+  ["operation, something new", "paths > /projects > post > future", undefined, 1, ["shifts"]],
+  ["path, something new", "paths > /health > future", undefined, 1, ["shifts"]],
+  ["body, something new", `${BODY} > future`, undefined, 1, ["shifts"]],
+  ["media type, something new", `${BODY} > content > application/json > future`, undefined, 1, ["shifts"]],
+  ["media type encoding", `${BODY} > content > application/json > encoding`, undefined, { a: {} }, ["shifts"]],
+  ["answer, something new", "paths > /projects > get > responses > 200 > future", undefined, 1, ["shifts"]],
+  ["document, something new", "future", undefined, 1, ["shifts"]],
+  ["document jsonSchemaDialect", "jsonSchemaDialect", undefined, "https://a.example/dialect", ["shifts"]],
+  ["server, something new", "servers", [{ url: host }], [{ url: host, future: 1 }], ["shifts"]],
+  ["server variable, something new", "servers", server({}), server({ future: 1 }), ["shifts"]],
+  ...["paths > /health > servers", "paths > /health > get > servers"].flatMap((place) => [
+    [`${place}: variable enum removed`, place, server({ enum: ["eu"] }), server({}), ["widens"]] as const,
+    [`${place}: variable enum set`, place, server({}), server({ enum: ["eu"] }), ["narrows"]] as const,
+    [
+      `${place}: variable default`,
+      place,
+      server({ enum: ["eu", "us"] }),
+      server({ enum: ["eu", "us"], default: "us" }),
+      ["shifts"],
+    ] as const,
+  ]),
   ["server url", "servers", [{ url: "https://a.example" }], [{ url: "https://b.example" }], ["widens", "narrows"]],
   [
     "server variable enum gained a value",
@@ -275,6 +367,33 @@ for (const [what, place, before, after, ways] of members) {
     assert.deepEqual([...new Set(reviewOf(old, next).differences.map(({ change }) => change))], ways);
   });
 }
+
+test("a component that only callbacks and webhooks carry is compared in the direction in which it travels", () => {
+  const [old, next] = [acme(), acme()];
+  for (const [document, more] of [
+    [old, {}],
+    [next, { secret: { type: "string" } }],
+  ] as const) {
+    put("components > schemas > Told", member(more))(document);
+    const told = { $ref: "#/components/schemas/Told" };
+    put(CALLBACKS, callback(sends(told)))(document);
+    put("webhooks", { made: { post: { ...sends(told), responses: {} } } })(document);
+  }
+  const found = reviewOf(old, next).differences;
+  assert.deepEqual(
+    found.map(({ surface, change, subject }) => `${surface} ${change} ${subject}`),
+    ["credential_acceptance widens schema Told"],
+  );
+  assert.deepEqual(found[0]?.operations, ["POST /projects", "POST made"]);
+});
+
+test("callbacks that name each other in a circle end in an answer", () => {
+  const document = acme();
+  const round = { $ref: "#/components/callbacks/round" };
+  put("components > callbacks", { round: call({ callbacks: { again: round } }) })(document);
+  put(CALLBACKS, { made: round })(document);
+  assert.deepEqual(reviewOf(document, document).differences, []);
+});
 
 const folder = join(import.meta.dirname, "../../shared/vectors/openapi-pairs");
 const skip = existsSync(folder) ? false : "the public OpenAPI pairs are not here";

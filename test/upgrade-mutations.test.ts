@@ -404,7 +404,7 @@ const planted: readonly (readonly [name: string, change: (document: Loose) => vo
   [
     "call back",
     put("paths > /projects > post > callbacks", { made: { "{$request.body#/url}": { post: { responses: {} } } } }),
-    ["action_reach callback_added widens POST /projects|callbacks"],
+    ["action_reach callback_added widens POST /projects|callback made to {$request.body#/url}"],
   ],
   [
     "send a webhook",

@@ -348,6 +348,10 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     await pane.shows("nothing can be read for acme.thing.post");
     assert.doesNotMatch(pane.text(), /PIN/);
     pane.close();
+    await home.must(["login", "--for", "2m"]);
+    const told = await home.run(["operation", "reconcile", id]);
+    assert.match(told.err, /operation_not_reconcilable/, "a login is enough to be told, and no PIN is asked");
+    await home.run(["logout"]);
     await home.must(["lock"]);
     const asked = await home.run(["operation", "reconcile", id, "--passphrase-file", "/nonexistent"]);
     assert.match(asked.err, /gateway_locked/, "refused before anybody is asked for a secret");

@@ -1,6 +1,6 @@
-import type { Answer, Operation } from "../model/api.ts";
+import type { Answer, Operation, Parameter } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
-import { compareMedia, mediaPrint } from "./compare-body.ts";
+import { compareMedia, compareRest, mediaPrint } from "./compare-body.ts";
 import { compareSchemas } from "./compare-shape.ts";
 import { emitFor as emit, type ShapeContext } from "./shape-context.ts";
 
@@ -59,13 +59,26 @@ function changeStatus(status: string, next: Answer | undefined, context: ShapeCo
   });
 }
 
+/** Written, promised or described in another way: whoever reads it must know, and nothing is sent by it. */
+function compareHeader(at: string, before: Parameter, after: Parameter, context: ShapeContext): void {
+  const told = ({ required, style, allowEmpty, allowReserved, deprecated, rest }: Parameter): string =>
+    [required && "always there", deprecated && "deprecated", allowEmpty && "may be empty", allowReserved && "reserved"]
+      .filter((one) => one !== false)
+      .join(", ") +
+    style +
+    rest;
+  compareRest(at, told(before), told(after), context);
+  compareSchemas(context, before.schema, after.schema, { at, name: after.name });
+}
+
 function compareAnswer(at: string, old: Answer, next: Answer, context: ShapeContext): void {
-  compareMedia(at, old.media, next.media, context);
+  compareMedia(at, old, next, context);
+  compareRest(at, old.rest, next.rest, context);
   for (const name of sortText([...old.headers.keys(), ...next.headers.keys()])) {
     const before = old.headers.get(name);
     const after = next.headers.get(name);
     const place = `${at} header ${name}`;
-    if (before !== undefined && after !== undefined) compareSchemas(context, before, after, { at: place, name });
+    if (before !== undefined && after !== undefined) compareHeader(place, before, after, context);
     else {
       const steers = name === "link" || name === "location";
       const added = after !== undefined;

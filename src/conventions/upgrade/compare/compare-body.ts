@@ -48,20 +48,22 @@ export function compareBody({ before, after }: Match, context: ShapeContext): vo
       after: next.required ? "required" : "optional",
     });
   }
-  compareMedia("body", old.media, next.media, context);
-  for (const type of sortText([...old.encodings.keys(), ...next.encodings.keys()])) {
-    const [was, is] = [old.encodings.get(type) ?? "the usual", next.encodings.get(type) ?? "the usual"];
-    if (was === is || !old.media.has(type) || !next.media.has(type)) continue;
-    emit(context, {
-      surface: "request_compatibility",
-      kind: "encoding_changed",
-      change: "shifts",
-      at: `body ${type}`,
-      says: `The parts of ${type} are written in another way.`,
-      before: was,
-      after: is,
-    });
-  }
+  compareMedia("body", old, next, context);
+  compareRest("body", old.rest, next.rest, context);
+}
+
+/** What no reader knows by name: that it is another one is told, and a person judges what it means. */
+export function compareRest(at: string, before: string, after: string, context: ShapeContext): void {
+  if (before === after) return;
+  emit(context, {
+    surface: "request_compatibility",
+    kind: "description_changed",
+    change: "shifts",
+    at,
+    says: "It is described in another way.",
+    before: before || "nothing more",
+    after: after || "nothing more",
+  });
 }
 
 function memberNames(body: Body, context: ShapeContext): string {
@@ -75,8 +77,8 @@ export function mediaPrint(media: ReadonlyMap<string, JsonValue>, context: Shape
 
 export function compareMedia(
   at: string,
-  old: ReadonlyMap<string, JsonValue>,
-  next: ReadonlyMap<string, JsonValue>,
+  { media: old, encodings: oldForms }: Pick<Body, "media" | "encodings">,
+  { media: next, encodings: nextForms }: Pick<Body, "media" | "encodings">,
   context: ShapeContext,
 ): void {
   for (const type of sortText([...old.keys(), ...next.keys()])) {
@@ -90,7 +92,8 @@ export function compareMedia(
         before: type,
         after: null,
       });
-    else if (!old.has(type))
+    else if (old.has(type)) compareForm(`${at} ${type}`, type, oldForms.get(type), nextForms.get(type), context);
+    else
       emit(context, {
         surface: "request_compatibility",
         kind: "media_type_added",
@@ -113,4 +116,17 @@ export function compareMedia(
     done.set(before, partners.add(after));
     compareSchemas(context, before, after, { at: done.size === 1 ? at : `${at} ${type}`, name: "" });
   }
+}
+
+function compareForm(at: string, type: string, before = "the usual", after = "the usual", context: ShapeContext): void {
+  if (before === after) return;
+  emit(context, {
+    surface: "request_compatibility",
+    kind: "encoding_changed",
+    change: "shifts",
+    at,
+    says: `The parts of ${type} are written in another way.`,
+    before,
+    after,
+  });
 }

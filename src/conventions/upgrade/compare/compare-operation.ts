@@ -1,8 +1,10 @@
-import type { Operation } from "../model/api.ts";
+import { describeSecurity, type Operation } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
 import { compareAnswers } from "./compare-answers.ts";
-import { compareBody } from "./compare-body.ts";
+import { compareBody, compareRest } from "./compare-body.ts";
 import { compareParameters } from "./compare-parameters.ts";
+import { contractPrint } from "./describe-operation.ts";
+import type { Draft } from "./difference.ts";
 import type { Match } from "./match-operations.ts";
 import { emitFor as emit, type ShapeContext } from "./shape-context.ts";
 
@@ -14,7 +16,8 @@ export function compareOperation(match: Match, context: ShapeContext): void {
   compareParameters(match, request);
   compareBody(match, request);
   compareAnswers(match.before, match.after, answer);
-  compareCallbacks(match.before, match.after, context);
+  compareCalls("callback", match.before.callbacks, match.after.callbacks, context);
+  compareRest("", match.before.rest, match.after.rest, context);
 }
 
 function compareNames({ before, after, by }: Match, context: ShapeContext): void {
@@ -56,20 +59,52 @@ function compareNames({ before, after, by }: Match, context: ShapeContext): void
   }
 }
 
-function compareCallbacks(before: Operation, after: Operation, context: ShapeContext): void {
-  for (const callback of sortText([...before.callbacks, ...after.callbacks])) {
-    const had = before.callbacks.includes(callback);
-    if (had === after.callbacks.includes(callback)) continue;
+/** What the provider calls, of itself or because of a request: what it sends is given to us, what we answer it takes. */
+export function compareCalls(
+  what: "callback" | "webhook",
+  before: ReadonlyMap<string, Operation>,
+  after: ReadonlyMap<string, Operation>,
+  context: ShapeContext,
+): void {
+  for (const name of sortText([...before.keys(), ...after.keys()])) {
+    const [old, next] = [before.get(name), after.get(name)];
+    const at = `${what} ${name}`;
+    if (old !== undefined && next !== undefined) {
+      const inside = { ...context, add: (draft: Draft) => context.add({ ...draft, at: `${at} ${draft.at}`.trim() }) };
+      compareCall({ before: old, after: next, by: "route" }, inside);
+      continue;
+    }
     emit(context, {
       surface: "action_reach",
-      kind: had ? "callback_removed" : "callback_added",
-      change: had ? "narrows" : "widens",
-      at: "callbacks",
-      says: had
-        ? `The provider no longer calls ${callback}.`
-        : `The provider will now call ${callback}: a request makes it send.`,
-      before: had ? callback : null,
-      after: had ? null : callback,
+      kind: next === undefined ? `${what}_removed` : `${what}_added`,
+      change: next === undefined ? "narrows" : "widens",
+      at,
+      says:
+        next === undefined
+          ? `The provider no longer calls ${name}.`
+          : `The provider ${what === "callback" ? `will now call ${name}: a request makes it send` : `can now send ${name}`}.`,
+      before: next === undefined ? name : null,
+      after: next === undefined ? null : name,
+      ...(next === undefined ? {} : { binding: contractPrint(context.after, next, "send") }),
     });
   }
+}
+
+function compareCall(match: Match, context: ShapeContext): void {
+  const given: ShapeContext = { ...context, inRequest: false, inAnswer: true };
+  compareParameters(match, given);
+  compareBody(match, given);
+  compareAnswers(match.before, match.after, { ...context, inRequest: true, inAnswer: false });
+  compareRest("", match.before.rest, match.after.rest, context);
+  const [old, next] = [describeSecurity(match.before), describeSecurity(match.after)];
+  if (old === next) return;
+  emit(context, {
+    surface: "credential_acceptance",
+    kind: "security_changed",
+    change: "shifts",
+    at: "security",
+    says: "The provider shows by another credential that it is the one who calls.",
+    before: old,
+    after: next,
+  });
 }

@@ -1,4 +1,4 @@
-import type { Api } from "../model/api.ts";
+import type { Api, ServerVariable } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
 import { basePathOf, originOf } from "../model/read-servers.ts";
 import type { Draft } from "./difference.ts";
@@ -6,17 +6,22 @@ import type { Match } from "./match-operations.ts";
 
 /** A host decides who receives the credential; a base path only where requests go on the same host. */
 export function compareServers(before: Api, after: Api, add: (draft: Draft) => void): void {
-  const freed = compareVariables(before, after, add);
+  const freed = compareVariables("API", before.serverVariables, after.serverVariables, add);
   compareLists("API", "servers", before.servers, after.servers, add, freed);
 }
 
 /** A variable without a list of values can be anything: who writes the value decides where the credential goes. */
-function compareVariables(before: Api, after: Api, add: (draft: Draft) => void): readonly RegExp[] {
+function compareVariables(
+  subject: string,
+  before: readonly ServerVariable[],
+  after: readonly ServerVariable[],
+  add: (draft: Draft) => void,
+): readonly RegExp[] {
   const freed: RegExp[] = [];
-  for (const next of after.serverVariables) {
-    const old = before.serverVariables.find(({ url, name }) => url === next.url && name === next.name);
+  for (const next of after) {
+    const old = before.find(({ url, name }) => url === next.url && name === next.name);
     if (old === undefined) continue;
-    const [subject, at] = ["API", `server ${next.url} {${next.name}}`];
+    const at = next.name === null ? `server ${next.url}` : `server ${next.url} {${next.name}}`;
     if ((old.values === null) !== (next.values === null)) {
       const opens = next.values === null;
       if (opens) freed.push(patternOf(next.url));
@@ -38,7 +43,10 @@ function compareVariables(before: Api, after: Api, add: (draft: Draft) => void):
         change: "shifts",
         subject,
         at,
-        says: `Who does not choose ${next.name} now reaches another address.`,
+        says:
+          next.name === null
+            ? "The server is described in another way."
+            : `Who does not choose ${next.name} now reaches another address.`,
         before: `${old.fallback ?? "none"}${old.rest}`,
         after: `${next.fallback ?? "none"}${next.rest}`,
       });
@@ -59,8 +67,10 @@ function patternOf(url: string): RegExp {
 export function compareOwnServers(match: Match, before: Api, after: Api, add: (draft: Draft) => void): void {
   const old = match.before.servers;
   const next = match.after.servers;
+  const subject = match.after.key;
+  const freed = compareVariables(subject, match.before.serverVariables, match.after.serverVariables, add);
   if (old.join() === before.servers.join() && next.join() === after.servers.join()) return;
-  compareLists(match.after.key, "servers", old, next, add);
+  compareLists(subject, "servers", old, next, add, freed);
 }
 
 function compareLists(

@@ -1,7 +1,8 @@
 import { digestJson } from "../../../kernel/canonical-json.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import type { Effect, EffectVerdict } from "../meaning/effect.ts";
-import { type Api, describeSecurity, type Operation } from "../model/api.ts";
+import { type Api, describeSecurity, type Operation, type Parameter } from "../model/api.ts";
+import type { Schemas } from "../model/shape.ts";
 import { type Difference, type Draft, reachOf } from "./difference.ts";
 
 /** A new operation with all that a reviewer asks first: its effect, who gets in, what it hands out. */
@@ -26,7 +27,7 @@ export function describeAdded(
     says: `New operation. ${effectSentence(kind)}`,
     before: null,
     after: `${text.split("\n", 1)[0]?.slice(0, 240) || operation.operationId || operation.key}\nasks for ${describeSecurity(operation)}`,
-    binding: contractPrint(api, operation, kind),
+    binding: contractPrint(api.schemas, operation, kind),
     notes,
     operations: [operation.key],
     lines: { before: null, after: operation.position?.line ?? null },
@@ -38,33 +39,42 @@ export function describeAdded(
 }
 
 /** Everything a caller of the operation deals with, so that a decision about it does not cover a later version of it. */
-function contractPrint(api: Api, operation: Operation, effect: Effect): string {
-  const print = (schema: JsonValue): string => api.schemas.contentPrint(schema);
+export function contractPrint(schemas: Schemas, operation: Operation, effect: Effect): string {
+  const print = (schema: JsonValue): string => schemas.contentPrint(schema);
+  const taken = (one: Parameter): JsonValue => [
+    one.in,
+    one.name,
+    one.required,
+    one.style,
+    one.allowReserved,
+    one.rest,
+    print(one.schema),
+  ];
   const media = (map: ReadonlyMap<string, JsonValue>): string[] =>
     [...map].map(([type, schema]) => `${type} ${print(schema)}`);
   return digestJson({
     effect,
     security: describeSecurity(operation),
     servers: operation.servers,
-    parameters: operation.parameters.map((one) => [
-      one.in,
-      one.name,
-      one.required,
-      one.style,
-      one.allowReserved,
-      one.rest,
-      print(one.schema),
-    ]),
+    parameters: operation.parameters.map(taken),
     body:
       operation.body === null
         ? null
-        : [operation.body.required, ...media(operation.body.media), ...operation.body.encodings],
+        : [
+            operation.body.required,
+            operation.body.rest,
+            ...media(operation.body.media),
+            ...[...operation.body.encodings].map((one) => [...one]),
+          ],
     answers: [...operation.answers].map(([status, answer]) => [
       status,
       ...media(answer.media),
-      ...media(answer.headers),
+      ...[...answer.headers.values()].map(taken),
+      ...[...answer.links].map((one) => [...one]),
+      answer.rest,
     ]),
-    callbacks: operation.callbacks,
+    callbacks: [...operation.callbacks].map(([name, call]) => [name, contractPrint(schemas, call, effect)]),
+    rest: operation.rest,
   });
 }
 

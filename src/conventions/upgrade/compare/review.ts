@@ -8,8 +8,9 @@ import { reachOfCredential, readHoldings } from "../meaning/credential-reach.ts"
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
 import type { Api, Operation } from "../model/api.ts";
 import { type AgentScope, indexScopes } from "./agent-scope.ts";
+import { compareRest } from "./compare-body.ts";
 import { compareComponents } from "./compare-components.ts";
-import { compareOperation } from "./compare-operation.ts";
+import { compareCalls, compareOperation } from "./compare-operation.ts";
 import { compareRequirements, compareSchemes, findRenamedSchemes } from "./compare-security.ts";
 import { compareOwnServers, compareServers } from "./compare-servers.ts";
 import { describeAdded, describeRemoved } from "./describe-operation.ts";
@@ -54,7 +55,9 @@ export function reviewUpgrade(before: Api, after: Api, pack: readonly AgentScope
 
   compareServers(before, after, recorder.add);
   compareSchemes(before, after, renamed, recorder.add);
-  compareWebhooks(before, after, recorder.add);
+  const document = createContext(before, after, "API", "read", recorder.add);
+  compareCalls("webhook", before.webhooks, after.webhooks, document);
+  compareRest("", before.rest, after.rest, document);
   for (const match of matches.pairs) {
     const add = placing(match, recorder.add);
     compareRequirements(match, renamed, add);
@@ -64,7 +67,11 @@ export function reviewUpgrade(before: Api, after: Api, pack: readonly AgentScope
       createContext(before, after, match.after.key, effects.get(match.after)?.effect ?? "write", add),
     );
   }
-  compareComponents(before, after, matches.pairs, effects, recorder.add);
+  const hooks = [...after.webhooks].flatMap(([name, call]): readonly Match[] => {
+    const old = before.webhooks.get(name);
+    return old === undefined ? [] : [{ before: old, after: call, by: "route" }];
+  });
+  compareComponents(before, after, [...matches.pairs, ...hooks], effects, recorder.add);
 
   const used = oldScopes.used.length > 0 ? oldScopes.used : before.operations;
   const holdings = readHoldings(
@@ -103,23 +110,6 @@ export function reviewUpgrade(before: Api, after: Api, pack: readonly AgentScope
 function placing(match: Match, add: (draft: Draft) => void): (draft: Draft) => void {
   const lines = { before: match.before.position?.line ?? null, after: match.after.position?.line ?? null };
   return (draft) => add({ ...draft, operations: [match.after.key], lines });
-}
-
-function compareWebhooks(before: Api, after: Api, add: (draft: Draft) => void): void {
-  for (const name of new Set([...before.webhooks, ...after.webhooks])) {
-    const had = before.webhooks.includes(name);
-    if (had === after.webhooks.includes(name)) continue;
-    add({
-      surface: "action_reach",
-      kind: had ? "webhook_removed" : "webhook_added",
-      change: had ? "narrows" : "widens",
-      subject: "API",
-      at: `webhook ${name}`,
-      says: had ? `The provider no longer sends ${name}.` : `The provider can now send ${name}.`,
-      before: had ? name : null,
-      after: had ? null : name,
-    });
-  }
 }
 
 function scopesTouched(

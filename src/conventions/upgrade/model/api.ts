@@ -18,7 +18,10 @@ export interface Api {
   readonly serverVariables: readonly ServerVariable[];
   readonly schemes: ReadonlyMap<string, Scheme>;
   readonly operations: readonly Operation[];
-  readonly webhooks: readonly string[];
+  /** What the provider sends of itself, as operations that the other side serves. */
+  readonly webhooks: ReadonlyMap<string, Operation>;
+  /** Members that no reader knows by name. */
+  readonly rest: string;
   readonly schemas: Schemas;
 }
 
@@ -42,10 +45,15 @@ export interface Operation {
   /** False where neither the operation nor the document says a word: nobody knows then what it asks for. */
   readonly securityDeclared: boolean;
   readonly servers: readonly string[];
-  readonly callbacks: readonly string[];
+  /** Those of `servers` that the operation or its path names itself. */
+  readonly serverVariables: readonly ServerVariable[];
+  /** What it makes the provider call, and with which requests. */
+  readonly callbacks: ReadonlyMap<string, Operation>;
   /** Role and permission names that the prose asks for, where security schemes have no word for them. */
   readonly roles: readonly string[];
   readonly position: Position | undefined;
+  /** Members of the operation and of its path that no reader knows by name. */
+  readonly rest: string;
 }
 
 export interface Parameter {
@@ -65,14 +73,17 @@ export interface Parameter {
 export interface Body {
   readonly required: boolean;
   readonly media: ReadonlyMap<string, JsonValue>;
-  /** How the parts of a form are written, by media type, as text. */
+  /** How the parts of a form are written, and what no reader knows by name, by media type, as text. */
   readonly encodings: ReadonlyMap<string, string>;
+  readonly rest: string;
 }
 
 export interface Answer {
   readonly media: ReadonlyMap<string, JsonValue>;
-  readonly headers: ReadonlyMap<string, JsonValue>;
+  readonly encodings: ReadonlyMap<string, string>;
+  readonly headers: ReadonlyMap<string, Parameter>;
   readonly links: ReadonlyMap<string, string>;
+  readonly rest: string;
 }
 
 /** All of these together; the empty list means that a request without a credential is let in. */
@@ -93,7 +104,8 @@ export interface Scheme {
 /** A part of a server's address that is filled in. Without values anything may be. */
 export interface ServerVariable {
   readonly url: string;
-  readonly name: string;
+  /** Null for the server itself, of which only `rest` is told here. */
+  readonly name: string | null;
   readonly values: readonly string[] | null;
   readonly fallback: string | null;
   readonly rest: string;

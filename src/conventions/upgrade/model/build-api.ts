@@ -4,16 +4,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/j
 import { placed } from "../document/read-document.ts";
 import type { Source } from "../document/source.ts";
 import type { Api, Dialect, Operation } from "./api.ts";
-import { sortText } from "./order.ts";
-import { readOperation, text, texts } from "./read-operation.ts";
+import { printRest, rootKeywords } from "./keywords.ts";
+import { METHODS, readCalls, readOperation, text, texts } from "./read-operation.ts";
 import { readRequirements, readSchemes } from "./read-security.ts";
 import { readServers, readServerVariables } from "./read-servers.ts";
 import { createReferences, encodePointer, type References } from "./resolve.ts";
 import { createSchemas } from "./shape.ts";
 import { createTroubles, type Troubles } from "./trouble.ts";
 import { indexUsage } from "./visit.ts";
-
-const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /** A document in any of the three dialects becomes one model, or a denial that lists everything wrong with it. */
 export function buildApi(
@@ -67,7 +65,10 @@ export function buildApi(
     serverVariables: swagger ? [] : readServerVariables(root),
     schemes,
     operations,
-    webhooks: isJsonObject(root["webhooks"]) ? sortText(Object.keys(root["webhooks"])) : [],
+    webhooks: new Map(
+      Object.entries(objectAt(root["webhooks"])).flatMap(([name, item]) => readCalls(name, item, around)),
+    ),
+    rest: printRest(root, rootKeywords),
     schemas,
   };
   // Every schema is looked at once, so that a broken or remote reference is told now and not in the middle of a review.

@@ -2,8 +2,7 @@ import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 
 /**
- * Every keyword of a schema, a parameter, a header and a security scheme, and which way its change goes. A keyword that no
- * row names is compared all the same, as one whose change a person must judge: nothing that a provider writes is passed over.
+ * Every keyword of each kind of object in a document, and which way its change goes. A keyword that no row names is compared all the same, as one whose change a person must judge: nothing that a provider writes is passed over.
  */
 export type Direction =
   /** A larger number lets more through, and none lets everything. */
@@ -52,18 +51,51 @@ export const parameterKeywords: KeywordRows = rows({
   prose: "description example examples summary",
 });
 
+const endpoints = "authorizationUrl tokenUrl refreshUrl deviceAuthorizationUrl scopes";
+
 export const schemeKeywords: KeywordRows = rows({
-  own: `type name in scheme bearerFormat flows flow authorizationUrl tokenUrl refreshUrl deviceAuthorizationUrl scopes
-    openIdConnectUrl $ref`,
+  own: `type name in scheme bearerFormat flows flow ${endpoints} openIdConnectUrl $ref`,
   prose: "description summary",
 });
+export const flowKeywords: KeywordRows = rows({ own: endpoints });
 
 export const serverKeywords: KeywordRows = rows({ own: "url variables", prose: "description name" });
 export const variableKeywords: KeywordRows = rows({ own: "enum default", prose: "description" });
 
+const methods = "get put post delete options head patch trace";
+
+/** Of the document itself, in any dialect. */
+export const rootKeywords: KeywordRows = rows({
+  own: `openapi swagger info servers host basePath schemes consumes produces paths webhooks security securityDefinitions
+    components definitions parameters responses`,
+  judge: "jsonSchemaDialect",
+  prose: "tags externalDocs",
+});
+export const pathKeywords: KeywordRows = rows({
+  own: `$ref servers parameters ${methods}`,
+  prose: "summary description",
+});
+export const operationKeywords: KeywordRows = rows({
+  own: `operationId parameters requestBody responses callbacks deprecated security servers consumes produces schemes
+    summary description`,
+  prose: "tags externalDocs",
+});
+export const bodyKeywords: KeywordRows = rows({ own: "content required $ref", prose: "description summary" });
+export const mediaKeywords: KeywordRows = rows({ own: "schema encoding", prose: "example examples" });
+export const answerKeywords: KeywordRows = rows({
+  own: "content headers links schema $ref",
+  prose: "description summary examples",
+});
+export const linkKeywords: KeywordRows = rows({
+  own: "operationId operationRef parameters $ref",
+  judge: "requestBody server",
+  prose: "description summary",
+});
+
 /** Members that no reader of ours looks at by name, as text: unlike texts mean that something changed. */
 export function printRest(node: JsonObject, table: KeywordRows): string {
-  const rest = Object.keys(node).filter((name) => !Object.hasOwn(table, name) && !name.startsWith("x-"));
+  const read = (name: string): boolean => Object.hasOwn(table, name) && table[name] !== "judge";
+  const rest = Object.keys(node).filter((name) => !read(name) && !name.startsWith("x-"));
   return rest.length === 0
     ? ""
     : canonicalJson(Object.fromEntries(rest.sort().map((name) => [name, node[name] ?? null])));

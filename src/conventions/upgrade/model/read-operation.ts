@@ -2,11 +2,20 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import type { Source } from "../document/source.ts";
 import type { Answer, Body, Operation, Parameter, Requirement, Scheme } from "./api.ts";
-import { parameterKeywords, printRest } from "./keywords.ts";
+import {
+  answerKeywords,
+  bodyKeywords,
+  linkKeywords,
+  mediaKeywords,
+  operationKeywords,
+  parameterKeywords,
+  pathKeywords,
+  printRest,
+} from "./keywords.ts";
 import { sortText } from "./order.ts";
 import { readRoles } from "./read-roles.ts";
 import { readRequirements } from "./read-security.ts";
-import { readServers } from "./read-servers.ts";
+import { readServers, readServerVariables } from "./read-servers.ts";
 import { encodePointer, type References } from "./resolve.ts";
 import type { Troubles } from "./trouble.ts";
 
@@ -23,6 +32,7 @@ export interface Surroundings {
   readonly produces: readonly string[];
 }
 
+export const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 const IGNORED_HEADERS = new Set(["accept", "content-type", "authorization"]);
 
 export function readOperation(
@@ -55,9 +65,11 @@ export function readOperation(
     servers:
       (around.swagger ? undefined : (readServers(node, false) ?? readServers(item, false))) ??
       swaggerSchemes(node, around),
+    serverVariables: around.swagger ? [] : readServerVariables(Array.isArray(node["servers"]) ? node : item),
     callbacks: readCallbacks(node["callbacks"], pointer, around),
     roles: readRoles(`${text(node["summary"])}\n${text(node["description"])}`),
     position: around.source.positionOf(node),
+    rest: printRest(node, operationKeywords) + printRest(item, pathKeywords),
   };
 }
 
@@ -103,7 +115,7 @@ function readParameters(
       }
       if (place === "body") {
         const media = new Map(consumed(node, around).map((type) => [type, parameter["schema"] ?? true]));
-        body = { required: parameter["required"] === true, media, encodings: new Map() };
+        body = { required: parameter["required"] === true, media, encodings: new Map(), rest: "" };
       } else if (around.swagger || place !== "header" || !IGNORED_HEADERS.has(name.toLowerCase())) {
         const known = place === "header" ? name.toLowerCase() : name;
         found.set(`${place} ${known}`, readParameter(known, place, parameter, around));
@@ -144,14 +156,21 @@ function readBody(node: JsonValue | undefined, pointer: string, around: Surround
   const body = around.references.follow(node, `${pointer}/requestBody`)?.node;
   if (body === undefined) return null;
   const content = body["content"];
-  return { required: body["required"] === true, media: readMedia(content), encodings: readEncodings(content) };
+  return {
+    required: body["required"] === true,
+    media: readMedia(content),
+    encodings: readEncodings(content),
+    rest: printRest(body, bodyKeywords),
+  };
 }
 
 function readEncodings(content: JsonValue | undefined): ReadonlyMap<string, string> {
   const encodings = new Map<string, string>();
   for (const [type, entry] of isJsonObject(content) ? Object.entries(content) : []) {
-    const encoding = isJsonObject(entry) ? entry["encoding"] : undefined;
-    if (encoding !== undefined) encodings.set(mediaName(type), canonicalJson(encoding));
+    if (!isJsonObject(entry)) continue;
+    const encoding = entry["encoding"] === undefined ? "" : canonicalJson(entry["encoding"]);
+    const told = encoding + printRest(entry, mediaKeywords);
+    if (told !== "") encodings.set(mediaName(type), told);
   }
   return encodings;
 }
@@ -193,24 +212,27 @@ function readAnswers(node: JsonObject, pointer: string, around: Surroundings): R
       : readMedia(answer["content"]);
     answers.set(status, {
       media,
+      encodings: readEncodings(answer["content"]),
       headers: readHeaders(answer["headers"], around),
       links: readLinks(answer["links"], around),
+      rest: printRest(answer, answerKeywords),
     });
   }
   return answers;
 }
 
-function readHeaders(declared: JsonValue | undefined, around: Surroundings): ReadonlyMap<string, JsonValue> {
-  const headers = new Map<string, JsonValue>();
+function readHeaders(declared: JsonValue | undefined, around: Surroundings): ReadonlyMap<string, Parameter> {
+  const headers = new Map<string, Parameter>();
   if (!isJsonObject(declared)) return headers;
   for (const name of Object.keys(declared).sort()) {
     const header = around.references.follow(declared[name], "")?.node;
-    if (header !== undefined) headers.set(name.toLowerCase(), around.swagger ? header : (header["schema"] ?? true));
+    if (header !== undefined)
+      headers.set(name.toLowerCase(), readParameter(name.toLowerCase(), "header", header, around));
   }
   return headers;
 }
 
-/** What a link says is its target and what it hands over; both steer a later request. */
+/** What a link says is its target and what it hands over, body and server too: all steer a later request. */
 function readLinks(declared: JsonValue | undefined, around: Surroundings): ReadonlyMap<string, string> {
   const links = new Map<string, string>();
   if (!isJsonObject(declared)) return links;
@@ -218,19 +240,51 @@ function readLinks(declared: JsonValue | undefined, around: Surroundings): Reado
     const link = around.references.follow(declared[name], "")?.node;
     if (link === undefined) continue;
     const target = text(link["operationId"]) || text(link["operationRef"]);
-    links.set(name, `${target} ${canonicalJson(link["parameters"] ?? {})}`);
+    links.set(name, `${target} ${canonicalJson(link["parameters"] ?? {})}${printRest(link, linkKeywords)}`);
   }
   return links;
 }
 
-function readCallbacks(declared: JsonValue | undefined, pointer: string, around: Surroundings): readonly string[] {
-  if (!isJsonObject(declared)) return [];
-  return sortText(
-    Object.keys(declared).flatMap((name) => {
-      const callback = around.references.follow(declared[name], `${pointer}/callbacks${encodePointer(name)}`)?.node;
-      return callback === undefined ? [] : Object.keys(callback).map((expression) => `${name} to ${expression}`);
-    }),
-  );
+function readCallbacks(
+  declared: JsonValue | undefined,
+  pointer: string,
+  around: Surroundings,
+): ReadonlyMap<string, Operation> {
+  const found = new Map<string, Operation>();
+  for (const name of isJsonObject(declared) ? Object.keys(declared).sort() : []) {
+    const callback = around.references.follow(
+      isJsonObject(declared) ? declared[name] : undefined,
+      `${pointer}/callbacks${encodePointer(name)}`,
+    )?.node;
+    for (const [expression, item] of Object.entries(callback ?? {})) {
+      if (expression.startsWith("x-")) continue;
+      for (const [key, operation] of readCalls(`${name} to ${expression}`, item, around)) found.set(key, operation);
+    }
+  }
+  return found;
+}
+
+/**
+ * What the provider calls, as an operation that the other side serves. Its own servers, and what it in turn calls, are kept
+ * as text: no reader follows them, and callbacks may name each other in a circle.
+ */
+export function readCalls(
+  key: string,
+  declared: JsonValue | undefined,
+  around: Surroundings,
+): readonly (readonly [key: string, operation: Operation])[] {
+  const item = around.references.follow(declared, "")?.node;
+  if (item === undefined) return [];
+  return METHODS.flatMap((method) => {
+    const node = item[method];
+    if (!isJsonObject(node)) return [];
+    const { callbacks = null, servers = null, ...own } = node;
+    const inherits = { ...around, security: undefined };
+    const read = readOperation(method, key, item, { responses: {}, ...own }, inherits);
+    const apart = [callbacks, servers, item["servers"] ?? null];
+    const rest = read.rest + (apart.every((one) => one === null) ? "" : canonicalJson(apart));
+    return [[method === "post" ? key : `${key} (${method.toUpperCase()})`, { ...read, rest }] as const];
+  });
 }
 
 export function text(value: JsonValue | undefined): string {

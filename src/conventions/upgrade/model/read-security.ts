@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { describeRequirement, type Requirement, type Scheme } from "./api.ts";
-import { printRest, schemeKeywords } from "./keywords.ts";
+import { flowKeywords, printRest, schemeKeywords } from "./keywords.ts";
 import { sortText } from "./order.ts";
 import type { References } from "./resolve.ts";
 import { encodePointer } from "./resolve.ts";
@@ -25,8 +25,10 @@ function readScheme(name: string, node: JsonObject): Scheme {
   const flows = isJsonObject(node["flows"]) ? node["flows"] : type === "oauth2" ? { [text(node["flow"])]: node } : {};
   const scopes: string[] = [];
   const endpoints: string[] = [];
+  const rest = [printRest(node, schemeKeywords)];
   for (const [flow, settings] of Object.entries(flows)) {
     if (!isJsonObject(settings)) continue;
+    if (settings !== node) rest.push(printRest(settings, flowKeywords));
     if (isJsonObject(settings["scopes"])) scopes.push(...Object.keys(settings["scopes"]));
     for (const member of ["authorizationUrl", "tokenUrl", "refreshUrl", "deviceAuthorizationUrl"]) {
       if (settings[member] !== undefined) endpoints.push(`${flow} ${member} ${text(settings[member])}`);
@@ -39,7 +41,7 @@ function readScheme(name: string, node: JsonObject): Scheme {
     scopes: sortText(scopes),
     endpoints: sortText(endpoints),
     bearerFormat: typeof node["bearerFormat"] === "string" ? node["bearerFormat"] : null,
-    rest: printRest(node, schemeKeywords),
+    rest: rest.join(""),
   };
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import type { ServerVariable } from "./api.ts";
-import { printRest, variableKeywords } from "./keywords.ts";
+import { printRest, serverKeywords, variableKeywords } from "./keywords.ts";
 import { sortText } from "./order.ts";
 
 const COMBINATIONS = 64;
@@ -18,15 +18,17 @@ export function readServers(node: JsonObject, swagger: boolean): readonly string
 export function readServerVariables(node: JsonObject): readonly ServerVariable[] {
   const servers = Array.isArray(node["servers"]) ? node["servers"] : [];
   return servers.flatMap((server: JsonValue) => {
-    if (!isJsonObject(server) || !isJsonObject(server["variables"])) return [];
+    if (!isJsonObject(server)) return [];
     const url = typeof server["url"] === "string" ? server["url"] : "/";
-    return Object.entries(server["variables"]).flatMap(([name, variable]) => {
+    const variables = isJsonObject(server["variables"]) ? server["variables"] : {};
+    const found = Object.entries(variables).flatMap(([name, variable]) => {
       if (!isJsonObject(variable)) return [];
       const { enum: listed, default: given } = variable;
       const values = Array.isArray(listed) ? sortText(listed.filter((value) => typeof value === "string")) : null;
       const fallback = typeof given === "string" ? given : null;
       return [{ url, name, values, fallback, rest: printRest(variable, variableKeywords) }];
     });
+    return [{ url, name: null, values: null, fallback: null, rest: printRest(server, serverKeywords) }, ...found];
   });
 }
 

@@ -23,13 +23,23 @@ export function indexUsage(api: Api): Usage {
   }
   const direct = new Map<Operation, Readonly<Record<Direction, ReadonlySet<string>>>>();
   const takers = new Map<string, Operation[]>();
-  for (const operation of api.operations) {
+  const note = (operation: Operation, request: readonly JsonValue[], answer: readonly JsonValue[]): void => {
     const found = { request: new Set<string>(), answer: new Set<string>() };
-    collect(api.schemas, requestSchemas(operation), found.request);
-    collect(api.schemas, answerSchemas(operation), found.answer);
+    collect(api.schemas, request, found.request);
+    collect(api.schemas, answer, found.answer);
     direct.set(operation, found);
     for (const name of new Set([...found.request, ...found.answer])) push(takers, name, operation);
+  };
+  for (const operation of api.operations) {
+    // What the provider calls travels the other way: its request is given to us, and our answer to it.
+    const calls = [...operation.callbacks.values()];
+    note(
+      operation,
+      [...requestSchemas(operation), ...calls.flatMap(answerSchemas)],
+      [...answerSchemas(operation), ...calls.flatMap(requestSchemas)],
+    );
   }
+  for (const call of api.webhooks.values()) note(call, answerSchemas(call), requestSchemas(call));
   return {
     reachable(operations, direction) {
       const reached = new Set<string>();
@@ -52,12 +62,15 @@ function push<Value>(map: Map<string, Value[]>, key: string, value: Value): void
   else known.push(value);
 }
 
-export function requestSchemas(operation: Operation): readonly JsonValue[] {
+function requestSchemas(operation: Operation): readonly JsonValue[] {
   return [...operation.parameters.map(({ schema }) => schema), ...(operation.body?.media.values() ?? [])];
 }
 
-export function answerSchemas(operation: Operation): readonly JsonValue[] {
-  return [...operation.answers.values()].flatMap(({ media, headers }) => [...media.values(), ...headers.values()]);
+function answerSchemas(operation: Operation): readonly JsonValue[] {
+  return [...operation.answers.values()].flatMap(({ media, headers }) => [
+    ...media.values(),
+    ...[...headers.values()].map(({ schema }) => schema),
+  ]);
 }
 
 export function childrenOf(shape: Shape): readonly JsonValue[] {
