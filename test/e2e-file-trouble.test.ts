@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { asUser, codeOf, type Exited, GW, Home, makeFolder, start, within } from "./support/home.ts";
+
+const root = dirname(import.meta.dirname);
 
 /** A stack is for us; whoever typed the command gets a code and what to do. */
 function assertTold(done: Exited, code: string, what: string): void {
@@ -19,9 +21,13 @@ describe("what the file system refuses is told with a code and what to do", asUs
   symlinkSync("loop", join(folder, "loop"));
 
   function run(home: string, args: readonly string[], state = join(folder, "state")): Promise<Exited> {
-    const { PATH, HOME } = process.env;
-    const running = start([GW, ...args, "--home", home], { env: { PATH, HOME, XDG_STATE_HOME: state } });
-    return within(running.exited, 60_000, `gw ${args.join(" ")} at ${home}`).finally(() => running.end());
+    const { HOME } = process.env;
+    return runAs({ HOME, XDG_STATE_HOME: state }, [GW, ...args, "--home", home]);
+  }
+
+  function runAs(env: NodeJS.ProcessEnv, command: readonly string[]): Promise<Exited> {
+    const running = start(command, { env: { PATH: process.env["PATH"], ...env } });
+    return within(running.exited, 60_000, `${command.join(" ")} with ${env["HOME"]}`).finally(() => running.end());
   }
 
   const init = ["init", "--operator", "ada", "--passphrase-file", passphrase];
@@ -37,6 +43,40 @@ describe("what the file system refuses is told with a code and what to do", asUs
   test("every command, whatever it wants with such a home", async () => {
     for (const args of [["status"], ["up", "--locked"], ["call", "a.b.c"], ["policy", "show"], ["version"]]) {
       assertTold(await run(join(folder, "loop", "gw"), args), "file_unusable", args.join(" "));
+    }
+  });
+
+  test("every folder that a command makes, below /proc and below a file", async () => {
+    const home = await new Home(makeFolder()).init();
+    const program = join(root, "src", "programs", "start.ts");
+    const pack = join(root, "packs", "reference.yaml");
+    const provider = await runAs({}, [GW, "reference", "--home", "/proc/gw/home"]);
+    assertTold(provider, "file_unreadable", "gw reference below /proc");
+    for (const at of ["/proc/gw", join(folder, "file")]) {
+      const here = { HOME: at, SHELL: "/bin/bash", XDG_STATE_HOME: join(folder, "state") };
+      const there = { HOME: folder, GW_HOME: join(at, "home"), XDG_STATE_HOME: join(folder, "state") };
+      for (const [env, command] of [
+        [here, [GW, "install", "--user", "--home", home.folder]],
+        [here, [GW, "setup-shell"]],
+        [here, [GW, "connect", "codex", "--home", home.folder, "--write"]],
+        [there, [GW, "manual", join(at, "man")]],
+        [there, [GW, "demo", "--home", join(at, "demo")]],
+        [there, [GW, "pack", "add", pack]],
+        [there, [process.execPath, "--disable-warning=ExperimentalWarning", program]],
+      ] as const) {
+        const done = await runAs(env, command);
+        assertTold(done, "file_unusable", `${command.slice(1).join(" ")} with ${at}`);
+      }
+    }
+  });
+
+  test("a folder where SQLite has its file", async () => {
+    const home = await new Home(makeFolder()).init();
+    for (const name of ["unlock.lock", "vault.lock"]) {
+      rmSync(join(home.folder, name), { force: true });
+      mkdirSync(join(home.folder, name));
+      assertTold(await home.operator(["policy", "set", "callbacks", "off"]), "file_unusable", name);
+      rmSync(join(home.folder, name), { recursive: true });
     }
   });
 

@@ -78,6 +78,8 @@ export interface Core {
   /** Whether this is a user that only agents run as: neither the gateway's own, nor root, nor an operator's. */
   isAgentUser(uid: number): boolean;
   readonly dayCounts: DayCounts;
+  /** The wall time, but never earlier than it has been in this process: what ended does not begin again. */
+  latestWallMs(): number;
   posture(): Posture;
   /** Stops lending a credential until an operator says otherwise. */
   suspendCredential(label: string, reason: string): Promise<void>;

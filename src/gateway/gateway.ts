@@ -10,6 +10,7 @@ import type { SessionEnding } from "../conventions/caller/session.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
+import { createLatestWall } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, placeDenied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
@@ -205,6 +206,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     grants: around.grants ?? (() => []),
     isAgentUser: around.isAgentUser ?? (() => false),
     dayCounts: createDayCounts(ledger, ports.clock),
+    latestWallMs: createLatestWall(ports.clock),
     posture: around.posture,
     suspendCredential: async (label, reason) => around.suspendCredential?.(label, reason),
     credentials: () => unlocked?.credentials ?? null,
@@ -266,11 +268,19 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
 
   async function unlock(next: Unlocked): Promise<void> {
     ledger.openStore(next.store);
-    const { operations } = await recover(core, next.store);
-    const tampered = memory.load(next.store, envelope);
-    core.daySpend.load(next.store);
-    volume.load(next.store);
-    if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
+    let operations: readonly Operation[];
+    try {
+      ({ operations } = await recover(core, next.store));
+      const tampered = memory.load(next.store, envelope);
+      core.daySpend.load(next.store);
+      volume.load(next.store);
+      if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
+    } catch (error) {
+      // Nothing is left half open: it stays locked, and the next unlock begins anew.
+      ledger.openStore(null);
+      memory.clear();
+      throw error;
+    }
     unlocked = next;
     for (const operation of operations) {
       core.operations.put(operation);

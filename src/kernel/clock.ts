@@ -17,6 +17,16 @@ export interface Random {
   bytes(length: number): Buffer;
 }
 
+/** The wall time, going on from the latest that it has been here: setting the clock back does not set this back. */
+export function createLatestWall({ wallMs, bootMs }: Pick<Clock, "wallMs" | "bootMs">): () => number {
+  let latest = { wallMs: wallMs(), bootMs: bootMs() };
+  return () => {
+    const now = bootMs();
+    latest = { wallMs: Math.max(wallMs(), latest.wallMs + now - latest.bootMs), bootMs: now };
+    return latest.wallMs;
+  };
+}
+
 /** ISO 8601 UTC, as every record writes time. Most records of a busy moment bear the same one. */
 export function isoTime(wallMs: number): string {
   if (wallMs !== lastMs) {

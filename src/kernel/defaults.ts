@@ -335,6 +335,7 @@ export const defaults = {
   notifyAgainMs: 200,
   /** A log that was written so far in the future means that the clock was set back. */
   clockSetBackMs: 60_000,
+  clockLookMs: 5_000,
   // Action packs
   packBytes: 262_144,
   packDepth: 24,

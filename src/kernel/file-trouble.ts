@@ -21,11 +21,39 @@ const WORDS: Readonly<Record<string, string>> = {
   ENFILE: "too many files are open on this machine. End what opens them",
 };
 
+/** What SQLite says of its files, by the first byte of its own number. */
+const SQLITE_WORDS: Readonly<Record<number, string>> = {
+  3: "this user may not use it. Run it as the user whose it is, or give the right",
+  8: "it can only be read. Mount its file system for writing, or give the right",
+  10: "the disk failed, or has no room. Look at it before anything else",
+  13: "the disk is full. Make room and try again",
+  14: "it cannot be opened: a folder is in its place, its folder is gone, or this user may not write there",
+};
+
+/** Names the file that SQLite was to work on: its own errors do not. */
+export function atPath<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Error && !("path" in error) ? Object.assign(error, { path }) : error;
+  }
+}
+
 /** The refusal that a failed file operation is for whoever asked; undefined for every other error, which is a fault of ours. */
 export function deniedByFiles(error: unknown): Denied | undefined {
-  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
-  const words = WORDS[String(error.code)];
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  const { code, syscall, path, errcode } = error as Trouble;
+  const words = syscall === undefined ? SQLITE_WORDS[Number(errcode) & 0xff] : WORDS[String(code)];
   if (words === undefined) return undefined;
-  const where = "path" in error ? String(error.path) : String(error.syscall);
-  return new Denied("file_unusable", `${where}: ${words} (${String(error.code)}, ${String(error.syscall)}).`);
+  const [where, what] =
+    syscall === undefined ? ["the state", `${error.message}, ${errcode}`] : [syscall, `${code}, ${syscall}`];
+  return new Denied("file_unusable", `${path ?? where}: ${words} (${what}).`);
+}
+
+interface Trouble {
+  readonly code?: unknown;
+  readonly syscall?: string;
+  readonly path?: string;
+  /** Of SQLite. */
+  readonly errcode?: unknown;
 }

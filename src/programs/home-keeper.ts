@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createClock, systemRandom } from "../adapters/platform/system.ts";
@@ -12,6 +12,7 @@ import { createIds } from "../kernel/ids.ts";
 import type { HomeKeeper } from "../surfaces/cli/backup/home-keeper.ts";
 import { anchorOf, lineOf } from "../vault/anchor.ts";
 import { openHome } from "../vault/files/home.ts";
+import { makeFolder } from "../vault/files/make-folder.ts";
 import { openService } from "../vault/lend.ts";
 import type { OpenOperator } from "../vault/operator.ts";
 import { lastStateMark, stampOf } from "./daemon/stamps.ts";
@@ -38,7 +39,7 @@ export const homeKeeper: HomeKeeper = {
     const clock = createClock();
     const service = openService(vault, operator.serviceKey);
     const folder = join(home, "audit");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const high = { vault: anchorOf(vault), policy: { version: policy.version, digest: policy.digest } };
     const key = service.deriveStateKey("log stamps");
     const stateKey = service.deriveStateKey("state rows");

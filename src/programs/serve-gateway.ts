@@ -35,7 +35,7 @@ import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { openHome } from "../vault/files/home.ts";
 import { listenForAgents } from "./daemon/agent-listener.ts";
 import { createCallbackDoor } from "./daemon/callback-door.ts";
-import { millisecondsAhead, tellClock } from "./daemon/clock-set-back.ts";
+import { millisecondsAhead, tellClock, watchClock } from "./daemon/clock-set-back.ts";
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
@@ -118,6 +118,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   );
   log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
   tellClock(health.facts, writtenAhead);
+  watchClock(health.facts, clock);
   const space = createDiskWatch(folder, clock);
   const ids = createIds(clock, random);
   const envelope = createEnvelope(ids, clock);

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
@@ -19,6 +19,7 @@ import { connectOperator, readStatus } from "../surfaces/client/operator.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Door } from "../surfaces/place/place.ts";
 import { openHome } from "../vault/files/home.ts";
+import { makeFolder } from "../vault/files/make-folder.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
 import { logins } from "./logins.ts";
 import { serverCheckOf } from "./server-check.ts";
@@ -56,7 +57,7 @@ process.exitCode = await answering(io, async () => {
 async function start() {
   const home = openHome(folder, systemRandom);
   const fresh = !home.exists();
-  mkdirSync(join(folder, "provider"), { recursive: true, mode: 0o700 });
+  makeFolder(join(folder, "provider"));
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
   using typed = fresh ? await makeFreshHome(provider) : null;
   const unattended = existsSync(keyFile);

@@ -30,11 +30,16 @@ export type Cover = { readonly kind: "covered" } | { readonly kind: "not_covered
 
 const COVERED: Cover = { kind: "covered" };
 
-/** Whether this process may act under the grant now at all. */
-export function coverCaller(grant: Grant, caller: CallerFacts, wallMs: number): Cover {
+/** Whether this process may act under the grant now at all. `latestMs` is the latest date that was seen: an end that came stays. */
+export function coverCaller(grant: Grant, caller: CallerFacts, wallMs: number, latestMs = wallMs): Cover {
   const { authority, image, uid } = grant.caller;
   const { evidence, ownUser } = caller;
   if (Date.parse(grant.until) <= wallMs) return not(`it ended on ${grant.until}`);
+  if (Date.parse(grant.until) <= latestMs) {
+    return not(
+      `it ended on ${grant.until}, and the clock was set back behind that since (if it is right now, start the gateway anew)`,
+    );
+  }
   if (Date.parse(grant.createdAt) > wallMs) return not("the clock stands before it was signed");
   if (grant.hours !== null && !isWithin(grant.hours, wallMs)) return not(`it counts ${hoursWords(grant.hours)} alone`);
   if (authority === null && image === null && uid === null) return not("it names no caller");

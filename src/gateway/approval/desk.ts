@@ -102,6 +102,7 @@ export function createDesk(ports: DeskPorts): Desk {
       state: "pending",
       card: null,
       cardDigest: null,
+      askedBootMs: clock.bootMs(),
       expiresBootMs: Math.min(question.deadlineBootMs, clock.bootMs() + defaults.approvalWaitMs),
       decidedBy: null,
       reason: null,

@@ -50,6 +50,7 @@ export interface Approval {
   /** Null while it waits in line: nobody has seen it. */
   readonly card: Card | null;
   readonly cardDigest: string | null;
+  readonly askedBootMs: number;
   readonly expiresBootMs: number;
   readonly decidedBy: string | null;
   readonly reason: string | null;

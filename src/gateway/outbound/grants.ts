@@ -1,5 +1,5 @@
 import type { ReasonToAsk } from "../../conventions/approval/reason.ts";
-import { type CallFacts, coverCall, coverCaller } from "../../conventions/grant/cover.ts";
+import { type CallFacts, type Cover, coverCall, coverCaller } from "../../conventions/grant/cover.ts";
 import { type Grant, namesAction } from "../../conventions/grant/grant.ts";
 import { digestGrant } from "../../conventions/grant/record.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
@@ -14,7 +14,7 @@ export function findGrant(core: Core, asked: Scope, caller: LiveCaller): Grant |
     .grants()
     .find(
       (grant) =>
-        coversCaller(core, grant, caller) &&
+        coverNow(core, grant, caller).kind === "covered" &&
         asked.actions.every(
           ({ action, effect }) =>
             namesAction(grant.actions, action) && (grant.effects as readonly string[]).includes(effect),
@@ -34,7 +34,7 @@ export function requireGrant(core: Core, { grant: on, caller }: Session): Grant 
   if (grant === undefined) {
     throw new Denied("grant_ended", `The grant ${on.name} was removed or changed. Ask anew: a person decides.`);
   }
-  const cover = coverCaller(grant, factsOf(core, caller), core.ports.clock.wallMs());
+  const cover = coverNow(core, grant, caller);
   if (cover.kind === "covered") return grant;
   throw new Denied("grant_ended", `The grant ${on.name} no longer covers this caller: ${cover.why}.`);
 }
@@ -51,10 +51,7 @@ function beyond(words: string): ReasonToAsk {
   return { kind: "other", words };
 }
 
-function coversCaller(core: Core, grant: Grant, caller: LiveCaller): boolean {
-  return coverCaller(grant, factsOf(core, caller), core.ports.clock.wallMs()).kind === "covered";
-}
-
-function factsOf(core: Core, { evidence, uid }: LiveCaller) {
-  return { evidence, ownUser: core.isAgentUser(uid) };
+function coverNow(core: Core, grant: Grant, { evidence, uid }: LiveCaller): Cover {
+  const caller = { evidence, ownUser: core.isAgentUser(uid) };
+  return coverCaller(grant, caller, core.ports.clock.wallMs(), core.latestWallMs());
 }

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../kernel/clock.ts";
+import { type Clock, createLatestWall } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Facts } from "./facts.ts";
 
@@ -15,12 +15,23 @@ export function millisecondsAhead(auditFolder: string, clock: Pick<Clock, "wallM
   }
 }
 
+/** Looks at the clock now and then, and tells each time that it was set back while the gateway runs. */
+export function watchClock(facts: Facts, clock: Clock): void {
+  let latest = createLatestWall(clock);
+  setInterval(() => {
+    const behindMs = latest() - clock.wallMs();
+    if (behindMs < defaults.clockSetBackMs) return;
+    tellClock(facts, behindMs);
+    latest = createLatestWall(clock);
+  }, defaults.clockLookMs).unref();
+}
+
 /** Nothing is refused for it: what waits or expires is counted from the machine's start. But dates will look wrong. */
 export function tellClock(facts: Facts, aheadMs: number): void {
   if (aheadMs < defaults.clockSetBackMs) return;
   const seconds = Math.round(aheadMs / 1_000);
   const message =
-    `the log was last written ${seconds} s in the future of this machine's clock: it was set back. Nothing is lost and the ` +
+    `the log has records from ${seconds} s in the future of this machine's clock: it was set back. Nothing is lost and the ` +
     "order of records stands, but new ones carry earlier dates (gw audit verify notes it). Set the clock right.";
   facts.tell("warning", "clock_set_back", { seconds, message });
 }

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readPack } from "../../conventions/action/read.ts";
 import type { Random } from "../../kernel/clock.ts";
@@ -10,6 +10,7 @@ import type { Login } from "../../surfaces/operator/logins.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
 import { type HomeChange, POLICY_NAME, VAULT_NAME, type VaultHome } from "../../vault/files/home.ts";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { readPrivateFile } from "../../vault/files/private-file.ts";
 import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
@@ -90,7 +91,7 @@ function check(change: SignedChange, current: Vault, before: Policy, login: Logi
 }
 
 function storePacks(folder: string, { packs }: SignedChange, { before, policy }: Checked, random: Random): void {
-  mkdirSync(join(folder, "trusted"), { recursive: true, mode: 0o700 });
+  makeFolder(join(folder, "trusted"));
   for (const { pack, bytes } of packs) {
     for (const at of [folder, join(folder, "trusted")]) replaceFile(join(at, `${pack}.yaml`), bytes, random);
   }

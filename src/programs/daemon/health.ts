@@ -57,8 +57,8 @@ export function gaugesOf(
   clock: Clock,
 ): Omit<Gauges, "logBytes" | "diskFreeBytes"> {
   const waiting = gateway.desk.list();
-  const asked = waiting.flatMap(({ card }) => (card === null ? [] : [Date.parse(card.created_at)]));
-  const oldestMs = asked.length === 0 ? 0 : clock.wallMs() - Math.min(...asked);
+  const asked = waiting.flatMap(({ card, askedBootMs }) => (card === null ? [] : [askedBootMs]));
+  const oldestMs = asked.length === 0 ? 0 : clock.bootMs() - Math.min(...asked);
   return {
     locked: gateway.locked,
     stopped: stoppedBy !== null,

@@ -11,6 +11,7 @@ import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { HomeCustody } from "../../surfaces/operator/custody.ts";
@@ -106,12 +107,23 @@ export function createSteward(parts: StewardParts): DaemonSteward {
           vault_generation: opened.service.generation,
         },
       ]);
-    } catch (error) {
-      if (error instanceof Denied) {
+    } catch (thrown) {
+      await closeIfLocked();
+      const error = deniedByFiles(thrown) ?? thrown;
+      if (error instanceof Denied && !gateway.ledger.stopped) {
         await record([{ ...envelope("unlock_failed"), method, count: 1, reason: error.code }]);
       }
       throw error;
     }
+  }
+
+  /** Also what could not be opened to its end: the next unlock begins anew. */
+  async function closeIfLocked(): Promise<void> {
+    if (!gateway.locked) return;
+    const opened = state.compartment;
+    state.compartment = null;
+    parts.operatorUsers.close();
+    await opened?.close();
   }
 
   /** What anybody who reaches the socket can bring about is written once a second at most, and counts as theirs. */
@@ -160,12 +172,12 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   }
 
   async function lock(reason: string, operator: string | null): Promise<void> {
-    const opened = state.compartment;
-    if (opened === null) return;
-    await gateway.lock(reason, operator);
-    state.compartment = null;
-    parts.operatorUsers.close();
-    await opened.close();
+    if (state.compartment === null) return;
+    try {
+      await gateway.lock(reason, operator);
+    } finally {
+      await closeIfLocked();
+    }
   }
 
   return {
@@ -204,7 +216,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await log.resume();
       const cause = state.stoppedBy ?? "";
       state.stoppedBy = null;
-      await gateway.resume(operator);
+      try {
+        await gateway.resume(operator);
+      } finally {
+        await closeIfLocked();
+      }
       await record([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
     },
 

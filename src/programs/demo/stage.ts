@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { requireServerOf } from "../../adapters/platform/server.ts";
 import { signAttestation } from "../../audit/attestation.ts";
@@ -12,6 +12,7 @@ import type { GatewayProcess } from "../../surfaces/cli/commands/deps.ts";
 import { connectOperator, type OperatorClient } from "../../surfaces/client/operator.ts";
 import { findPlace } from "../../surfaces/place/find.ts";
 import { openHome } from "../../vault/files/home.ts";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { type OpenOperator, unlockOperator } from "../../vault/operator.ts";
 import { generatePassphrase } from "../../vault/passphrase/generate.ts";
 import { makeHome, type PackToTrust } from "../start/make-home.ts";
@@ -88,7 +89,7 @@ export async function setStage(
   ports: StagePorts,
   longAgo: (ground: Ground) => Promise<void>,
 ): Promise<Stage> {
-  mkdirSync(join(home, "provider"), { recursive: true, mode: 0o700 });
+  makeFolder(join(home, "provider"));
   const file = join(home, "provider", "reference.db");
   const provider = await startReference({ port: 0, file, faults: true, ...ports });
   const players = new Set<ChildProcess>();

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { addCommand, type CliDeps } from "./commands/deps.ts";
 import { exits } from "./io.ts";
 
@@ -16,7 +17,7 @@ export function addManualCommand(program: Command, { io, version, clock, finish 
     .action((folder: string, { date }: { readonly date?: string }) => {
       const heading = { date: date ?? new Date(clock.wallMs()).toISOString().slice(0, 10), version };
       const pages = [program, ...program.commands].map((command) => [nameOf(command), page(command, heading)] as const);
-      mkdirSync(folder, { recursive: true });
+      makeFolder(folder, 0o755);
       for (const [name, text] of pages) writeFileSync(join(folder, `${name}.1`), text);
       io.out(`${pages.length} pages in ${folder}`);
       finish(exits.done);

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { draftPack, type PackDraft } from "../../conventions/action/draft/draft-pack.ts";
 import { type SplitDraft, splitPacks } from "../../conventions/action/draft/split-packs.ts";
@@ -7,6 +7,7 @@ import { buildApi } from "../../conventions/upgrade/model/build-api.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { readBounded } from "./upgrade/files.ts";
@@ -75,7 +76,7 @@ async function writeSplit(
   folder: string,
   io: CliIo,
 ): Promise<Exit> {
-  await mkdir(folder, { recursive: true });
+  makeFolder(folder, 0o755);
   for (const { pack, text } of packs) await writeNew(join(folder, `${pack}.yaml`), text);
   if (options.json) {
     const records = packs.map((draft) =>

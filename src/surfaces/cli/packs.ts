@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { readPack } from "../../conventions/action/read.ts";
@@ -7,6 +7,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
+import { makeFolder } from "../../vault/files/make-folder.ts";
 import { summariesOf } from "../../vault/lend.ts";
 import { isPackTrusted, type Policy, removePack, trustPack } from "../../vault/policy/policy.ts";
 import type { Vault } from "../../vault/vault.ts";
@@ -23,7 +24,7 @@ export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Prom
     const bytes = readBounded(file);
     const pack = requireSound(bytes, basename(file));
     const folder = join(options.home, "packs");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     keepReplaced(options.home, pack.name);
     writeFileSync(join(folder, `${pack.name}.yaml`), bytes, { mode: 0o600 });
     say(

@@ -16,6 +16,11 @@ export interface FailedTries {
   readonly lastAt: string | null;
 }
 
+interface Tries extends FailedTries {
+  /** Processes that are trying now, a try each. One that ended without a word has failed. */
+  readonly open: readonly number[];
+}
+
 export interface UnlockPorts {
   readonly clock: Pick<Clock, "wallMs">;
   readonly sleep: Sleep;
@@ -24,13 +29,16 @@ export interface UnlockPorts {
 
 export interface Unlocked {
   readonly operator: OpenOperator;
-  /** What went wrong before this try, for the person to see and for the log. */
+  /** What went wrong until this try ended, for the person to see and for the log. */
   readonly before: FailedTries;
 }
 
 const NAME = "unlock-attempts.json";
-const NONE: FailedTries = { failed: 0, lastAt: null };
-const FILE_BYTES = 1_024;
+const NONE: Tries = { failed: 0, lastAt: null, open: [] };
+const FILE_BYTES = 4_096;
+/** As many as fit the file; more at once are no person's commands. */
+const OPEN_AT_ONCE = 100;
+const LARGEST_PID = 4_194_304;
 
 /** Free for a few tries, then twice as long each time, up to a cap. */
 export function tryDelayMs(failed: number): number {
@@ -40,7 +48,7 @@ export function tryDelayMs(failed: number): number {
 
 /**
  * Unlocks, with the tries counted in GW_HOME. The try is counted before it is made, so that killing us does not win
- * one. Whoever can delete the file or take vault.json away can guess without it: then Argon2id is what slows them.
+ * one, and apart from those that failed: two commands at once are no guess. Whoever can delete the file or take vault.json away can guess without it: then Argon2id is what slows them.
  */
 export async function unlockCounted(
   folder: string,
@@ -51,17 +59,20 @@ export async function unlockCounted(
 ): Promise<Unlocked> {
   const path = join(folder, NAME);
   const lock = join(folder, "unlock.lock");
-  const before = await withLock(lock, () => {
-    const tries = readTries(path);
-    replaceFile(path, pageOf({ failed: tries.failed + 1, lastAt: isoTime(clock.wallMs()) }), random);
-    return tries;
-  });
-  await sleep.sleep(tryDelayMs(before.failed));
+  const change = (next: (now: Tries) => Tries): Promise<Tries> =>
+    withLock(lock, () => {
+      const now = countDead(readTries(path), isoTime(clock.wallMs()));
+      replaceFile(path, pageOf(next(now)), random);
+      return now;
+    });
+  const begun = await change((now) => ({ ...now, open: [...now.open, process.pid] }));
+  await sleep.sleep(tryDelayMs(begun.failed + begun.open.length));
   try {
     const operator = await unlockOperator(vault, name, passphrase);
-    await withLock(lock, () => replaceFile(path, pageOf(NONE), random));
-    return { operator, before };
+    return { operator, before: await change(({ open }) => ({ ...NONE, open: ended(open) })) };
   } catch (error) {
+    const lastAt = isoTime(clock.wallMs());
+    const before = await change(({ failed, open }) => ({ failed: failed + 1, lastAt, open: ended(open) }));
     if (!(error instanceof Denied) || error.code !== "passphrase_wrong") throw error;
     throw new Denied("passphrase_wrong", error.message, {
       extra: { ...error.extra, failed_attempts: before.failed + 1, next_delay_ms: tryDelayMs(before.failed + 1) },
@@ -69,20 +80,48 @@ export async function unlockCounted(
   }
 }
 
+function ended(open: readonly number[]): readonly number[] {
+  const at = open.indexOf(process.pid);
+  return at < 0 ? open : open.toSpliced(at, 1);
+}
+
+/** Whoever began a try and is gone did not get in, or would have said so. */
+function countDead({ failed, lastAt, open }: Tries, now: string): Tries {
+  const alive = open.filter(isAlive).slice(1 - OPEN_AT_ONCE);
+  const dead = open.length - alive.length;
+  return { failed: failed + dead, lastAt: dead > 0 ? now : lastAt, open: alive };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
 /** A file that is not ours counts as the slowest case: damage must not buy tries. */
-export function readTries(path: string): FailedTries {
+export function readTries(path: string): Tries {
   const bytes = readPrivateFile(path, FILE_BYTES);
   if (bytes === undefined) return NONE;
   const shape = shapeOf("vault_malformed", NAME);
   try {
-    const tries = shape.members(parsePage(bytes.toString("utf8"), shape), "", ["failed", "last_at"]);
+    const tries = shape.members(parsePage(bytes.toString("utf8"), shape), "", ["failed", "last_at"], ["open"]);
     const lastAt = tries.last_at === null ? null : shape.text(tries.last_at, "/last_at", 24);
-    return { failed: shape.integer(tries.failed, "/failed", 0, Number.MAX_SAFE_INTEGER - 1), lastAt };
+    return {
+      failed: shape.integer(tries.failed, "/failed", 0, Number.MAX_SAFE_INTEGER - 2 * OPEN_AT_ONCE),
+      lastAt,
+      open: shape.list(tries.open ?? [], "/open", OPEN_AT_ONCE, (pid, where) =>
+        shape.integer(pid, where, 1, LARGEST_PID),
+      ),
+    };
   } catch {
-    return { failed: 1_000, lastAt: null };
+    return { ...NONE, failed: 1_000 };
   }
 }
 
-function pageOf({ failed, lastAt }: FailedTries): Buffer {
-  return Buffer.from(filePage({ failed, last_at: lastAt }), "utf8");
+/** In the words of 0.1 while nobody tries: an older program that finds others waits as long as for damage. */
+function pageOf({ failed, lastAt, open }: Tries): Buffer {
+  return Buffer.from(filePage({ failed, last_at: lastAt, ...(open.length === 0 ? {} : { open: [...open] }) }), "utf8");
 }

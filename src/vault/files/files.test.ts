@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
@@ -234,6 +234,28 @@ test("wrong passphrases are counted before they are tried, slow the next ones do
   const { before } = await attempt(PASSPHRASE);
   assert.equal(before.failed, 5);
   assert.equal((await attempt(PASSPHRASE)).before.failed, 0);
+});
+
+test("two at once are no guess of each other's; one that was killed while it tried is", async () => {
+  const { vault } = await founding();
+  const folder = freshFolder();
+  const path = join(folder, "unlock-attempts.json");
+  const attempt = (meanwhile: () => Promise<unknown> = async () => undefined) => {
+    const sleep = { sleep: async () => void (await meanwhile()) };
+    return unlockCounted(folder, vault, "ada", secret(PASSPHRASE), { ...ports, sleep });
+  };
+  const outer = await attempt(async () => assert.equal((await attempt()).before.failed, 0));
+  assert.equal(outer.before.failed, 0);
+  assert.deepEqual(
+    Object.keys(JSON.parse(readFileSync(path, "utf8"))).sort(),
+    ["failed", "last_at"],
+    "as 0.1 reads it",
+  );
+  const { pid } = spawnSync("true");
+  const killed = { failed: 0, last_at: null, open: [pid] };
+  writeFileSync(path, `${JSON.stringify(killed, null, 2)}\n`, { mode: 0o600 });
+  assert.equal((await attempt()).before.failed, 1, "it ended and did not say that it was right");
+  assert.equal((await attempt()).before.failed, 0);
 });
 
 test("a damaged count costs the longest wait, and the wait has a cap", () => {

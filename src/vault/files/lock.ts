@@ -2,6 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { atPath } from "../../kernel/file-trouble.ts";
 
 /**
  * One writer at a time. The lock is the kernel's (SQLite's exclusive lock on an empty database): it ends with the
@@ -14,9 +15,9 @@ export async function withLock<Result>(
 ): Promise<Result> {
   // Made here first, because SQLite would let others read it. O_NOFOLLOW refuses a planted link.
   closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW, 0o600));
-  const database = new DatabaseSync(path, { timeout: waitMs });
+  const database = atPath(path, () => new DatabaseSync(path, { timeout: waitMs }));
   try {
-    takeExclusive(database);
+    atPath(path, () => takeExclusive(database));
     return await work();
   } finally {
     database.close();

@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
+import { atPath } from "../../../kernel/file-trouble.ts";
 import { NodeSqliteDialect } from "./dialect.ts";
 
 export interface SqliteOptions {
@@ -27,7 +28,7 @@ export interface SqliteStore<Schema> {
 
 export function openSqlite<Schema>(path: string, options: SqliteOptions): SqliteStore<Schema> {
   if (path !== MEMORY) claimFile(path);
-  const handle = openHandle(path, options);
+  const handle = atPath(path, () => openHandle(path, options));
   const db = new Kysely<Schema>({
     dialect: new NodeSqliteDialect(handle, options.statements ?? defaults.sqliteStatements),
   });

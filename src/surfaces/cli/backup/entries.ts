@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, fsyncSync, openSync, readdirSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 
 /** One file of a home in a backup: `length:u32 {"path":…,"size":…} bytes`. Nothing but plain files is taken along. */
 interface Entry {
@@ -98,7 +89,7 @@ export function writeEntries(folder: string, content: Generator<Buffer, string>)
 }
 
 function writeEntry(path: string, size: number, take: (length: number) => Buffer | null): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
     for (let left = size; left > 0; ) {

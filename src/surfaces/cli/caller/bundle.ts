@@ -1,10 +1,10 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { readPlainFile } from "../../../vault/files/private-file.ts";
 import { bundleName, bundlesFolder, trustedRootPath } from "../../../vault/policy/sigstore-files.ts";
 import { answering } from "../answer.ts";
@@ -48,7 +48,7 @@ export function runCallerBundle(
         `The bundle does not vouch for ${showIdentifier(program)}: ${showIdentifier(claim.why)}.`,
       );
     }
-    mkdirSync(bundlesFolder(options.home), { recursive: true, mode: 0o700 });
+    makeFolder(bundlesFolder(options.home));
     replaceFile(join(bundlesFolder(options.home), bundleName(imageDigest)), bundle, ports.random);
     const signer = `${showIdentifier(claim.subject)}, vouched for by ${showIdentifier(claim.issuer)}`;
     const { subject, issuer } = claim;

@@ -1,11 +1,12 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Digest, digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { readImageKey } from "../../../vault/policy/image-key.ts";
 import type { Policy, SigstoreTrust } from "../../../vault/policy/policy.ts";
 import { sigstoreFolder, trustedRootPath } from "../../../vault/policy/sigstore-files.ts";
@@ -67,7 +68,7 @@ async function trustIdentity(
   return withOperator(options, io, ports, async (session) => {
     const { home } = options;
     if (root !== null) {
-      mkdirSync(sigstoreFolder(home), { recursive: true, mode: 0o700 });
+      makeFolder(sigstoreFolder(home));
       replaceFile(trustedRootPath(home, root.digest), root.bytes, ports.random);
     }
     let digest = "" as Digest;

@@ -1,7 +1,7 @@
-import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { Denied } from "../../../kernel/failure.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import type { Exit } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
@@ -32,7 +32,7 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
       const { runReference } = await import("../reference.ts");
       const file = options.file ?? join(options.home, "provider", "reference.db");
       const run = async (): Promise<Exit> => {
-        if (options.file === undefined) makeFolder(dirname(file));
+        if (options.file === undefined) makeOwn(dirname(file));
         return runReference({ ...options, file }, deps.io, await deps.reference());
       };
       deps.finish(await answering(deps.io, run));
@@ -40,9 +40,9 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
 }
 
 /** The home of a gateway for all users is closed to the person who tries this. */
-function makeFolder(folder: string): void {
+function makeOwn(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
   } catch (error) {
     const why = error instanceof Error && "code" in error ? String(error.code) : "it cannot be made";
     throw new Denied(

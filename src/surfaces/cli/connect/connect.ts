@@ -1,9 +1,10 @@
-import { fchmodSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { fchmodSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { nodeSteps, replaceFile, type WriteSteps } from "../../../vault/files/atomic-write.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
@@ -90,7 +91,7 @@ function merge(client: Client, entry: Entry, file: string, { json }: ConnectOpti
   else if (!changed) io.out(`${file} already says so.`);
   else for (const line of [showText(file), ...diffLines(before ?? "", after).map(showDiffLine)]) io.out(line);
   if (!changed) return exits.done;
-  if (before === null) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (before === null) makeFolder(dirname(file));
   // A file that stands behind a link is replaced where it stands, and the link stays.
   const target = before === null ? file : realpathSync(file);
   replaceFile(target, Buffer.from(after, "utf8"), random, stepsFor(before === null ? 0o600 : statSync(target).mode));

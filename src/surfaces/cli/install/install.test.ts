@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -41,6 +51,21 @@ test("gw install --user writes a unit where the user's systemd runs, and gw unin
   assert.equal(existsSync(unit), false);
   assert.ok(asked.includes("disable --now gw.service"));
   assert.ok(existsSync(join(options.home, "vault.json")), "the home stays");
+});
+
+test("what systemd linked goes too where it no longer runs, and no link of somebody else's", async (t) => {
+  const { io, ports, options, makeHome, unit, said } = stage(t, true);
+  makeHome();
+  const wants = join(dirname(unit), "default.target.wants", "gw.service");
+  assert.equal(await runInstall(options, io, ports), 0);
+  mkdirSync(dirname(wants));
+  symlinkSync("../gw.service", wants);
+  assert.equal(await runUninstall(options, io, { ...ports, systemctl: () => false }), 0);
+  assert.deepEqual([existsSync(unit), readdirSync(dirname(wants))], [false, []]);
+  assert.match(said.at(-1) ?? "", /default\.target\.wants/);
+  symlinkSync("/usr/lib/systemd/user/gw.service", wants);
+  assert.equal(await runUninstall(options, io, ports), 0);
+  assert.deepEqual(readdirSync(dirname(wants)), ["gw.service"]);
 });
 
 test("without systemd a plain script starts the gateway", async (t) => {

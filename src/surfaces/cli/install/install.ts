@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, lstatSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
@@ -29,7 +30,7 @@ export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts)
     for (const path of [unit, script]) requireOurs(path);
     const managed = ports.systemctl(["show-environment"]);
     const path = managed ? unit : script;
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    makeFolder(dirname(path), 0o755);
     const text = managed ? unitText(options.home, ports.program) : scriptText(options.home, ports.program);
     replaceFile(path, Buffer.from(text, "utf8"), ports.random);
     if (managed) {
@@ -52,10 +53,12 @@ export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts)
 /** `gw uninstall`: takes away what `gw install --user` wrote. The home, its secrets and its log stay. */
 export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPorts): Promise<Exit> {
   return answering(io, () => {
-    const { unit, script } = placesOf(ports);
+    const { unit, script, wants } = placesOf(ports);
     const there = [unit, script].filter((path) => existsSync(path));
     for (const path of there) requireOurs(path);
     if (there.includes(unit)) ports.systemctl(["disable", "--now", "gw.service"]);
+    // As `systemctl disable` would: where no systemd of the user runs, its link would stay and name a unit that is gone.
+    if (leadsTo(wants, unit)) there.push(wants);
     for (const path of there) rmSync(path);
     if (there.includes(unit)) ports.systemctl(["daemon-reload"]);
     if (options.json) io.out(JSON.stringify({ removed: there }));
@@ -66,10 +69,17 @@ export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPort
 }
 
 function placesOf({ userHome }: InstallPorts) {
+  const units = join(userHome, ".config", "systemd", "user");
   return {
-    unit: join(userHome, ".config", "systemd", "user", "gw.service"),
+    unit: join(units, "gw.service"),
+    wants: join(units, "default.target.wants", "gw.service"),
     script: join(userHome, ".local", "bin", "gw-start"),
   };
+}
+
+function leadsTo(link: string, target: string): boolean {
+  if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return false;
+  return resolve(dirname(link), readlinkSync(link)) === target;
 }
 
 function requireOurs(path: string): void {

@@ -1,7 +1,6 @@
 import {
   chmodSync,
   lstatSync,
-  mkdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -13,6 +12,7 @@ import { dirname, join } from "node:path";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { nodeSteps, replaceFile } from "../../../vault/files/atomic-write.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
@@ -82,7 +82,7 @@ function putLink(link: string): boolean {
       `${link} is there and is not a link to ${programFile}. Move it away first.`,
     );
   }
-  mkdirSync(dirname(link), { recursive: true, mode: 0o755 });
+  makeFolder(dirname(link), 0o755);
   symlinkSync(programFile, link);
   return true;
 }
@@ -107,7 +107,7 @@ function rewrite(file: string, change: (text: string) => string, random: Random)
   const before = stats === undefined ? "" : readFileSync(file, "utf8");
   const after = change(before);
   if (after === before) return false;
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file), 0o755);
   const target = stats === undefined ? file : realpathSync(file);
   replaceFile(target, Buffer.from(after, "utf8"), random, { ...nodeSteps, list: () => [] });
   chmodSync(target, stats === undefined ? 0o644 : stats.mode & 0o777);

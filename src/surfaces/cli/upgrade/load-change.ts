@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
@@ -8,6 +8,7 @@ import type { Random } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { readPlainFile } from "../../../vault/files/private-file.ts";
 import { lastTrusted, type PackTrust, type Policy } from "../../../vault/policy/policy.ts";
 import type { NamedBytes } from "./review-thread.ts";
@@ -77,7 +78,7 @@ export function changeOf(home: string, name: string, random: Random): PackChange
 /** Kept beside the packs, to be compared with the next one. It is believed only while policy names its digest. */
 export function keepTrustedCopy(home: string, name: string, bytes: Buffer): void {
   const folder = join(home, "packs", "trusted");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   writeFileSync(join(folder, `${name}.yaml`), bytes, { mode: 0o600 });
 }
 
