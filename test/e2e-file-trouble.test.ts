@@ -62,7 +62,7 @@ describe("what the file system refuses is told with a code and what to do", asUs
         [there, [GW, "manual", join(at, "man")]],
         [there, [GW, "demo", "--home", join(at, "demo")]],
         [there, [GW, "pack", "add", pack]],
-        [there, [process.execPath, "--disable-warning=ExperimentalWarning", program]],
+        [there, [process.execPath, "--disable-warning=ExperimentalWarning", "--disable-sigusr1", program]],
       ] as const) {
         const done = await runAs(env, command);
         assertTold(done, "file_unusable", `${command.slice(1).join(" ")} with ${at}`);
