@@ -297,10 +297,15 @@ function questionOf(
     target: targetOf(outbound),
     ...card,
     because: reasons.map(({ words }) => words),
-    notes: [...(card.notes ?? []), ...lookupNotes(core, ticket)],
+    notes: [...(card.notes ?? []), ...lookupNotes(core, ticket), ...tokenNotes(core, outbound)],
     ...(ticket.kind === "held" ? { ticket: ticket.use.evidence } : {}),
     ...(missing ? { ticketEntry: ticket.entry } : {}),
   };
+}
+
+function tokenNotes({ tokens }: Core, outbound: Prepared["outbound"]): readonly string[] {
+  const said = tokens.say(outbound);
+  return said === null ? [] : [said];
 }
 
 /** What the plan that the call carries out was asked for. */

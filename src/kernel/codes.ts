@@ -1024,6 +1024,11 @@ export const codes = {
       "The consent behind the credential was withdrawn or its refresh token is spent. It was suspended; nothing of the call was sent.",
     mend: "An operator gets a new refresh token and gives it with gw credential rotate LABEL.",
   },
+  token_scope_missing: {
+    status: 403,
+    means: "The action needs scopes that its credential is not pinned to. Nothing was sent.",
+    mend: "An operator adds the credential again with these scopes, or the pack asks for less.",
+  },
   token_scope_beyond: {
     status: 403,
     means:

@@ -301,6 +301,9 @@ export const defaults = {
   /** Between failed exchanges of one credential: doubled each time, up to the second. */
   tokenRetryMs: 1_000,
   tokenRetryMaxMs: 300_000,
+  tokensHeld: 256,
+  /** How far a provider's clock may be from ours for its Date to count. */
+  tokenSkewMs: 86_400_000,
   /** A public document that an operator's command fetches. */
   documentMs: 15_000,
   documentBytes: 262_144,

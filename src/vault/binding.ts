@@ -45,6 +45,7 @@ export function readBinding(kind: CredentialKind, place: string): string {
     case "header":
     case "oauth2":
     case "jwt-bearer":
+    case "github-app":
     case "aws-sigv4":
       return readOrigin(place);
     case "ssh":
@@ -80,6 +81,7 @@ function bindingHint(kind: CredentialKind): string {
     case "header":
     case "oauth2":
     case "jwt-bearer":
+    case "github-app":
     case "aws-sigv4":
       return "--origin URL";
     case "ssh":

@@ -43,6 +43,7 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
       return awsHeader(entry.label, secret, toSign);
     case "oauth2":
     case "jwt-bearer":
+    case "github-app":
     case "ssh":
     case "hmac":
       throw new Fault("this kind of credential has no header");
@@ -70,7 +71,7 @@ function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header
   return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
 }
 
-function prefixed(prefix: string, secret: Secret): Secret {
+export function prefixed(prefix: string, secret: Secret): Secret {
   return secret.use((bytes) => Secret.take(Buffer.concat([Buffer.from(prefix), bytes])));
 }
 

@@ -75,6 +75,7 @@ export const CREDENTIAL_KINDS = [
   "header",
   "oauth2",
   "jwt-bearer",
+  "github-app",
   "aws-sigv4",
   "ssh",
   "hmac",

@@ -68,12 +68,21 @@ export interface Provider {
 export type Auth =
   | { readonly scheme: "bearer" | "basic"; readonly header: "authorization" }
   | { readonly scheme: "header"; readonly header: string }
+  /** A token that the credential is exchanged for, and what it has to be good for. */
+  | { readonly scheme: "oauth2"; readonly header: "authorization"; readonly scopes: readonly string[] }
   | {
       readonly scheme: "aws-sigv4";
       readonly header: "authorization";
       readonly region: string;
       readonly service: string;
     };
+
+/** The least that a token must be good for. */
+export interface TokenNeed {
+  readonly scopes: readonly string[] | null;
+  /** The input that names the one repository it is for, at a provider whose tokens can be narrowed so. */
+  readonly repository: string | null;
+}
 
 /** The fields that the credential takes, in lower case: nothing else may fill them. */
 export function fieldsOf(auth: Auth | null): readonly string[] {
@@ -134,6 +143,8 @@ interface ActionBase {
   readonly echo: "withhold" | "redact";
   /** JSON Pointers into the answer. */
   readonly mints: readonly string[];
+  /** What a token of this action has to be good for and no more; null where the provider's own scopes say it. */
+  readonly token: TokenNeed | null;
   readonly limits: Limits;
 }
 

@@ -4,7 +4,7 @@ import type { RetryClass } from "../outcome/retry.ts";
 import { appendPointer } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import type { PathTemplate } from "../url/template.ts";
-import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot } from "./pack.ts";
+import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot, type TokenNeed } from "./pack.ts";
 import { type ActionContext, type ChannelParts, readChannel } from "./read-channel.ts";
 import { lintReceiverNames, readInputs } from "./read-inputs.ts";
 import { readJob, readPages, readPointer } from "./read-job.ts";
@@ -55,10 +55,22 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
     pages: wire.pages === undefined ? null : readPages(wire.pages, `${path}/pages`, findings),
     echo: wire.echo ?? "withhold",
     mints: (wire.mints ?? []).map((text, index) => readPointer(text, `${path}/mints/${index}`, findings)),
+    token: wire.token === undefined ? null : readToken(wire.token, inputs, context),
     limits: readLimits(wire.limits, inherited),
   } as const;
   lintRetry(wire, retry, channel.kind, context);
   return { ...base, ...channel };
+}
+
+function readToken(
+  { scopes, repository }: NonNullable<ActionWire["token"]>,
+  inputs: readonly InputField[],
+  { findings, path }: ActionContext,
+): TokenNeed {
+  const named = inputs.find(({ name }) => name === repository);
+  if (repository !== undefined && (named === undefined || named.optional))
+    findings.error("pack_input_unfit", `${path}/token/repository`, `${repository} is no input that every call has`);
+  return { scopes: scopes ?? null, repository: repository ?? null };
 }
 
 function readActionInputs(wire: ActionWire, channel: ChannelParts, context: ActionContext): readonly InputField[] {

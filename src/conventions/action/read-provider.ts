@@ -91,10 +91,13 @@ function readAuth(wire: ProviderWire, findings: Findings): Auth | null {
       "only scheme: header names its field; the others use Authorization",
     );
   }
+  if (auth?.scopes !== undefined && auth.scheme !== "oauth2")
+    findings.error("pack_member_unfit", `${PATH}/auth/scopes`, "only scheme: oauth2 has scopes");
   if (auth?.scheme === "aws-sigv4") return readAwsAuth(auth, findings);
   if (auth?.region !== undefined || auth?.service !== undefined) {
     findings.error("pack_member_unfit", `${PATH}/auth`, "only scheme: aws-sigv4 has a region and a service");
   }
+  if (auth?.scheme === "oauth2") return { scheme: "oauth2", header: "authorization", scopes: auth.scopes ?? [] };
   return { scheme: auth?.scheme ?? "bearer", header: "authorization" };
 }
 

@@ -1,6 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
-import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { TransportObservation } from "../outcome/observation.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { Answered, TransportObservation } from "../outcome/observation.ts";
 
 /** What an exchange came to. A token is text here for as long as it takes to put it into a Secret. */
 export type TokenAnswer =
@@ -26,19 +26,27 @@ export interface Granted {
   readonly beyond: readonly string[];
 }
 
-export type ReadJson = () => JsonValue;
+/** What a token was asked for. */
+export interface Asked {
+  readonly scopes: readonly string[];
+  readonly repositories: readonly string[];
+}
+
+type ReadJson = () => JsonValue;
 
 /** The answer of a token endpoint (RFC 6749, section 5). */
 export function readTokenAnswer(
   observation: TransportObservation,
   readJson: ReadJson,
-  pinned: readonly string[],
+  grant: string,
+  asked: Asked,
 ): TokenAnswer {
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
   const { status, headers } = observation;
   if (status >= 300 && status < 400) return failed(`it answered with a redirect (${status}), which is not followed`);
   const body = (headers["content-type"] ?? "").includes("json") ? readJson() : null;
   if (!isJsonObject(body)) return failed(`it answered ${status} without a JSON object`);
+  if (status === 201 && grant === "github_app") return readInstallation(observation, body, asked);
   if (status !== 200) return refusalOf(status, body["error"]);
   const token = body["access_token"];
   if (!isToken(token)) return failed("its answer has no access_token that could be sent");
@@ -51,7 +59,7 @@ export function readTokenAnswer(
   const scope = body["scope"] ?? null;
   if (scope !== null && (typeof scope !== "string" || scope.length > SCOPE_LENGTH))
     return failed("its scope is no text");
-  return { kind: "token", token, refreshToken, lifeMs, granted: compareScopes(scope, pinned) };
+  return { kind: "token", token, refreshToken, lifeMs, granted: compareScopes(scope, asked.scopes) };
 }
 
 const SCOPE_LENGTH = 16_384;
@@ -98,6 +106,36 @@ function compareScopes(scope: string | null, pinned: readonly string[]): Granted
 
 function failed(why: string): TokenAnswer {
   return { kind: "failed", why };
+}
+
+/** GitHub's own form: an end instead of a life, measured from the provider's own time, and permissions by name. */
+function readInstallation({ headers }: Answered, body: JsonObject, { scopes, repositories }: Asked): TokenAnswer {
+  const { token, expires_at: end, permissions } = body;
+  if (!isToken(token)) return failed("its answer has no token that could be sent");
+  const lifeMs = Date.parse(typeof end === "string" ? end : "") - Date.parse(headers["date"] ?? "");
+  if (!(lifeMs > 0)) return failed("its token has ended already, or nothing says when it does");
+  if (!isJsonObject(permissions)) return failed("its answer does not say what the token may do");
+  const granted = Object.entries(permissions).map(([name, level]) => `${name}:${String(level)}`);
+  // Every token has this one, whoever asks for it.
+  const own = granted.filter((one) => one !== "metadata:read" || scopes.includes(one)).sort();
+  const named = Array.isArray(body["repositories"]) ? body["repositories"] : [];
+  const beyond = repositories.length === 0 ? [] : named.flatMap((one) => strayOf(one, repositories));
+  return {
+    kind: "token",
+    token,
+    refreshToken: null,
+    lifeMs: Math.min(lifeMs, defaults.tokenLifeMaxMs),
+    granted: {
+      scopes: own,
+      missing: scopes.filter((one) => !own.includes(one)),
+      beyond: [...(scopes.length === 0 ? [] : own.filter((one) => !scopes.includes(one))), ...beyond],
+    },
+  };
+}
+
+function strayOf(one: JsonValue, repositories: readonly string[]): readonly string[] {
+  const name = isJsonObject(one) ? one["name"] : null;
+  return typeof name === "string" && repositories.includes(name) ? [] : [`repository:${String(name)}`];
 }
 
 /** For how long a token is lent: not up to its last second, since a request is on its way for a while. */

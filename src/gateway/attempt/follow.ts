@@ -79,13 +79,13 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
  */
 function mayRenew(
   core: Core,
-  { credential, claim }: Sending,
+  { credential, claim, outbound }: Sending,
   { observation, verdict }: Attempted,
   sinceMs: number,
 ): boolean {
   if (credential === null || verdict.kind !== "error") return false;
   if (observation.kind !== "answered" || observation.status !== 401) return false;
-  return !(typeof claim === "object" && claim.doubt) && core.tokens.refused(credential, sinceMs);
+  return !(typeof claim === "object" && claim.doubt) && core.tokens.refused(credential, outbound, sinceMs);
 }
 
 /**

@@ -112,6 +112,7 @@ function definitionOf(of: {
     pages: null,
     echo: "withhold",
     mints: [],
+    token: null,
     limits,
     method,
     template: parseTemplate("/"),

@@ -13,17 +13,21 @@ import { readJson } from "../attempt/read-json.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
+import type { Narrowing } from "./narrow.ts";
 import { tokenRequest } from "./request.ts";
 
 /** For whom an exchange is made: the call that needs its token. */
 export type ExchangeFor = Pick<Sending | CustodySending, "session" | "callId" | "authorization"> & {
   readonly run: { readonly id: CustodySending["run"]["id"] };
+  /** How far the provider's clock was from ours when it last told. */
+  readonly skewMs: number;
 };
 
 /** What one exchange came to, and whether an earlier one was cut off before anybody saw its end. */
 export interface Exchanged {
   readonly answer: TokenAnswer;
   readonly afterCut: boolean;
+  readonly skewMs: number;
 }
 
 /**
@@ -35,26 +39,34 @@ export async function exchangeToken(
   core: Core,
   label: string,
   { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
+  narrowing: Narrowing,
   need: ExchangeFor,
 ): Promise<Exchanged> {
   const kept = readGrant(core, label, version);
   if (isElsewhere(core, kept.pending))
     throw new Denied("token_unavailable", `Another gateway is getting a token of ${label} right now. Try again.`);
-  const { wire, outbound } = tokenRequest(label, exchange);
+  const { wire, outbound } = tokenRequest(label, exchange, narrowing);
   const { clock, ids } = core.ports;
   const pending = { worker: core.worker, bootId: clock.bootId(), bootMs: clock.bootMs() };
   let row = grantRow(core, { ...kept, pending });
+  let skewMs = need.skewMs;
   let answer: TokenAnswer = { kind: "failed", why: "nothing could be made of its answer" };
 
   const take = async (observation: TransportObservation): Promise<TransportObservation> => {
-    answer = readTokenAnswer(observation, () => jsonOf(observation), exchange.scopes);
+    skewMs = skewOf(core, observation) ?? skewMs;
+    answer = readTokenAnswer(observation, () => jsonOf(observation), exchange.grant, narrowing);
     row = grantRow(core, { ...after(kept, exchange, answer), pending: null });
     if (isRotated(exchange, answer)) await core.ledger.record("token.kept", [], [row]);
     return withoutBody(observation);
   };
   const lend = () => {
     using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
-    const ask = { errand: "token", refreshToken, atMs: clock.wallMs(), assertionId: ids.next("evt") } as const;
+    const ask = {
+      errand: "token",
+      refreshToken,
+      atMs: clock.wallMs() + need.skewMs,
+      assertionId: ids.next("evt"),
+    } as const;
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
   };
   const sending: CustodySending = {
@@ -72,7 +84,15 @@ export async function exchangeToken(
     after: ({ attemptId }) => ({ events: [told(core, sending, attemptId, label, exchange, answer)], rows: [] }),
   };
   await attempt(core, sending);
-  return { answer, afterCut: kept.pending !== null };
+  return { answer, afterCut: kept.pending !== null, skewMs };
+}
+
+/** The provider's own Date is evidence for what we sign, within a day; a second or two of the way are none. */
+function skewOf({ ports: { clock } }: Core, observation: TransportObservation): number | null {
+  if (observation.kind !== "answered") return null;
+  const skewMs = Date.parse(observation.headers["date"] ?? "") - clock.wallMs();
+  if (!(Math.abs(skewMs) <= defaults.tokenSkewMs)) return null;
+  return Math.abs(skewMs) < 5_000 ? 0 : skewMs;
 }
 
 const LIMITS = { attempts: 1, sideEffects: 0, durationMs: 2 * defaults.tokenExchangeMs, spendCents: 0 };

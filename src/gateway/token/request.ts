@@ -3,6 +3,7 @@ import type { TokenExchange } from "../../vault/token/exchange.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { describePlain } from "../outbound/plain.ts";
 import type { OutboundHttp } from "../ports.ts";
+import type { Narrowing } from "./narrow.ts";
 
 /** One request to an authorization server, without what is secret of it: that is lent at the moment it leaves. */
 export interface TokenRequest {
@@ -18,13 +19,33 @@ const GRANT_TYPES = {
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** RFC 6749, 7523 and 8707. Scopes and places stand in the sealed entry: an agent has no say in them. */
-export function tokenRequest(label: string, exchange: TokenExchange): TokenRequest {
-  const { scopes, audience, resource, grant } = exchange;
+export function tokenRequest(
+  label: string,
+  exchange: TokenExchange,
+  { scopes, repositories }: Narrowing,
+): TokenRequest {
+  const { audience, resource, grant } = exchange;
+  if (grant === "github_app") return installationRequest(label, exchange, { scopes, repositories });
   const pairs: [string, string][] = [["grant_type", GRANT_TYPES[grant]]];
   if (scopes.length > 0) pairs.push(["scope", scopes.join(" ")]);
   if (audience !== null && grant !== "jwt_bearer") pairs.push(["audience", audience]);
   if (resource !== null) pairs.push(["resource", resource]);
   return formTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, pairs);
+}
+
+/** The permissions and the repository that the action needs, and no more. */
+function installationRequest(
+  label: string,
+  exchange: TokenExchange,
+  { scopes, repositories }: Narrowing,
+): TokenRequest {
+  const permissions = Object.fromEntries(scopes.map((scope) => scope.split(":")));
+  const body = {
+    ...(scopes.length === 0 ? {} : { permissions }),
+    ...(repositories.length === 0 ? {} : { repositories }),
+  };
+  const headers = { "content-type": "application/json", accept: "application/vnd.github+json" };
+  return requestTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, headers, JSON.stringify(body));
 }
 
 function formTo(
@@ -36,11 +57,23 @@ function formTo(
 ): TokenRequest {
   const form = [...pairs, ...clientPairs(exchange)].map(([name, value]): [string, string] => [name, value]);
   const body = new URLSearchParams(form).toString();
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  return requestTo(name, label, exchange, url, headers, body);
+}
+
+function requestTo(
+  name: string,
+  label: string,
+  exchange: TokenExchange,
+  url: string,
+  headers: OutboundHttp["headers"],
+  body: string,
+): TokenRequest {
   const wire: OutboundHttp = {
     method: "POST",
     url,
-    headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-    body: Buffer.from(body, "latin1"),
+    headers,
+    body: Buffer.from(body, "utf8"),
     network: exchange.network,
     ca: exchange.ca,
     echo: "withhold",

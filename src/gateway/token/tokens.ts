@@ -1,10 +1,10 @@
 import { lentForMs, type TokenAnswer } from "../../conventions/token/answer.ts";
-import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken } from "./exchange.ts";
+import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { Tokens } from "./port.ts";
 
 interface Held {
@@ -12,7 +12,6 @@ interface Held {
   readonly version: number;
   readonly obtainedBootMs: number;
   readonly untilBootMs: number;
-  readonly expiresAt: string;
 }
 
 interface Failure {
@@ -23,32 +22,44 @@ interface Failure {
 }
 
 export function createTokens(coreOf: () => Core): Tokens {
+  /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
   const failures = new Map<string, Failure>();
   const underWay = new Map<string, Promise<void>>();
+  const skews = new Map<string, number>();
+  const lives = new Map<string, number>();
 
-  function find(core: Core, label: string, version: number): Held | null {
-    const one = held.get(label);
+  function find(core: Core, key: string, version: number): Held | null {
+    const one = held.get(key);
     if (one === undefined) return null;
     if (one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one;
-    forget(label);
+    forget(key);
     return null;
   }
 
-  function forget(label: string): void {
-    held.get(label)?.token.wipe();
-    held.delete(label);
+  function forget(key: string): void {
+    held.get(key)?.token.wipe();
+    held.delete(key);
   }
 
-  async function obtain(core: Core, label: string, plan: Plan, need: ExchangeFor): Promise<void> {
+  function keep(key: string, one: Held): void {
+    forget(key);
+    const oldest = held.size >= defaults.tokensHeld ? held.keys().next().value : undefined;
+    if (oldest !== undefined) forget(oldest);
+    held.set(key, one);
+  }
+
+  async function obtain(core: Core, label: string, plan: Plan, narrowing: Narrowing, need: Need): Promise<void> {
     const { clock } = core.ports;
     const before = failures.get(label);
     if (before !== undefined && before.version === plan.version && clock.bootMs() < before.untilBootMs)
       throw before.why;
     const times = before?.version === plan.version ? before.times + 1 : 1;
     const waitMs = Math.min(defaults.tokenRetryMs * 2 ** Math.min(times - 1, 20), defaults.tokenRetryMaxMs);
-    const exchanged = await exchangeToken(core, label, plan, need);
+    const asked = { ...need, skewMs: skews.get(label) ?? 0 };
+    const exchanged = await exchangeToken(core, label, plan, narrowing, asked);
     const { answer } = exchanged;
+    skews.set(label, exchanged.skewMs);
     const why = refusalOf(label, exchanged, waitMs);
     if (why !== null) {
       failures.set(label, { version: plan.version, times, untilBootMs: clock.bootMs() + waitMs, why });
@@ -57,19 +68,17 @@ export function createTokens(coreOf: () => Core): Tokens {
     }
     failures.delete(label);
     if (answer.kind !== "token") return;
+    const { lifeMs } = answer;
     const obtainedBootMs = clock.bootMs();
-    forget(label);
-    held.set(label, {
-      token: Secret.fromText(answer.token),
-      version: plan.version,
-      obtainedBootMs,
-      untilBootMs: obtainedBootMs + lentForMs(answer.lifeMs),
-      expiresAt: isoTime(clock.wallMs() + answer.lifeMs),
+    lives.set(label, lifeMs);
+    keep(keyOf(label, narrowing), {
+      ...{ token: Secret.fromText(answer.token), version: plan.version },
+      ...{ obtainedBootMs, untilBootMs: obtainedBootMs + lentForMs(lifeMs) },
     });
   }
 
   return {
-    async ready({ credential, lend, run, session, callId, authorization }) {
+    async ready({ credential, lend, run, session, callId, authorization, outbound }) {
       const core = coreOf();
       if (credential === null || lend !== undefined) return;
       for (;;) {
@@ -77,38 +86,50 @@ export function createTokens(coreOf: () => Core): Tokens {
         const plan = credentials.exchangeOf(credential);
         if (plan === null) return;
         if (credentials.find(credential)?.disabled === true) throw disabled(credential);
-        if (find(core, credential, plan.version) !== null) return;
+        const narrowing = narrowFor(outbound, credential, plan.exchange);
+        if (find(core, keyOf(credential, narrowing), plan.version) !== null) return;
         const running = underWay.get(credential);
         if (running === undefined) {
-          const work = obtain(core, credential, plan, { run, session, callId, authorization });
+          const work = obtain(core, credential, plan, narrowing, { run, session, callId, authorization });
           const settled = work.catch(() => undefined).finally(() => underWay.delete(credential));
           underWay.set(credential, settled);
           await work;
         } else await running;
       }
     },
-    lend(label, origin) {
+    lend(label, outbound, origin) {
       const core = coreOf();
       const credentials = requireUnlocked(core);
       const plan = credentials.exchangeOf(label);
       if (plan === null) return null;
-      const one = find(core, label, plan.version);
+      const one = find(core, keyOf(label, narrowFor(outbound, label, plan.exchange)), plan.version);
       if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
       return credentials.lendToken(label, origin, one.token);
     },
-    refused(label, sinceBootMs) {
-      const one = held.get(label);
+    refused(label, outbound, sinceBootMs) {
+      const plan = coreOf().credentials()?.exchangeOf(label) ?? null;
+      const key = plan === null ? "" : keyOf(label, narrowFor(outbound, label, plan.exchange));
+      const one = held.get(key);
       // One that was got for this very call is as new as any: another would be refused too.
       if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
-      forget(label);
+      forget(key);
       return true;
     },
+    say(outbound) {
+      const { credential } = outbound;
+      const plan = credential === null ? null : (coreOf().credentials()?.exchangeOf(credential) ?? null);
+      if (credential === null || plan === null) return null;
+      const narrowing = narrowFor(outbound, credential, plan.exchange);
+      return sayNarrowed(credential, narrowing, lives.get(credential) ?? null);
+    },
     clear() {
-      for (const label of [...held.keys()]) forget(label);
-      failures.clear();
+      for (const key of [...held.keys()]) forget(key);
+      for (const memory of [failures, skews, lives]) memory.clear();
     },
   };
 }
+
+type Need = Omit<ExchangeFor, "skewMs">;
 
 function disabled(label: string): Denied {
   const words = `${label} is disabled or suspended: gw credential list. Nothing was sent.`;

@@ -4,10 +4,10 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Shape } from "../shape.ts";
 
 /** Kinds whose sealed secret is never lent to an API: it is exchanged for a short-lived token, which is. */
-export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer"] as const;
+export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer", "github-app"] as const;
 export type ExchangedKind = (typeof EXCHANGED_KINDS)[number];
 
-export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer"] as const;
+export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer", "github_app"] as const;
 export const CLIENT_AUTHS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 
 /** How a token is got, pinned when the credential was added: signed, and sealed with the secret. Nothing of it is looked up later. */
@@ -102,6 +102,7 @@ export function readExchangePage(shape: Shape, value: JsonValue, where: string):
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 /** RFC 6749, appendix A: visible ASCII, for a scope without quote and backslash. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+const PERMISSION = /^[a-z_]{1,64}:(read|write|admin)$/;
 const VISIBLE = /^[\x21-\x7e]+$/;
 const WORDS = /^[\x20-\x7e]+$/;
 
@@ -111,6 +112,7 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
   const fits = {
     oauth2: ["client_credentials", "refresh_token"],
     "jwt-bearer": ["jwt_bearer"],
+    "github-app": ["github_app"],
   };
   if (!fits[kind].includes(grant)) invalid(`The kind ${kind} takes --grant ${fits[kind].join(" or ")}.`);
   if (grant === "client_credentials" && clientAuth === "none")
@@ -129,6 +131,8 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
   if (exchange.scopes.length > defaults.tokenScopes)
     invalid(`A credential has at most ${defaults.tokenScopes} scopes.`);
   for (const scope of exchange.scopes) checkText("A scope", scope, SCOPE, NAME_LENGTH);
+  if (grant === "github_app" && !exchange.scopes.every((scope) => PERMISSION.test(scope)))
+    invalid("A permission of a GitHub App is NAME:read, NAME:write or NAME:admin, such as issues:write.");
   if (exchange.ca !== null && !exchange.ca.includes("-----BEGIN CERTIFICATE-----"))
     invalid("--ca names a file with certificates in PEM.");
   return { ...exchange, scopes: [...new Set(exchange.scopes)].sort() };

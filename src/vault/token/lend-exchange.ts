@@ -1,7 +1,7 @@
 import { Fault } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
-import { basicValue } from "../http-loan.ts";
+import { basicValue, prefixed } from "../http-loan.ts";
 import type { HttpLoan, LentField } from "../lent.ts";
 import { signAssertion } from "./assertion.ts";
 import type { TokenExchange } from "./exchange.ts";
@@ -58,6 +58,10 @@ function proveClient(
   form: LentField[],
   own: (made: Secret) => Secret,
 ): Pick<HttpLoan, "headerName" | "headerValue" | "formField"> {
+  if (exchange.grant === "github_app") {
+    using jwt = assertion(exchange, parts, timed(ask, { iss: exchange.clientId }));
+    return { headerName: "authorization", headerValue: own(prefixed("Bearer ", jwt)) };
+  }
   switch (exchange.clientAuth) {
     case "client_secret_basic": {
       using pair = proofOf(parts).use((bytes) =>
@@ -105,7 +109,7 @@ function timed({ atMs }: ExchangeAsk, claims: JsonObject): JsonObject {
 
 function assertion(exchange: TokenExchange, parts: ExchangeParts, claims: JsonObject): Secret {
   const key = readKey(proofOf(parts));
-  return signAssertion(key, algorithmOf(key), exchange.keyId, claims);
+  return signAssertion(key, algorithmOf(key, exchange), exchange.keyId, claims);
 }
 
 function proofOf({ proof }: ExchangeParts): Secret {

@@ -37,7 +37,7 @@ export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
     if (refreshToken !== null) visible(refreshToken, "The refresh token, on the first line,");
     if (usesKey(exchange)) {
       const where = refreshToken === null ? "" : " after the first line";
-      algorithmOf(readKey(proof ?? refuse(`A private key in PEM is expected${where}.`)));
+      algorithmOf(readKey(proof ?? refuse(`A private key in PEM is expected${where}.`)), exchange);
     } else if (exchange.clientAuth === "none") {
       if (proof !== null) refuse("A client without a secret has only a refresh token, on one line.");
     } else if (proof === null) refuse("The client's secret is expected on a line of its own, after the refresh token.");
@@ -48,7 +48,7 @@ export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
 }
 
 export function usesKey({ grant, clientAuth }: TokenExchange): boolean {
-  return clientAuth === "private_key_jwt" || grant === "jwt_bearer";
+  return clientAuth === "private_key_jwt" || grant === "jwt_bearer" || grant === "github_app";
 }
 
 export function readKey(proof: Secret): KeyObject {
@@ -63,12 +63,13 @@ const CURVES: Readonly<Record<string, string>> = { prime256v1: "ES256", secp384r
 const RSA_BITS_MIN = 2_048;
 
 /** The one JWS algorithm of a key; what a provider would not take is refused at the door. */
-export function algorithmOf(key: KeyObject): string {
+export function algorithmOf(key: KeyObject, { grant }: TokenExchange): string {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === "rsa") {
     if ((details?.modulusLength ?? 0) < RSA_BITS_MIN) refuse(`An RSA key has ${RSA_BITS_MIN} bits or more.`);
     return "RS256";
   }
+  if (grant === "github_app") return refuse("The key of a GitHub App is an RSA key.");
   if (type === "ed25519") return "EdDSA";
   return CURVES[details?.namedCurve ?? ""] ?? refuse("The key is RSA, P-256, P-384, P-521 or Ed25519.");
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../request/schema.ts";
 import { inputSchema } from "./input.ts";
-import { labelSchema, limitsSchema, mediaRange } from "./provider.ts";
+import { labelSchema, limitsSchema, mediaRange, tokenScopesSchema } from "./provider.ts";
 
 const method = { enum: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] } as const satisfies JsonSchema;
 const body = {
@@ -231,6 +231,20 @@ export const actionSchema = {
       maxItems: 16,
       items: place,
       description: "Members that hold a new secret; they go to the vault.",
+    },
+    token: {
+      type: "object",
+      additionalProperties: false,
+      description:
+        "The least that a token for this action must be good for, where the credential is exchanged for one.",
+      properties: {
+        scopes: { ...tokenScopesSchema, description: "Instead of the provider's own." },
+        repository: {
+          type: "string",
+          maxLength: 64,
+          description: "The input that names the one repository it is for.",
+        },
+      },
     },
     limits: limitsSchema,
   },

@@ -12,6 +12,13 @@ const headerSchema = {
   description: "The name of a header field.",
 } as const satisfies JsonSchema;
 
+export const tokenScopesSchema = {
+  type: "array",
+  minItems: 1,
+  maxItems: 32,
+  items: { type: "string", pattern: "^[!#-\\[\\]-~]{1,256}$" },
+} as const satisfies JsonSchema;
+
 export const mediaRange = {
   type: "string",
   pattern: "^([a-z0-9.+-]{1,127}|\\*)/([a-z0-9.+-]{1,127}|\\*)$",
@@ -83,7 +90,8 @@ export const providerSchema = {
       required: ["scheme"],
       description: "How the credential is carried.",
       properties: {
-        scheme: { enum: ["bearer", "basic", "header", "aws-sigv4"] },
+        scheme: { enum: ["bearer", "basic", "header", "oauth2", "aws-sigv4"] },
+        scopes: { ...tokenScopesSchema, description: "What a token has to be good for; for scheme: oauth2 alone." },
         header: { ...headerSchema, description: "The field that carries it; for scheme: header alone." },
         region: {
           ...scopeSchema,

@@ -72,6 +72,7 @@ const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {
   pages: ["decision", sees, "how far a list is read"],
   echo: ["decision", trust, "what happens when an answer holds the credential"],
   mints: ["decision", trust, "which parts of an answer are secrets"],
+  token: ["decision", trust, "what its token is good for"],
   limits: ["decision", fits, "how long and how much is waited for"],
   method: ["evidence", reach, "the method"],
   template: ["evidence", reach, "the path"],

@@ -72,6 +72,8 @@ function addCredentialCommands(
     .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
     .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
     .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
+    .option("--google-key <FILE>", "for jwt-bearer: the key file of a Google service account")
+    .option("--installation <NUMBER>", "for github-app: where the app is installed")
     .option("--ca <FILE>", "trust this authority at the token endpoint instead of the system's")
     .option("--private-network", "the token endpoint may resolve to a private address", false)
     .option("--secret-fd <N>", "read the secret from this descriptor", Number)

@@ -13,6 +13,7 @@ import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vaul
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
+import { readGoogleKey } from "./google-key.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 
@@ -24,6 +25,8 @@ export interface CredentialAddOptions extends SecretOptions, ExchangeOptions {
   readonly eachUse: boolean;
   readonly header?: string;
   readonly username?: string;
+  /** The key file of a Google service account, which says most of the rest. */
+  readonly googleKey?: string;
 }
 
 /** `gw credential add LABEL`. The secret comes from a prompt, standard input or a descriptor, never from an argument. */
@@ -37,12 +40,15 @@ export function runCredentialAdd(
     const kind = CREDENTIAL_KINDS.find((one) => one === options.kind);
     if (kind === undefined) throw new Denied("credential_invalid", `--kind is one of ${CREDENTIAL_KINDS.join(", ")}.`);
     const boundTo = placesOf(kind, options);
+    const google = options.googleKey === undefined ? null : readGoogleKey(options.googleKey);
+    using _wiped = google?.secret;
+    const asked = { ...options, ...google?.options };
     const exchange = isExchanged(kind)
-      ? await readExchangeOptions(kind, options, ports.fetchDocument ?? nowhere)
+      ? await readExchangeOptions(kind, asked, ports.fetchDocument ?? nowhere)
       : undefined;
-    if (exchange === undefined) refuseExchangeOptions(options);
-    return withOperator(options, io, ports, async (session) => {
-      using given = await takeSecret(label, kind, options, io);
+    if (exchange === undefined) refuseExchangeOptions(asked);
+    return await withOperator(options, io, ports, async (session) => {
+      using given = google?.secret ?? (await takeSecret(label, kind, options, io));
       using secret = withUsername(kind, options.username, given);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
         applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => ({

@@ -24,6 +24,11 @@ export interface ExchangeOptions {
   readonly resource?: string;
   readonly ca?: string;
   readonly privateNetwork?: boolean;
+  readonly installation?: string;
+  /** Google has no subject but where a person is spoken for. */
+  readonly googleKey?: string;
+  /** For a recipe that knows the endpoint by the API's own origin. */
+  readonly origins?: readonly string[];
 }
 
 /** With an issuer the provider's own metadata is read, here and now: what it says is pinned and never looked up again. */
@@ -43,9 +48,14 @@ export async function readExchangeOptions(
       "credential_invalid",
       `The provider does not take ${clientAuth}, but ${found.clientAuths.join(", ")}: say so with --client-auth.`,
     );
-  const tokenEndpoint = options.tokenEndpoint ?? found?.tokenEndpoint;
+  const tokenEndpoint = options.tokenEndpoint ?? found?.tokenEndpoint ?? installationEndpoint(kind, options);
   if (tokenEndpoint === undefined)
-    throw new Denied("credential_invalid", `The kind ${kind} needs --issuer URL, or --token-endpoint URL.`);
+    throw new Denied(
+      "credential_invalid",
+      kind === "github-app"
+        ? "The kind github-app needs --installation NUMBER, as the page of the installed app has it in its address."
+        : `The kind ${kind} needs --issuer URL, or --token-endpoint URL.`,
+    );
   if (options.clientId === undefined)
     throw new Denied("credential_invalid", `The kind ${kind} needs --client-id, as the provider knows the client.`);
   const host = URL.parse(tokenEndpoint)?.hostname ?? "";
@@ -57,7 +67,7 @@ export async function readExchangeOptions(
     clientId: options.clientId,
     clientAuth,
     keyId: options.keyId ?? null,
-    subject: options.subject ?? (kind === "jwt-bearer" ? options.clientId : null),
+    subject: options.subject ?? (kind === "jwt-bearer" && options.googleKey === undefined ? options.clientId : null),
     scopes: options.scope ?? [],
     audience: options.audience ?? null,
     resource: options.resource ?? null,
@@ -66,14 +76,35 @@ export async function readExchangeOptions(
   };
 }
 
+/** GitHub's own, at the API that the token is for. */
+function installationEndpoint(
+  kind: ExchangedKind,
+  { installation, origins = [] }: ExchangeOptions,
+): string | undefined {
+  if (kind !== "github-app" || installation === undefined) return undefined;
+  if (!/^[0-9]{1,18}$/.test(installation)) throw new Denied("credential_invalid", "--installation is a number.");
+  return `${origins[0]}/app/installations/${installation}/access_tokens`;
+}
+
 /** None of these may stand beside a kind whose secret is lent as it is. */
 export function refuseExchangeOptions(options: ExchangeOptions): void {
   const { scope = [], privateNetwork, grant, issuer, tokenEndpoint, clientId, clientAuth } = options;
   const { revocationEndpoint, keyId, subject, audience, resource, ca } = options;
-  const texts = [grant, issuer, tokenEndpoint, revocationEndpoint, clientId, clientAuth, keyId, subject, audience];
+  const texts = [
+    options.installation,
+    grant,
+    issuer,
+    tokenEndpoint,
+    revocationEndpoint,
+    clientId,
+    clientAuth,
+    keyId,
+    subject,
+    audience,
+  ];
   if (scope.length === 0 && privateNetwork !== true && [...texts, resource, ca].every((one) => one === undefined))
     return;
-  throw new Denied("credential_invalid", "How a token is got is for --kind oauth2 and jwt-bearer alone.");
+  throw new Denied("credential_invalid", "How a token is got is for --kind oauth2, jwt-bearer and github-app alone.");
 }
 
 async function discover(issuer: string, ca: string | null, fetchDocument: FetchDocument): Promise<ProviderMetadata> {
@@ -112,6 +143,8 @@ function standardGrant(kind: ExchangedKind): string {
       return "client_credentials";
     case "jwt-bearer":
       return "jwt_bearer";
+    case "github-app":
+      return "github_app";
   }
 }
 

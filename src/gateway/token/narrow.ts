@@ -1,0 +1,43 @@
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { TokenExchange } from "../../vault/token/exchange.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+
+/** What one token is good for: the least that the action needs, within what the credential is pinned to. */
+export interface Narrowing {
+  readonly scopes: readonly string[];
+  /** Where the provider's tokens can be narrowed so; empty where they cannot, or the action says nothing. */
+  readonly repositories: readonly string[];
+}
+
+/** The action says it, or the pack for all of its actions; what neither says is all that the credential is pinned to. */
+export function narrowFor(
+  { definition: { pack, action }, input }: Outbound,
+  label: string,
+  exchange: TokenExchange,
+): Narrowing {
+  const auth = pack.provider?.auth ?? null;
+  const declared = action.token?.scopes ?? (auth?.scheme === "oauth2" && auth.scopes.length > 0 ? auth.scopes : null);
+  const scopes = [...(declared ?? exchange.scopes)].sort();
+  const missing = scopes.filter((scope) => !exchange.scopes.includes(scope));
+  if (missing.length > 0)
+    throw new Denied(
+      "token_scope_missing",
+      `${action.qualifiedName} needs ${missing.join(" ")}, which ${label} is not pinned to. Nothing was sent.`,
+    );
+  const named = action.token?.repository ?? null;
+  const repository = named === null || exchange.grant !== "github_app" ? undefined : input[named];
+  return { scopes, repositories: typeof repository === "string" ? [repository] : [] };
+}
+
+export function keyOf(label: string, { scopes, repositories }: Narrowing): string {
+  return `${label} ${canonicalJson({ scopes, repositories })}`;
+}
+
+/** As a card says it. */
+export function sayNarrowed(label: string, { scopes, repositories }: Narrowing, lifeMs: number | null): string {
+  const to = scopes.length === 0 ? "" : `, narrowed to ${scopes.join(" ")}`;
+  const on = repositories.length === 0 ? "" : ` on ${repositories.join(" ")}`;
+  const life = lifeMs === null ? "" : `, ${Math.max(1, Math.round(lifeMs / 60_000))} minutes`;
+  return `it goes with a token of ${label}${to}${on}${life}`;
+}
