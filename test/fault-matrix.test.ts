@@ -41,8 +41,9 @@ interface Stage {
   readonly caller: ReturnType<typeof scriptedCaller>;
   readonly origin: string;
   openRun(...actions: readonly string[]): Promise<Run>;
-  call(run: Run, action: string, input: JsonObject): Promise<Told>;
-  answer(call: Call): Promise<Told>;
+  call(run: Run, action: string, input: JsonObject, stepMs?: number): Promise<Told>;
+  /** Waits for the answer while time goes on by steps; with 0 it stands still, whatever the machine is busy with. */
+  answer(call: Call, stepMs?: number): Promise<Told>;
   /** The next request to the endpoint suffers. */
   strike(endpoint: string, fault?: string): Promise<void>;
   /** Moves time along until the operation has ended or asks for a person. */
@@ -205,10 +206,11 @@ const conventions: Readonly<Record<string, Convention>> = {
     },
     async play(stage) {
       const run = await stage.openRun("report.create", "report.cancel");
-      const made = await stage.call(run, "report.create", REPORT);
+      // The job runs by the same clock: it must not end before the request to stop it has come.
+      const made = await stage.call(run, "report.create", REPORT, 0);
       await stage.strike("DELETE /jobs/{job_id}");
       const id = made.result?.operation_id as OperationId;
-      return stage.answer(stage.bench.gateway.startCancel(stage.caller, id, "not needed"));
+      return stage.answer(stage.bench.gateway.startCancel(stage.caller, id, "not needed"), 0);
     },
     effects: (stage) => stage.rows("operations").filter(({ cancel_at_ms }) => cancel_at_ms !== null).length,
   },
@@ -358,7 +360,7 @@ function stageOf(bench: Bench, origin: string, file: string, control: string, st
     decided.add(approval.approvalId);
     setImmediate(() => void bench.gateway.desk.decide(bench.decision(approval)).catch(() => undefined));
   });
-  const answer = async (call: Call): Promise<Told> => {
+  const answer = async (call: Call, stepMs = 100): Promise<Told> => {
     let done = false;
     const told = call.done.then(
       (result): Told => ({ outcome: result.outcome, result }),
@@ -368,7 +370,7 @@ function stageOf(bench: Bench, origin: string, file: string, control: string, st
       },
     );
     told.catch(() => undefined).finally(() => (done = true));
-    await untilDone(bench.time, 100, () => done);
+    await untilDone(bench.time, stepMs, () => done);
     return told;
   };
   return {
@@ -384,8 +386,8 @@ function stageOf(bench: Bench, origin: string, file: string, control: string, st
       await run.admission?.session;
       return run;
     },
-    call: (run, action, input) =>
-      answer(bench.gateway.startCall(caller, run.id, { action: `reference.${action}`, input })),
+    call: (run, action, input, stepMs) =>
+      answer(bench.gateway.startCall(caller, run.id, { action: `reference.${action}`, input }), stepMs),
     async strike(endpoint, fault = struck) {
       const headers = { authorization: `Bearer ${control}`, "content-type": "application/json" };
       const body = JSON.stringify({ fault, endpoint });
