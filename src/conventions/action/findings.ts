@@ -13,6 +13,9 @@ export interface Places {
   readonly values: ReadonlyMap<string, Position>;
 }
 
+/** Errors that keep a pack from being added and trusted, and let one that was trusted before work on for typed calls. */
+const KEEPS_WORKING: ReadonlySet<Code> = new Set(["pack_actions_overlap"]);
+
 /** Gathers all that is wrong with one file, up to a bound, each remark with its line and column. */
 export class Findings {
   readonly list: PackFinding[] = [];
@@ -27,8 +30,9 @@ export class Findings {
     this.#places = places;
   }
 
+  /** Whether it cannot be used at all. */
   get failed(): boolean {
-    return this.list.some(({ severity }) => severity === "error");
+    return this.list.some(({ severity, code }) => severity === "error" && !KEEPS_WORKING.has(code));
   }
 
   get full(): boolean {

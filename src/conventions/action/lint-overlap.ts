@@ -4,9 +4,9 @@ import type { Findings } from "./findings.ts";
 import type { ActionDefinition, HttpAction, InputField } from "./pack.ts";
 
 /**
- * A request that a tool writes must be one action or none: two that could both say it are refused there, unless one of them
- * says by a constant what the other takes as an input. For typed calls such a pair is fine (one asks on every use, say),
- * so that it is a warning and keeps no pack out.
+ * A request that a tool writes must be one action or none: two that could both say it are an error, unless one of them
+ * says by a constant what the other takes as an input. A pack that was trusted before still serves typed calls, which name
+ * their action, and a tool's request is refused there.
  */
 export function lintOverlap(actions: ReadonlyMap<string, ActionDefinition>, findings: Findings): void {
   const known: HttpAction[] = [];
@@ -15,7 +15,7 @@ export function lintOverlap(actions: ReadonlyMap<string, ActionDefinition>, find
     if (action.kind !== "http" || action.plan !== null || action.rollback !== null) continue;
     const other = known.find((one) => sameRoute(one, action) && !areApart(one, action) && !areApart(action, one));
     if (other !== undefined) {
-      findings.warn(
+      findings.error(
         "pack_actions_overlap",
         appendPointer("/actions", action.name),
         `"${other.name}" can send the same request, so that a tool in a box can send neither; give one of them a constant or a required input that the other has not`,

@@ -239,13 +239,15 @@ describe("the placeholder", () => {
 describe("two actions that can send one request", () => {
   function overlaps(a: string, b: string): boolean {
     const text = `format: gw.pack/v1\npack: acme\nprovider: { origin: "https://api.acme.example" }\nactions:\n  a: ${a}\n  b: ${b}\n`;
-    return readPack(Buffer.from(text), "acme.yaml").findings.some(({ code }) => code === "pack_actions_overlap");
+    const { findings, pack } = readPack(Buffer.from(text), "acme.yaml");
+    assert.notEqual(pack, null, "what was trusted before the rule still works");
+    return findings.some(({ code, severity }) => code === "pack_actions_overlap" && severity === "error");
   }
   const post = (input: string, path = "/x") =>
     `{ effect: write, request: { method: POST, path: "${path}", body: application/json }, input: { ${input} } }`;
   const text = "type: string, maxLength: 9";
 
-  test("are told by lint, and a tool can send neither", () => {
+  test("are an error of lint, and a tool can send neither", () => {
     const twins = packOf(`  a: { ${READ}, path: /x } }\n  b: { ${READ}, path: /x }, needs: { approval: each_use } }\n`);
     assert.equal(said(send(twins, "GET /x")), "action_ambiguous");
     assert.ok(overlaps(`{ ${READ}, path: /x } }`, `{ ${READ}, path: /x } }`));

@@ -32,7 +32,7 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
     }
     const { pack, findings } = readPack(bytes, file);
     const broken = findings.find(({ severity }) => severity === "error");
-    if (pack === null || broken !== undefined) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
+    if (pack === null) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
     else if (policy === null || !isPackTrusted(policy, pack.name, pack.digest)) {
       troubles.push({ file, why: `not trusted as it is (gw pack trust ${pack.name})` });
     } else packs.set(pack.name, pack);

@@ -19,17 +19,18 @@ export async function runPackLint(
   const reading = readPack(bytes, file);
   if (options.json) io.out(JSON.stringify(lintRecord(file, reading), null, 2));
   else for (const line of lintLines(file, reading)) io.out(line);
-  return reading.pack === null ? exits.denied : exits.done;
+  return isSound(reading) ? exits.done : exits.denied;
 }
 
 function lintRecord(file: string, { pack, digest, findings }: PackReading): object {
-  return { file, ok: pack !== null, pack: pack?.name ?? null, digest, actions: pack?.actions.size ?? null, findings };
+  const ok = isSound({ pack, findings });
+  return { file, ok, pack: pack?.name ?? null, digest, actions: pack?.actions.size ?? null, findings };
 }
 
 function lintLines(file: string, { pack, digest, findings }: PackReading): readonly string[] {
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const lines = findings.map(lineOf);
-  if (pack === null)
+  if (pack === null || errors > 0)
     return [
       ...lines,
       `${showText(file)}: ${count(errors, "error")}, ${count(findings.length - errors, "warning")}; the pack is not usable`,
@@ -39,6 +40,10 @@ function lintLines(file: string, { pack, digest, findings }: PackReading): reado
     `${showText(file)}: ${pack.name}, ${count(pack.actions.size, "action")}, ${count(findings.length, "warning")}`,
     `digest ${digest}`,
   ];
+}
+
+function isSound({ pack, findings }: Pick<PackReading, "pack" | "findings">): boolean {
+  return pack !== null && findings.every(({ severity }) => severity === "warning");
 }
 
 function lineOf({ file, line, column, severity, code, path, message }: PackFinding): string {
