@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { approveRun, contained, startContained } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, Home, type Members, makeFolder, SECRET, within } from "./support/home.ts";
@@ -77,3 +79,31 @@ head -c 9000000 /dev/zero > /tmp/huge; curl -sS -i --data-binary @/tmp/huge ${pr
   assert.equal(huge, "HTTP/1.1 403 Refused by gw - body_too_large");
   assert.equal(provider.received.length, before, "nothing was sent");
 });
+
+test(
+  "a run that learns refuses as always, and leaves drafts that lint and that nobody trusts; the log gives the same",
+  skip,
+  async () => {
+    const before = provider.received.length;
+    const drafts = join(home.folder, "..", "drafts");
+    const script = `for n in 1 2; do curl -sS -H 'content-type: application/json' -d "{\\"size\\":$n}" ${provider.origin}/v1/boxes; done
+curl -sS "https://paste.example/items/17?deep=true"; curl -sS -H "authorization: Bearer mine" https://paste.example/own`;
+    const { code, out, err } = await contained(home, script, { extra: ["--learn", drafts] });
+    assert.equal(code, 0, err);
+    assert.equal(out.split("gw: ").length - 1, 3 * 4, "each was refused in words");
+    assert.equal(provider.received.length, before);
+    assert.match(err, /None is trusted/);
+    assert.deepEqual(readdirSync(drafts).sort(), ["at-127-0-0-1.yaml", "paste-example.yaml"]);
+    const paste = readFileSync(join(drafts, "paste-example.yaml"), "utf8");
+    assert.match(paste, /path: "\/items\/\{item_id\}"/);
+    assert.equal(paste.includes("/own"), false, "what brought a credential of its own");
+    for (const name of readdirSync(drafts))
+      assert.equal((await home.run(["pack", "lint", join(drafts, name)])).code, 0);
+    const run = String((await home.events("contained_request")).at(-1)?.["run_id"]);
+    const suggested = await home.must(["pack", "suggest", "--run", run]);
+    assert.ok(suggested.out.includes(paste.trim()), suggested.out);
+    assert.equal((await home.run(["pack", "list"])).out.includes("paste-example"), false);
+    const alone = await home.run(["run", "--learn", drafts, "--", "true"]);
+    assert.equal(alone.code, 2, alone.err);
+  },
+);

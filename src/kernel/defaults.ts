@@ -400,6 +400,8 @@ export const defaults = {
   boxHeaders: 128,
   /** In base64, and with its head, it fits into `containedRequestBytes`. */
   boxBodyBytes: 8_388_608,
+  /** What a contained run that learns keeps of refused requests, in all. */
+  learnedBytes: 16 * 1024 * 1024,
   boxConnections: 512,
   boxRelayed: 64,
   boxRequestsAtOnce: 64,

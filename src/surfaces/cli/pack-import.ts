@@ -109,7 +109,7 @@ function summaryOf({ actions, leftOut, text }: PackDraft, out: string): readonly
 }
 
 /** A file that is there may be a pack somebody reviewed: it is never written over. */
-async function writeNew(path: string, text: string): Promise<void> {
+export async function writeNew(path: string, text: string): Promise<void> {
   try {
     await writeFile(path, text, { flag: "wx", mode: 0o644 });
   } catch (error) {

@@ -5,6 +5,7 @@ import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
+import { runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
 import type { OperatorOptions } from "../options.ts";
 import { noteMade } from "../vault/made.ts";
 import { seenOf } from "../vault/seen.ts";
@@ -42,6 +43,15 @@ export function runShowCommand(
     const keys = { readingKey, signers: signersOf(home) };
     return runActivityShow(id, { ...options, log: logOf(options) }, keys, deps.io);
   });
+}
+
+export function runSuggestCommand(
+  options: OperatorOptions & LogOption & Omit<SuggestOptions, "log">,
+  deps: CliDeps,
+): Promise<Exit> {
+  return reading(options, deps, ({ operator }) =>
+    runPackSuggest({ ...options, log: logOf(options) }, operator.readingKey, deps.io),
+  );
 }
 
 /** The operators that this vault knows now. */

@@ -66,7 +66,7 @@ function isSoundDecision({ signature, passkey, same_card }: DecisionRecord): boo
   return signature !== "does_not_verify" && passkey !== "does_not_verify" && same_card !== false;
 }
 
-function readAll(log: string, readingKey: KeyObject, each: (item: LogItem) => void): void {
+export function readAll(log: string, readingKey: KeyObject, each: (item: LogItem) => void): void {
   const reader = openReader(log, readingKey);
   try {
     for (let items = reader.next(); items !== undefined; items = reader.next()) for (const item of items) each(item);

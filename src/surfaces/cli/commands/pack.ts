@@ -4,7 +4,8 @@ import type { PackImportOptions } from "../pack-import.ts";
 import type { ReviewedOptions } from "../upgrade/require-review.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
-export function addPackCommands(program: Command, { io, vault, finish, operatorKeys }: CliDeps): void {
+export function addPackCommands(program: Command, deps: CliDeps): void {
+  const { io, vault, finish, operatorKeys } = deps;
   const pack = program.command("pack").description("action packs: what agents may ask for");
   addCommand(
     pack,
@@ -45,6 +46,18 @@ export function addPackCommands(program: Command, { io, vault, finish, operatorK
     .action(async (document: string, _options, command: Command) => {
       const options = optionsOf<BaseOptions & PackImportOptions>(command);
       finish(await (await import("../pack-import.ts")).runPackImport(document, options, io));
+    });
+  addOperatorCommand(
+    pack,
+    "suggest",
+    "draft packs from what the log kept of requests that a contained run was refused; nothing is trusted by that",
+    "gw pack suggest --run run_01k... --out drafts",
+  )
+    .requiredOption("--run <RUN>", "the run whose refusals are read")
+    .option("--out <DIR>", "a folder for the drafts, one file a provider; standard output without it")
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & { readonly run: string; readonly out?: string }>(command);
+      finish(await (await import("../audit/commands.ts")).runSuggestCommand(options, deps));
     });
   addOperatorCommand(
     pack,

@@ -16,6 +16,10 @@ export function addRunCommand(program: Command, deps: CliDeps): void {
       "in a box without a network of its own: curl, git and other tools act through the gateway, as they are",
     )
     .option("--write <DIR...>", "with --contain: folders that stay writable beside the working folder")
+    .option(
+      "--learn <DIR>",
+      "with --contain: drafts packs of what was refused into this folder, for a person to review",
+    )
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .option("--wait <SECONDS>", "how long to wait for a person", whole(0, 86_400), 300);
   addBudgetOptions(run).action(async (words: string[], _options, command: Command) => {

@@ -14,6 +14,7 @@ import { serveRequests } from "../../box/serve-requests.ts";
 import type { AgentClient, RunView } from "../../client/agent.ts";
 import type { Door } from "../../place/place.ts";
 import type { CliIo } from "../io.ts";
+import { openNotebook } from "../learn/notebook.ts";
 import { type CommandPorts, type RunningCommand, startCommand } from "./start-command.ts";
 
 /** Folders in which programs of this user leave what others find, above all sockets. */
@@ -34,7 +35,7 @@ export interface ContainPorts extends CommandPorts {
 /** Everything that can be found out before a person is asked. */
 export async function prepareContainment(
   command: readonly string[],
-  asked: { readonly home: string; readonly write?: readonly string[] },
+  asked: { readonly home: string; readonly write?: readonly string[]; readonly learn?: string },
   agent: { readonly client: AgentClient; readonly door: Door },
   io: CliIo,
   ports: ContainPorts,
@@ -67,6 +68,7 @@ export async function prepareContainment(
   });
   const start = box.command();
   await box.probe(plan([], {}));
+  const notebook = asked.learn === undefined ? null : openNotebook(asked.learn);
   const tools = toolsOf(await agent.client.actions());
   return {
     async start({ run_id: runId, ...run }) {
@@ -82,7 +84,11 @@ export async function prepareContainment(
       serveRequests(open.sockets, {
         authority,
         findHolder,
-        carry: (request, signal) => agent.client.carry(runId, request, signal),
+        async carry(request, signal) {
+          const answer = await agent.client.carry(runId, request, signal);
+          notebook?.note(request, answer);
+          return answer;
+        },
         refused: (message) => io.err(`gw run: refused: ${showText(message)}`),
       });
       const { sockets } = open;
@@ -91,7 +97,11 @@ export async function prepareContainment(
         sockets.dns.close();
       };
       open.go();
-      return { ...running, ended: running.ended.finally(close) };
+      const ended = running.ended.finally(close).then(async (done) => {
+        for (const line of (await notebook?.write()) ?? []) io.err(line);
+        return done;
+      });
+      return { ...running, ended };
     },
   };
 }

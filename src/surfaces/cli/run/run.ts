@@ -16,6 +16,7 @@ export interface RunOptions extends BaseOptions, BudgetOptions {
   readonly wait: number;
   readonly contain?: boolean;
   readonly write?: readonly string[];
+  readonly learn?: string;
 }
 
 /** What the wrapper needs of the machine. */
@@ -48,6 +49,10 @@ export async function runWrapped(
   if (found.kind === "refused") {
     io.err(found.message);
     return found.exit;
+  }
+  if (options.learn !== undefined && options.contain !== true) {
+    io.err("gw run: --learn is for what a box is refused. Use it with --contain.");
+    return exits.usage;
   }
   const door = agentDoor(options);
   const client = connectAgent(door);
