@@ -16,6 +16,8 @@ export interface BoxPlan {
   /** PEM: what the box trusts. */
   readonly certificate: string;
   readonly subjectHash: string;
+  /** Base64: the same for Java. */
+  readonly truststore: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
@@ -53,4 +55,5 @@ export function portsOf(origins: readonly string[]): readonly BoxListener[] {
 /** Inside, and nowhere else. */
 export const boxFolder = "/run/gw";
 export const boxCertificate = `${boxFolder}/ca.pem`;
+export const boxTruststore = `${boxFolder}/ca.jks`;
 export const boxAgentSocket = `${boxFolder}/agent.sock`;

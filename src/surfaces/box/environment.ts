@@ -1,4 +1,5 @@
-import { boxCertificate, boxFolder } from "../../conventions/box/plan.ts";
+import { truststoreWord } from "../../conventions/box/java-truststore.ts";
+import { boxCertificate, boxFolder, boxTruststore } from "../../conventions/box/plan.ts";
 
 /** Lead to programs that are not in the box, or past the way out. */
 const DROPPED =
@@ -19,6 +20,12 @@ const TRUST = [
   "NPM_CONFIG_CAFILE",
 ] as const;
 
+const JAVA = [
+  `-Djavax.net.ssl.trustStore=${boxTruststore}`,
+  "-Djavax.net.ssl.trustStoreType=JKS",
+  `-Djavax.net.ssl.trustStorePassword=${truststoreWord}`,
+];
+
 /** The person's own environment, as far as it leads somewhere inside; where tools look for a token stands one that opens nothing. */
 export function boxEnvironment(
   outer: NodeJS.ProcessEnv,
@@ -33,6 +40,7 @@ export function boxEnvironment(
     ...Object.fromEntries(kept),
     ...Object.fromEntries(TRUST.map((name) => [name, boxCertificate])),
     ...Object.fromEntries(tokenVariables.map((name) => [name, placeholder])),
+    JAVA_TOOL_OPTIONS: [outer["JAVA_TOOL_OPTIONS"], ...JAVA].filter(Boolean).join(" "),
     TMPDIR: "/tmp",
     XDG_CACHE_HOME: "/tmp/.cache",
     NPM_CONFIG_CACHE: "/tmp/.npm",

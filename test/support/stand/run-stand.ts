@@ -15,10 +15,12 @@ export interface StandEnd {
   readonly refusals: string;
   /** Whether a provider was ever shown anything but its own credential. */
   readonly foreign: boolean;
+  /** Versions that npm published. */
+  readonly published: readonly string[];
 }
 
 /** What the stand's provider is known as, on a machine on which these names lead nowhere else. */
-const NAMES = "api.github.com github.com registry.example";
+const NAMES = "api.github.com github.com registry.example wheels.example";
 const ENTER = `mount --bind "$1" /etc/hosts && echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start && shift &&
 "$@" raise-loopback.ts && exec setpriv --ambient-caps=-all --inh-caps=-all "$@" stand.ts`;
 

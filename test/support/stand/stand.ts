@@ -1,7 +1,7 @@
 /**
- * A machine of its own for tools that insist on the names of GitHub: started in fresh user, network and mount namespaces
- * in which api.github.com and github.com are loopback, it runs a provider on port 443, the real gateway with the shipped packs,
- * and one box with the commands that it is given on standard input, one a line. It answers with one JSON line a command.
+ * A machine of its own for tools that insist on well-known names: started in fresh user, network and mount namespaces in
+ * which api.github.com, github.com and two registries are loopback, it runs a provider on port 443, the real gateway with the
+ * shipped packs, but for who is asked, and one box with the commands that it is given on standard input, one a line. It answers with one JSON line a command.
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -15,6 +15,7 @@ import { answerGit } from "../git-host.ts";
 import { answerDocument } from "../github/graphql.ts";
 import { answerRest } from "../github/rest.ts";
 import { Home, type Members, makeFolder, SECRET } from "../home.ts";
+import { makeRegistry, wheelsPack } from "./registry.ts";
 
 const shipped = join(dirname(dirname(dirname(import.meta.dirname))), "packs");
 const folder = makeFolder();
@@ -27,6 +28,7 @@ const repositories = join(folder, "repositories");
 mkdirSync(join(repositories, "octo-org"), { recursive: true });
 seedRepository(join(repositories, "octo-org", "app.git"));
 const git = answerGit(repositories, SECRET);
+const registry = makeRegistry(folder);
 const credentials: string[] = [];
 const provider = createServer(
   {
@@ -39,6 +41,7 @@ const provider = createServer(
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     credentials.push(String(request.headers.authorization));
+    if (request.headers.host !== "api.github.com") return registry.answer(request, Buffer.concat(chunks), response);
     const { pathname } = new URL(request.url ?? "/", "https://api.github.com");
     if (pathname === "/graphql") {
       const { query } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { readonly query: string };
@@ -54,8 +57,11 @@ await new Promise<void>((resolve) => provider.listen(443, "127.0.0.1", resolve))
 const home = await new Home(makeFolder()).init();
 await home.addCredential("github", "https://api.github.com");
 await home.addCredential("github-git", "https://github.com");
-for (const name of ["github", "gh", "git"]) {
-  const text = readFileSync(join(shipped, `${name}.yaml`), "utf8");
+await home.addCredential("npm", "https://registry.example");
+await home.addCredential("wheels", "https://wheels.example");
+for (const name of ["github", "gh", "git", "npm", "wheels"]) {
+  const given = name === "wheels" ? wheelsPack : readFileSync(join(shipped, `${name}.yaml`), "utf8");
+  const text = given.replace("  tolerates: [npm-", "  credential: npm\n  auth: { scheme: bearer }\n  tolerates: [npm-");
   const quiet = text.replaceAll(/^ {4}(?:needs: \{ approval: each_use \}|preview: none)\n/gm, "");
   const bearer = quiet.replace("{ scheme: basic }", "{ scheme: bearer }");
   await home.trustPack(name, bearer.replace("  auth: {", `  network: private\n  ca: ${caFile}\n  auth: {`));
@@ -67,7 +73,7 @@ mkdirSync(work);
 const script = join(work, "all.sh");
 const lines = commands.map(
   (command, at) =>
-    `timeout 60 ${command} > ${work}/${at}.out 2> ${work}/${at}.err < /dev/null; echo $? > ${work}/${at}.code`,
+    `timeout 60 sh -c ${quoted(command)} > ${work}/${at}.out 2> ${work}/${at}.err < /dev/null; echo $? > ${work}/${at}.code`,
 );
 writeFileSync(
   script,
@@ -95,10 +101,15 @@ console.log(
     ended: (await run.exited).code,
     refusals,
     foreign: credentials.some((one) => one !== `Bearer ${SECRET}`),
+    published: registry.published,
   }),
 );
 await gateway.end("SIGTERM");
 process.exit(0);
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
 
 /** A bare repository with one commit. */
 function seedRepository(path: string): void {

@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { createAuthority } from "../../../conventions/box/authority.ts";
+import { writeJavaTruststore } from "../../../conventions/box/java-truststore.ts";
 import { type BoxPlan, portsOf } from "../../../conventions/box/plan.ts";
 import type { Clock, Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
@@ -63,6 +64,7 @@ export async function prepareContainment(
     sockets: box.outerSockets(),
     certificate: authority.certificate,
     subjectHash: authority.subjectHash,
+    truststore: writeJavaTruststore(authority.certificate, ports.clock.wallMs()).toString("base64"),
     command,
     env,
   });

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { type BoxPlan, boxCertificate, boxFolder } from "../../../../conventions/box/plan.ts";
+import { type BoxPlan, boxCertificate, boxFolder, boxTruststore } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { closeToWriting, mountBind, mountNew, NODEV, NOEXEC, NOSUID, openToWriting } from "./step.ts";
 
@@ -43,6 +43,7 @@ export function layFolders(plan: BoxPlan): void {
   layDevices(devices);
   mkdirSync(boxFolder, { recursive: true, mode: 0o755 });
   writeFileSync(boxCertificate, plan.certificate, { mode: 0o644 });
+  writeFileSync(boxTruststore, Buffer.from(plan.truststore, "base64"), { mode: 0o644 });
   layCertificates(plan);
   layResolver();
   hideSockets(plan.sockets);

@@ -10,7 +10,7 @@ const SAID_CHARACTERS = 4_096;
 const plainPlan: BoxPlan = {
   folder: "/usr",
   ...{ write: [], read: [], cover: ["/tmp", "/run"], hide: [], ports: portsOf([]), sockets: [] },
-  ...{ certificate: "", subjectHash: "0", command: [], env: {} },
+  ...{ certificate: "", subjectHash: "0", truststore: "", command: [], env: {} },
 };
 
 /** Builds a box and throws it away. Denied `contain_unavailable` says what this machine lacks. */
