@@ -189,8 +189,10 @@ function respell(bound: BoundHttp, noise: readonly number[]): PlainRequest {
 }
 
 function rewrite(body: Buffer | null, noise: number): Buffer | null {
-  if (body === null) return null;
-  const members = Object.entries(JSON.parse(body.toString("utf8")) as JsonObject);
+  const value = body === null ? null : readJson(body.toString("utf8"));
+  // Bytes that only say that they are JSON go as they are.
+  if (typeof value !== "object" || value === null) return body;
+  const members = Object.entries(value);
   if (noise % 2 === 0) members.reverse();
   return Buffer.from(JSON.stringify(Object.fromEntries(members), null, noise % 3));
 }
@@ -227,8 +229,16 @@ function mutate(request: PlainRequest, where: number, how: number): PlainRequest
   }
 }
 
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 function readAs(type: string, text: string): unknown {
-  if (type === "application/json") return JSON.parse(text) as unknown;
+  if (type === "application/json") return readJson(text);
   return type.includes("urlencoded") ? sortPairs([...new URLSearchParams(text)]) : text;
 }
 

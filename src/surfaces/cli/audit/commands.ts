@@ -49,8 +49,8 @@ export function runSuggestCommand(
   options: OperatorOptions & LogOption & Omit<SuggestOptions, "log">,
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, ({ operator }) =>
-    runPackSuggest({ ...options, log: logOf(options) }, operator.readingKey, deps.io),
+  return reading(options, deps, ({ readingKey }) =>
+    runPackSuggest({ ...options, log: logOf(options) }, readingKey, deps.io),
   );
 }
 
