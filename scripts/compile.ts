@@ -3,19 +3,23 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundle, bundlePrograms } from "./bundle.ts";
 
-const root = join(import.meta.dirname, "..");
-
 export interface CompileOptions {
   readonly types: boolean;
+  /** Another clone than the one of this script. */
+  readonly root?: string;
+  /** Whether the types have to be right, which they are unless somebody breaks the sources on purpose. */
+  readonly checked?: boolean;
   /** Changes what was compiled before it is bundled. */
   readonly change?: () => void;
 }
 
 /** Makes JavaScript of the sources in `folder`, the programs of few files, and the receiver as the one file that goes to a host. */
-export async function compile(folder: string, { types, change }: CompileOptions): Promise<void> {
+export async function compile(folder: string, options: CompileOptions): Promise<void> {
+  const { types, change, root = join(import.meta.dirname, ".."), checked = true } = options;
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  const options = ["-p", join(root, "tsconfig.build.json"), "--outDir", folder, "--declaration", String(types)];
-  const built = spawnSync(process.execPath, [tsc, ...options], { stdio: ["ignore", "inherit", "inherit"] });
+  const flags = ["--outDir", folder, "--declaration", String(types), ...(checked ? [] : ["--noCheck"])];
+  const command = [tsc, "-p", join(root, "tsconfig.build.json"), ...flags];
+  const built = spawnSync(process.execPath, command, { stdio: ["ignore", "inherit", "inherit"] });
   if (built.status !== 0) throw new Error("the sources do not compile");
   change?.();
   await bundlePrograms(root, folder);

@@ -1,13 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { breakRule } from "./mutants/find.ts";
-import { type Mutant, mutants } from "./mutants/table.ts";
+import type { Mutant } from "./mutants/mutant.ts";
+import { mutants } from "./mutants/table.ts";
+import { compileProduct } from "./suite/product.ts";
+import { ownStand, unprivilegedStand } from "./suite/stand.ts";
 
 /**
  * Breaks one rule at a time in a scratch copy and runs the tests that hold it. `npm run mutants [WORDS]`: with words, only
- * the rules that have them in their name. The tests must pass unbroken first, or a failure would prove nothing.
+ * the rules that have them in their name. The tests must pass unbroken first, or a failure would prove nothing. As root they
+ * run as an unprivileged uid, like the whole suite, and start the programs of the copy.
  */
 const TEST_MS = 600_000;
 const root = dirname(import.meta.dirname);
@@ -20,47 +24,73 @@ if (chosen.length === 0 || lost.length > 0) {
 }
 
 const scratch = mkdtempSync(join(tmpdir(), "gw-mutants-"));
+chmodSync(scratch, 0o755);
+const unbroken = new Map<string, readonly string[]>();
 process.exitCode = 1;
 try {
-  for (const part of ["src", "test", "packs", "scripts", "docs", "bin", "package.json", "tsconfig.json"])
+  for (const part of ["src", "test", "packs", "scripts", "docs", "bin"])
     cpSync(join(root, part), join(scratch, part), { recursive: true });
+  for (const part of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"])
+    cpSync(join(root, part), join(scratch, part));
   symlinkSync(join(root, "node_modules"), join(scratch, "node_modules"));
-  const files = [...new Set(chosen.flatMap(({ tests }) => tests))];
-  const broken = files.filter((file) => runTests([file]).failed.length > 0);
-  if (broken.length > 0) console.error(`mutants: these fail with nothing broken: ${broken.join(", ")}`);
-  else {
-    const survived = chosen.filter((mutant) => survives(mutant));
-    console.log(`${chosen.length - survived.length} of ${chosen.length} killed`);
-    process.exitCode = survived.length === 0 ? 0 : 1;
-  }
+  let killed = 0;
+  for (const mutant of chosen) if (await isKilled(mutant)) killed++;
+  console.log(`${killed} of ${chosen.length} killed`);
+  process.exitCode = killed === chosen.length ? 0 : 1;
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-function survives(mutant: Mutant): boolean {
+async function isKilled(mutant: Mutant): Promise<boolean> {
+  const { tests, title, rule } = mutant;
+  const name = [...tests, title].join(" ");
+  const before = unbroken.get(name) ?? (await runTests(tests, title));
+  unbroken.set(name, before);
+  const failed = before.length > 0 ? before : await runBroken(mutant);
+  const told = before.length > 0 ? "FAILS WITH NOTHING BROKEN" : failed.length > 0 ? "killed  " : "SURVIVED";
+  console.log([`${told} ${rule}`, ...failed.slice(0, 3)].join("\n           "));
+  return before.length === 0 && failed.length > 0;
+}
+
+async function runBroken(mutant: Mutant): Promise<readonly string[]> {
   const path = join(scratch, mutant.file);
   const before = readFileSync(path, "utf8");
   const found = breakRule(scratch, mutant);
   if (typeof found === "string") throw new Error(found);
   writeFileSync(path, found.source);
-  const { failed } = runTests(mutant.tests);
-  writeFileSync(path, before);
-  console.log(`${failed.length > 0 ? "killed  " : "SURVIVED"} ${mutant.rule}`);
-  for (const name of failed.slice(0, 3)) console.log(`           ${name}`);
-  return failed.length === 0;
+  try {
+    return await runTests(mutant.tests, mutant.title);
+  } finally {
+    writeFileSync(path, before);
+  }
 }
 
 /** The names of the tests that fail, or what stands for them where the file did not even start. */
-function runTests(tests: readonly string[]): { readonly failed: readonly string[] } {
-  const flags = ["--disable-warning=ExperimentalWarning", "--test", "--test-reporter=tap"];
-  const done = spawnSync(process.execPath, [...flags, ...tests], {
+async function runTests(tests: readonly string[], title: string | undefined): Promise<readonly string[]> {
+  // What was broken need not satisfy the compiler's checks; it has to run.
+  const program = tests.some((file) => file.startsWith("test/")) ? await compileProduct(scratch, false) : null;
+  const product = program ?? { program: join(scratch, "bin", "gw"), remove: () => undefined };
+  const stand = process.getuid?.() === 0 ? unprivilegedStand(scratch, product) : ownStand(scratch, product);
+  const argv = [
+    ...stand.command,
+    stand.node,
+    "--disable-warning=ExperimentalWarning",
+    `--import=${join(stand.clone, "scripts", "suite", "cheap-kdf.ts")}`,
+    ...["--test", "--test-reporter=tap", "--test-force-exit"],
+    ...(title === undefined ? [] : [`--test-name-pattern=${title.replaceAll(/[^\w ]/g, "\\$&")}`]),
+    ...tests,
+  ];
+  const done = spawnSync(argv[0] ?? "", argv.slice(1), {
     cwd: scratch,
     encoding: "utf8",
     timeout: TEST_MS,
     maxBuffer: 64 * 1024 * 1024,
+    env: { ...process.env, ...stand.env },
   });
-  if (done.status === 0) return { failed: [] };
+  stand.remove();
+  product.remove();
+  if (done.status === 0) return [];
   const names = [...done.stdout.matchAll(/^ *not ok \d+ - (.+)$/gm)].map(([, name]) => name ?? "");
   const own = names.filter((name) => !name.endsWith(".test.ts"));
-  return { failed: own.length > 0 ? own : [done.error?.message ?? `exit ${done.status ?? done.signal}`] };
+  return own.length > 0 ? own : [done.error?.message ?? `exit ${done.status ?? done.signal}`];
 }

@@ -83,6 +83,24 @@ for (let index = 0; index < Number(process.argv[2]); index++) {
   socket.on("error", () => undefined);
 }`;
 
+/** Becomes an MCP client on so many connections, and then says nothing. It prints how many were taken. */
+const SITTER = `${HEAD}
+let upgraded = 0;
+const sit = () => {
+  const socket = connect(process.argv[1]);
+  socket.write(UP);
+  let taken = false;
+  const next = () => { if (upgraded < Number(process.argv[2])) sit(); };
+  socket.once("data", (part) => {
+    taken = String(part).startsWith("HTTP/1.1 101");
+    if (taken) console.log("upgraded " + ++upgraded);
+    if (taken) next();
+  });
+  socket.on("error", () => undefined);
+  socket.on("close", () => { if (!taken) setTimeout(next, 50); });
+};
+for (let lane = 0; lane < 16; lane++) sit();`;
+
 /** Asks once on a connection of its own and prints what comes. */
 const PINGER = `${HEAD}
 const socket = connect(process.argv[1]);
@@ -238,6 +256,17 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       await bridge.end();
     } finally {
       await crowd.end();
+    }
+  });
+
+  test("a program that sits on more MCP connections than there are places keeps no other program out", async () => {
+    const sitter = start([process.execPath, "-e", SITTER, home.agentSocket, "300"]);
+    try {
+      await until("all of them were let in", () => sitter.out().includes("upgraded 300"), 120_000);
+      await listsActions();
+    } finally {
+      await sitter.end();
+      await listsActions();
     }
   });
 

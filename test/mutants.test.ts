@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { breakRule } from "../scripts/mutants/find.ts";
@@ -12,6 +12,13 @@ test("every rule that `npm run mutants` breaks still stands where its row says, 
   assert.deepEqual(lost, []);
   const gone = mutants.flatMap(({ tests }) => tests).filter((file) => !existsSync(join(root, file)));
   assert.deepEqual(gone, []);
+  const untitled = mutants
+    .filter(
+      ({ tests, title }) =>
+        title !== undefined && !tests.some((file) => readFileSync(join(root, file), "utf8").includes(title)),
+    )
+    .map(({ title }) => title);
+  assert.deepEqual(untitled, []);
   const named = mutants.map(({ rule }) => rule);
   assert.equal(new Set(named).size, named.length);
 });

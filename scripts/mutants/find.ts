@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Mutant } from "./table.ts";
+import type { Mutant } from "./mutant.ts";
 
 /** The file with the rule broken, or why it cannot be: a text that moved must be found again by a person. */
 export function breakRule(root: string, { file, text, becomes }: Mutant): { readonly source: string } | string {

@@ -1,14 +1,5 @@
-/**
- * One rule of the program, broken in one place. `text` stands exactly once in `file`; with `becomes` in its place at least
- * one of `tests` must fail. A rule whose mutant survives is a rule that nothing holds anybody to.
- */
-export interface Mutant {
-  readonly rule: string;
-  readonly file: string;
-  readonly text: string;
-  readonly becomes: string;
-  readonly tests: readonly string[];
-}
+import { attacks } from "./attacks.ts";
+import type { Mutant } from "./mutant.ts";
 
 const owners: readonly Mutant[] = [
   {
@@ -236,4 +227,4 @@ const claims: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...owners, ...redirects, ...reservations, ...records, ...claims];
+export const mutants: readonly Mutant[] = [...owners, ...redirects, ...reservations, ...records, ...claims, ...attacks];

@@ -14,7 +14,7 @@ export interface Product {
  * The product as a user gets it, compiled once for the whole run, but with a cheap key derivation: hundreds of homes are
  * made and unlocked. It stands where any uid can read it.
  */
-export async function compileProduct(root: string): Promise<Product> {
+export async function compileProduct(root: string, checked = true): Promise<Product> {
   const folder = mkdtempSync(join(tmpdir(), "gw-product-"));
   chmodSync(folder, 0o755);
   const dist = join(folder, "dist");
@@ -22,7 +22,7 @@ export async function compileProduct(root: string): Promise<Product> {
     const defaults = join(dist, "kernel", "defaults.js");
     writeFileSync(defaults, cheapen(readFileSync(defaults, "utf8")));
   };
-  await compile(dist, { types: false, change });
+  await compile(dist, { types: false, change, root, checked });
   for (const part of ["bin", "packs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));

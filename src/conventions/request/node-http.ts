@@ -78,7 +78,7 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   const { bound } = found;
   let exchange: Exchange<Who>;
   try {
-    exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile);
+    exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile, principal);
   } catch (error) {
     seeArrived(request, seen);
     return refuse(endpoint, principal, correlationId, options, seen, error);

@@ -37,7 +37,9 @@ export interface Intake<C> {
 }
 
 export interface IntakeOptions {
-  readonly openFile?: OpenFile;
+  readonly openFile?: OpenFile | undefined;
+  /** How many bytes of a body are taken from whoever sends this one, where that is fewer than the route takes. */
+  mostBytes?(params: JsonObject): number;
 }
 
 /** Judges everything but the body. Throws Denied before a byte of the body is looked at. */
@@ -54,7 +56,7 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
   const pairs = readQuery(target.query, route.query.fields.lists);
   const params = readFields(route.params, matched.params, "path parameter");
   const query = readFields(route.query, pairs, "query parameter");
-  const reader = openBody(route.body, boundary, options.openFile);
+  const reader = openBody(limited(route.body, options.mostBytes?.(params)), boundary, options.openFile);
 
   function conclude(content: Awaited<ReturnType<typeof reader.finish>>): AcceptedRequest<C> {
     refuse(content.findings);
@@ -89,6 +91,10 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
     },
     abort: () => reader.abort(),
   };
+}
+
+function limited<Body extends Route["body"]>(body: Body, most: number | undefined): Body {
+  return most === undefined || !("maxBytes" in body) || body.maxBytes <= most ? body : { ...body, maxBytes: most };
 }
 
 function readFields(compiled: CompiledFields, pairs: Pairs, what: string): JsonObject {

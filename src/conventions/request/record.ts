@@ -39,7 +39,13 @@ export function nameOf(principal: Principal): string {
 }
 
 /** The last three steps: authorization and execution over the accepted command, and the record of both. */
-export interface Steps<C, Answer extends { readonly status: number }, Who extends Principal = string> {
+export interface Steps<
+  C extends { readonly params: unknown },
+  Answer extends { readonly status: number },
+  Who extends Principal = string,
+> {
+  /** How large a body may be from this sender, asked before a byte of it is read; as large as the route says where absent. */
+  mostBytes?(params: C["params"], principal: Who): number;
   /** Names the rule that allowed it, or throws Denied. */
   authorize(request: AcceptedRequest<C>, principal: Who): string | Promise<string>;
   execute(request: AcceptedRequest<C>, principal: Who): Answer | Promise<Answer>;

@@ -1,7 +1,7 @@
 /** What both skins share: one exchange from intake to reply, with its record written before the reply goes out. */
 import { codes } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { PROBLEM_MEDIA_TYPE, problemOf } from "../../kernel/problem.ts";
 import type { RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
@@ -26,7 +26,8 @@ export interface Reply {
 /** A route with what it does. `bindRoute` hides the command's type, which only the route and its own steps share. */
 export interface BoundRoute<Who extends Principal = string> {
   readonly route: Route<never>;
-  begin(head: RequestHead, openFile?: OpenFile): Exchange<Who>;
+  /** With who sends it where that is known by now: a large body may be for some alone. */
+  begin(head: RequestHead, openFile?: OpenFile, principal?: Who): Exchange<Who>;
 }
 
 export interface Exchange<Who extends Principal = string> {
@@ -47,8 +48,11 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
   return {
     // Only the parts that do not mention the command's type are read through this.
     route: route as unknown as Route<never>,
-    begin(head, openFile) {
-      const intake = beginRequest(route, head, openFile === undefined ? {} : { openFile });
+    begin(head, openFile, principal) {
+      const { mostBytes } = steps;
+      const bounded = mostBytes === undefined || principal === undefined;
+      const limit = bounded ? {} : { mostBytes: (params: JsonObject) => mostBytes(params as C["params"], principal) };
+      const intake = beginRequest(route, head, { openFile, ...limit });
       return {
         intake,
         async conclude(principal, rawTrailers) {

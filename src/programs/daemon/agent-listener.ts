@@ -91,15 +91,19 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     clientError(Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket as never),
   );
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    seatOf.get(socket)?.busy();
-    response.once("close", () => void vacate(socket));
+    occupy(socket, true);
+    response.once("close", () => occupy(socket, false));
   });
 
-  /** The request is over. Whoever has a session by then, or waits for one, keeps its place while strangers crowd the door. */
-  async function vacate(socket: Duplex): Promise<void> {
-    seatOf.get(socket)?.idle();
-    const caller = await identified.get(socket)?.catch(() => undefined);
-    if (caller !== undefined) seatOf.get(socket)?.stand(options.standingOf(caller));
+  /** A request begins or is over. Whoever has a session, or waits for one, keeps its place while strangers crowd the door. */
+  function occupy(socket: Duplex, busy: boolean): void {
+    const seat = seatOf.get(socket);
+    if (busy) seat?.busy();
+    else seat?.idle();
+    identified.get(socket)?.then(
+      (caller) => seat?.stand(options.standingOf(caller)),
+      () => undefined,
+    );
   }
 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
@@ -125,7 +129,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   async function takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const caller = await identified.get(socket);
     if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
-    await options.upgrade({ request, socket, head, caller });
+    await options.upgrade({ request, socket, head, caller, working: (busy) => occupy(socket, busy) });
   }
 
   async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {

@@ -41,6 +41,11 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
         return { status: 200, body: recordOf(answer) };
       },
       anyCaller,
+      // Megabytes are read, and parsed, for a run that a person let begin: anybody could hold everybody up with them.
+      ({ run_id }, { caller }) =>
+        gateway.run(caller, readId("run", run_id)).sessions.size > 0
+          ? defaults.containedRequestBytes
+          : defaults.jsonBodyBytes,
     ),
   ];
 }

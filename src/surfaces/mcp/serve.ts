@@ -44,6 +44,7 @@ export interface McpOpening {
   readonly version: string;
   /** Of all connections together. */
   readonly turns: Turns;
+  working?(busy: boolean): void;
   correlationId(): string;
   onFault(error: unknown, correlationId: string): void;
 }
@@ -66,6 +67,7 @@ export function serveMcp(opening: McpOpening): void {
       requestsOpen: defaults.mcpRequestsOpen,
     },
     opening.turns,
+    opening.working,
   );
   const over = new AbortController();
   const servers = new Set<Server>();

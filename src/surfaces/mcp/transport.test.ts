@@ -196,3 +196,33 @@ test("a connection that sends without end does not hold up another: they take tu
   while (told.length < 501) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(told.indexOf("other") <= 64, `it was number ${told.indexOf("other")}`);
 });
+
+test("long lines fill a turn by their bytes, so that everything else has its own between them", async () => {
+  const turns = createTurns(64, 0, 1_000);
+  const order: string[] = [];
+  for (const name of ["one", "two"])
+    turns.queue(() => {
+      if (order.length === 0) setImmediate(() => order.push("something else"));
+      order.push(name);
+      return { bytes: 1_000, more: false };
+    });
+  while (order.length < 3) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(order, ["one", "something else", "two"]);
+});
+
+test("a connection is at work while a request is open, and not before or after", async () => {
+  const [socket, peer] = duplexPair();
+  const told: boolean[] = [];
+  const transport = createLineTransport(socket, Buffer.alloc(0), limits, createTurns(64, 0), (busy) => told.push(busy));
+  let got = 0;
+  transport.onmessage = () => {
+    got++;
+  };
+  await transport.start();
+  peer.write(ping(1) + ping(2));
+  while (got < 2) await new Promise((resolve) => setImmediate(resolve));
+  await transport.send({ jsonrpc: "2.0", id: 1, result: {} });
+  assert.deepEqual(told, [true]);
+  await transport.send({ jsonrpc: "2.0", id: 2, result: {} });
+  assert.deepEqual(told, [true, false]);
+});

@@ -12,7 +12,7 @@ import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { createLineReader } from "./lines.ts";
-import type { Turns } from "./turns.ts";
+import type { Taken, Turns } from "./turns.ts";
 
 export interface TransportLimits {
   readonly lineBytes: number;
@@ -29,7 +29,13 @@ const TOO_MANY = -32_000;
  * Lines of strict JSON over a connection that is already identified. What is not exactly one JSON-RPC message is answered
  * with an error and never reaches the server; input is not read while the other side does not read its answers.
  */
-export function createLineTransport(socket: Duplex, head: Buffer, limits: TransportLimits, turns: Turns): Transport {
+export function createLineTransport(
+  socket: Duplex,
+  head: Buffer,
+  limits: TransportLimits,
+  turns: Turns,
+  working: (busy: boolean) => void = () => undefined,
+): Transport {
   const lines = createLineReader(limits.lineBytes);
   const waiting: Buffer[] = [];
   let overlong = false;
@@ -49,7 +55,7 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
     async send(message) {
       if (closed) return;
       if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
-        if (message.id !== undefined) open.delete(message.id);
+        if (message.id !== undefined) end(message.id);
       } else if (isProgress(message) && socket.writableNeedDrain) return;
       write(message);
     },
@@ -73,15 +79,14 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
     if (idle) turns.queue(takeTurn);
   }
 
-  /** One line of ours; whether more wait. */
-  function takeTurn(): boolean {
+  function takeTurn(): Taken {
     const line = waiting.shift();
-    if (closed || line === undefined) return false;
+    if (closed || line === undefined) return { bytes: 0, more: false };
     receive(line);
-    if (waiting.length > 0) return !closed;
+    if (waiting.length > 0) return { bytes: line.length, more: !closed };
     endOverlong();
     readOn();
-    return false;
+    return { bytes: line.length, more: false };
   }
 
   function readOn(): void {
@@ -109,7 +114,7 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
       const { id } = message;
       if (open.has(id)) refuse(id, INVALID_REQUEST, "A request with this id is still open.", "repeated_name");
       else if (open.size < limits.requestsOpen) {
-        open.add(id);
+        if (open.add(id).size === 1) working(true);
         transport.onmessage?.(message);
       } else refuse(id, TOO_MANY, `${limits.requestsOpen} requests are open already.`, "too_many_requests");
       return;
@@ -117,9 +122,13 @@ export function createLineTransport(socket: Duplex, head: Buffer, limits: Transp
     if (isJSONRPCNotification(message) && message.method === "notifications/cancelled") {
       // It gets no answer any more, so that its place is free.
       const id = message.params?.["requestId"];
-      if (typeof id === "string" || typeof id === "number") open.delete(id);
+      if (typeof id === "string" || typeof id === "number") end(id);
     }
     transport.onmessage?.(message);
+  }
+
+  function end(id: string | number): void {
+    if (open.delete(id) && open.size === 0) working(false);
   }
 
   function refuse(id: string | number | null, number: number, message: string, code: string): void {

@@ -10,12 +10,15 @@ export interface UpgradeRequest {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly caller: LiveCaller;
+  /** Told whenever the first of its requests begins, and when none is open any more. */
+  working(busy: boolean): void;
 }
 
-export type McpHost = Omit<McpOpening, "socket" | "head" | "caller" | "options">;
+export type McpHost = Omit<McpOpening, keyof UpgradeRequest | "options">;
 
 /** Turns an agent connection into an MCP one. Denied before anything is written when it asks for something else. */
-export async function upgradeToMcp({ request, socket, head, caller }: UpgradeRequest, host: McpHost): Promise<void> {
+export async function upgradeToMcp(asked: UpgradeRequest, host: McpHost): Promise<void> {
+  const { request, socket, head, caller, working } = asked;
   const { method, url, headers } = request;
   if (url !== MCP_PATH || method !== "GET") throw new Denied("not_found", "Nothing here can be upgraded.");
   if (headers.upgrade !== MCP_UPGRADE) throw new Denied("framing_invalid", `Only ${MCP_UPGRADE} is spoken here.`);
@@ -24,5 +27,6 @@ export async function upgradeToMcp({ request, socket, head, caller }: UpgradeReq
   // The protocol's own package is large: a gateway that serves no MCP client never loads it.
   const { serveMcp } = await import("./serve.ts");
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${MCP_UPGRADE}\r\n\r\n`);
-  serveMcp({ ...host, socket, head, caller, options });
+  working(false);
+  serveMcp({ ...host, socket, head, caller, options, working });
 }

@@ -26,6 +26,10 @@ export function homeRoutes({ custody }: Steward): readonly PlaneRoute<OperatorCo
         return { status: 204 };
       },
       loggedIn,
+      (_params, context) => {
+        context.login();
+        return CHANGE_BYTES;
+      },
     ),
     planeRoute(
       { method: "GET", path: "/v1/log/files", body: { kind: "none" } },

@@ -20,11 +20,14 @@ export function planeRoute<Context extends Principal, const Declaration extends 
     files: ReadonlyMap<string, Buffer>,
   ) => Answer | Promise<Answer>,
   authorize: (context: Context) => string,
+  /** Where a body is larger than anybody's may be: how large this sender's may. Denied where it may send none. */
+  mostBytes?: (params: CommandOf<Declaration>["params"], context: Context) => number,
 ): PlaneRoute<Context> {
   const route = defineRoute(declaration);
   const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
     authorize: (_request, context) => authorize(context),
     execute: (request, context) => handle(request.command, context, request.files),
+    ...(mostBytes === undefined ? {} : { mostBytes }),
   });
   return { declaration, about, bound };
 }

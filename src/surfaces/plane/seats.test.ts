@@ -85,3 +85,33 @@ test("whoever no longer waits is a stranger again", () => {
   seats.take(1, () => gone.push("third"));
   assert.deepEqual(gone, ["first"]);
 });
+
+test("a program that nobody approved and that is busy on more than half of its user's seats makes room for another", () => {
+  const gone: string[] = [];
+  const seats = createSeats({ perHolder: 4, total: 10, dropBusy: false });
+  const sit = (party: string, name: string): ReturnType<typeof seats.take> => {
+    const seat = seats.take(1, () => gone.push(name));
+    seat?.name(party);
+    seat?.busy();
+    return seat;
+  };
+  for (const name of ["a", "b", "c"]) sit("crowd", name);
+  sit("other", "other");
+  assert.notEqual(sit("newcomer", "newcomer"), null);
+  assert.deepEqual(gone, ["a"]);
+  assert.equal(sit("third", "third"), null, "two of four are no crowd");
+});
+
+test("whoever was approved is not cut short, however many seats it has", () => {
+  const seats = createSeats({ perHolder: 2, total: 10, dropBusy: false });
+  for (let count = 0; count < 2; count++) {
+    const seat = seats.take(1, () => assert.fail("it is being served"));
+    seat?.name("approved");
+    seat?.stand("approved");
+    seat?.busy();
+  }
+  assert.equal(
+    seats.take(1, () => undefined),
+    null,
+  );
+});

@@ -1,7 +1,8 @@
 /**
  * Who may hold a connection of a plane. Everything is bounded before anybody is identified or read: so many for one holder (a user,
  * a process), so many in all. Where it is full a newcomer is not turned away for those who only sit there: the oldest idle one of
- * whoever holds most makes room, strangers first, then whoever a person is being asked about, and whoever was approved last.
+ * whoever holds most makes room, strangers first, then whoever a person is being asked about, and whoever was approved last. Where
+ * nobody is idle, a program that nobody approved and that has more than half of its holder's seats makes room all the same.
  */
 export interface Seats {
   /** Null when there is no room and nobody idle. `drop` ends the connection of a seat that has to make room. */
@@ -40,15 +41,19 @@ interface Taken {
   standing: Standing;
 }
 
+/** The rank of requests that are being served: one makes room only where its program has more than half of its holder's seats. */
+const CROWD = 4;
+
 /** Those of one holder that would go at the same time, by program; each in the order in which it came to be so. */
 interface Row {
   readonly parties: Map<string, Set<Taken>>;
   size: number;
 }
 
-/** Who goes first; null for whoever stays. */
-function rankOf({ busy, standing }: Taken, dropBusy: boolean): number | null {
-  if (busy) return dropBusy && standing === "stranger" ? 1 : null;
+/** Who goes first, crowds last; null for whoever stays. */
+function rankOf({ busy, standing, party }: Taken, dropBusy: boolean): number | null {
+  if (busy && dropBusy && standing === "stranger") return 1;
+  if (busy) return standing === "approved" || party === "" ? null : CROWD;
   return { stranger: 0, waiting: 2, approved: 3 }[standing];
 }
 
@@ -56,7 +61,7 @@ export function createSeats(limits: SeatLimits): Seats {
   const seats = new Set<Taken>();
   const counts = new Map<number, number>();
   // Under a flood room is made for every connection: what that costs must not grow with how many there are.
-  const ranks = Array.from({ length: 4 }, () => new Map<number, Row>());
+  const ranks = Array.from({ length: CROWD + 1 }, () => new Map<number, Row>());
 
   function file(seat: Taken): void {
     const rank = rankOf(seat, limits.dropBusy);
@@ -98,10 +103,11 @@ export function createSeats(limits: SeatLimits): Seats {
 
   /** The oldest of the program that has most, of this holder or of whoever has most; strangers first. */
   function makeRoom(holder: number | null): boolean {
-    for (const rows of ranks) {
+    for (const [rank, rows] of ranks.entries()) {
       const row = holder === null ? largest(rows.values()) : rows.get(holder);
-      const [first] = (row === undefined ? undefined : largest(row.parties.values())) ?? [];
-      if (first === undefined) continue;
+      const party = row === undefined ? undefined : largest(row.parties.values());
+      const [first] = party ?? [];
+      if (first === undefined || (rank === CROWD && (party?.size ?? 0) <= limits.perHolder / 2)) continue;
       leave(first);
       first.drop();
       return true;
