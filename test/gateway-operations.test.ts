@@ -367,6 +367,21 @@ test("cancelled is not set because a cancel was sent: only the provider's report
   await until("cancelled", () => operation);
 });
 
+test("who cancels, why and what is expected are stored before the request to stop leaves", async () => {
+  const operation = operationOf((await create()).operation_id);
+  await until("observing", () => operation);
+  let stored: readonly unknown[] = [];
+  provider.answer((request, response) => {
+    if (request.method === "DELETE") stored = bench.rows("operations", "cancel_requested").map(({ cancel }) => cancel);
+    answerJobs(request, response);
+  });
+  await bench.gateway.startCancel(caller, operation.id, "wrong range").done;
+  assert.deepEqual(stored, [operation.cancel]);
+  const { actor, reason, expectedEffect } = operation.cancel ?? assert.fail("no cancel");
+  assert.deepEqual([actor, reason], [caller.key, "wrong range"]);
+  assert.match(expectedEffect, /stops the work/);
+});
+
 test("a job cancelled too late succeeds", async () => {
   const { operation_id } = await create();
   const operation = operationOf(operation_id);
