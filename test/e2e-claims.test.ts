@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
   demoPack,
   type Gateway,
+  GW,
   Home,
   type Members,
   makeFolder,
   openPlane,
   openRun,
   type Plane,
+  type Started,
+  start,
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -60,6 +64,24 @@ describe("what is unknown is never done twice", asUser, () => {
     assert.deepEqual([repeated.status, repeated.body["code"]], [409, "outcome_unsettled"]);
     operation = String(repeated.body["operation_id"]);
     assert.match(operation, /^op_/);
+    assert.equal(provider.received.length, 1);
+  });
+
+  test("gw call and gw mcp are answered with what is open as well, and send nothing", async () => {
+    const approved = async (asking: Started, told: string): Promise<string> => {
+      const [approval] = await home.approvals();
+      await home.approve(String(approval?.["approval_id"]));
+      await until(told, () => `${asking.out()}${asking.err()}`.includes(told));
+      return `${asking.out()}${asking.err()}`;
+    };
+    const command = home.start(["call", "demo.thing.make", "name=once"]);
+    assert.match(await approved(command, "outcome_unsettled"), new RegExp(operation));
+    assert.equal((await command.exited).code, 1);
+    const fixture = join(import.meta.dirname, "fixtures", "mcp-agent.ts");
+    const order = JSON.stringify({ do: "call", name: "demo__thing-make", input });
+    const client = start([process.execPath, fixture, "current", GW, home.folder], { input: `${order}\n` });
+    assert.match(await approved(client, "structuredContent"), new RegExp(`outcome_unsettled.*${operation}`));
+    await client.end("SIGKILL");
     assert.equal(provider.received.length, 1);
   });
 
