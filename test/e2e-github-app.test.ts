@@ -62,6 +62,7 @@ actions:
 describe("an app and a service account", asUser, () => {
   let home: Home;
   let github: TestProvider;
+  let calendar: TestProvider;
   let gateway: Gateway;
   let agent: Plane;
   /** What each token was asked to be good for, by token. */
@@ -116,10 +117,11 @@ describe("an app and a service account", asUser, () => {
     const whole = { ...key, token_uri: `${github.origin}/token`, private_key: pem };
     writeFileSync(file, JSON.stringify(whole), { mode: 0o600 });
     const google = ["--kind", "jwt-bearer", "--google-key", file, "--scope", "https://g.example/calendar"];
-    await home.must(["credential", "add", "calendar", ...google, "--origin", github.origin]);
+    calendar = await startProvider();
+    await home.must(["credential", "add", "calendar", ...google, "--origin", calendar.origin]);
     await home.trustPack(
       "cal",
-      pack("cal", github.origin, "calendar").replace("oauth2, scopes: [issues:read]", "bearer"),
+      pack("cal", calendar.origin, "calendar").replace("oauth2, scopes: [issues:read]", "bearer"),
     );
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
@@ -129,6 +131,7 @@ describe("an app and a service account", asUser, () => {
     agent?.close();
     await gateway?.end();
     await github?.close();
+    await calendar?.close();
   });
 
   const tokenOf = (): string => github.received.at(-1)?.headers.authorization?.slice("Bearer ".length) ?? "";
@@ -166,7 +169,7 @@ describe("an app and a service account", asUser, () => {
     const run = await openRun(home, agent, ["cal.issue.get"]);
     const read = await call(agent, run, "cal.issue.get", { owner: "acme", repo: "site", number: 1 });
     assert.equal(read.body["outcome"], "success", read.text);
-    assert.equal(tokenOf(), "google-token-1");
+    assert.equal(calendar.received.at(-1)?.headers.authorization, "Bearer google-token-1");
   });
 
   test("another key is refused by the provider, and a key of another type at the door", async () => {

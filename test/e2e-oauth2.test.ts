@@ -34,7 +34,8 @@ actions:
 describe("a credential that is exchanged for tokens", asUser, () => {
   let home: Home;
   let server: AuthorizationServer;
-  let api: TestProvider;
+  /** One origin a pack: a second pack for the same one would need a review. */
+  const apis: TestProvider[] = [];
   let gateway: Gateway;
   let agent: Plane;
   let ca: string;
@@ -44,20 +45,14 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     home = await new Home(makeFolder()).init();
     ca = join(dirname(home.folder), "authority.pem");
     server = await startAuthorizationServer(ca);
-    api = await startProvider();
-    api.answer(async (request, response) => {
-      const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
-      const known = await server.knows(token);
-      if (known && !tokens.includes(token)) tokens.push(token);
-      response.writeHead(known ? 200 : 401, { "content-type": "application/json" }).end(JSON.stringify({ known }));
-    });
     for (const [label, auth, client, secret] of [
       ["machine-basic", "client_secret_basic", "basic-client", AS_SECRET],
       ["machine-post", "client_secret_post", "post-client", AS_SECRET],
       ["machine-key", "private_key_jwt", "key-client", server.clientKey],
     ] as const) {
-      await add(label, ["--client-id", client, "--client-auth", auth, "--scope", "api:read"], secret);
-      await home.trustPack(label, pack(label, api.origin, label));
+      const { origin } = await startApi();
+      await add(label, origin, ["--client-id", client, "--client-auth", auth, "--scope", "api:read"], secret);
+      await home.trustPack(label, pack(label, origin, label));
     }
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
@@ -66,12 +61,24 @@ describe("a credential that is exchanged for tokens", asUser, () => {
   after(async () => {
     agent?.close();
     await gateway?.end();
-    await api?.close();
+    for (const api of apis) await api.close();
     await server?.close();
   });
 
-  async function add(label: string, more: readonly string[], input: string): Promise<void> {
-    const about = ["--kind", "oauth2", "--issuer", server.issuer, "--ca", ca, "--origin", api.origin];
+  async function startApi(): Promise<TestProvider> {
+    const api = await startProvider();
+    apis.push(api);
+    api.answer(async (request, response) => {
+      const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
+      const known = await server.knows(token);
+      if (known && !tokens.includes(token)) tokens.push(token);
+      response.writeHead(known ? 200 : 401, { "content-type": "application/json" }).end(JSON.stringify({ known }));
+    });
+    return api;
+  }
+
+  async function add(label: string, origin: string, more: readonly string[], input: string): Promise<void> {
+    const about = ["--kind", "oauth2", "--issuer", server.issuer, "--ca", ca, "--origin", origin];
     await home.must(["credential", "add", label, ...about, ...more], { input });
   }
 
@@ -126,8 +133,9 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     const person = await server.agree("person-client", "openid offline_access api:read");
     const scopes = ["openid", "offline_access", "api:read"].flatMap((one) => ["--scope", one]);
     const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
-    await add("person", [...client, ...scopes], person.refreshToken);
-    await home.trustPack("person", pack("person", api.origin, "person"));
+    const { origin } = await startApi();
+    await add("person", origin, [...client, ...scopes], person.refreshToken);
+    await home.trustPack("person", pack("person", origin, "person"));
     const read = async (): Promise<Members> => {
       const run = await openRun(home, agent, ["person.thing.get"]);
       return (await call(agent, run, "person.thing.get", { id: "1" })).body;
@@ -153,8 +161,28 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     assert.match(gateway.err(), /person is suspended/);
   });
 
+  test("an operator tries it, sees when it was used, and has the provider forget it with the removal", async () => {
+    const tried = JSON.parse((await home.must(["credential", "test", "machine-basic", "--json"])).out) as Members;
+    assert.deepEqual([tried["label"], tried["scopes"], tried["missing"]], ["machine-basic", ["api:read"], []]);
+    const uses = JSON.parse((await home.must(["credential", "uses", "--json"])).out) as readonly Members[];
+    assert.ok(
+      uses.some(({ label, token }) => label === "machine-basic" && token !== null),
+      JSON.stringify(uses),
+    );
+    const person = await server.agree("person-client", "openid offline_access api:read");
+    const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
+    const scopes = ["openid", "offline_access", "api:read"].flatMap((one) => ["--scope", one]);
+    await add("leaving", "https://api.acme.example", [...client, ...scopes], person.refreshToken);
+    assert.match((await home.must(["credential", "test", "leaving"])).out, /a token until .* good for api:read/);
+    const removed = await home.must(["credential", "remove", "leaving"]);
+    assert.doesNotMatch(removed.err, /not revoked/);
+    assert.equal(server.asked.get("/token/revocation"), 1);
+    const unknown = await home.operator(["credential", "test", "leaving"]);
+    assert.match(unknown.err, /credential_unknown/);
+  });
+
   test("what would not work is refused when it is added", async () => {
-    const common = ["--kind", "oauth2", "--origin", api.origin, "--client-id", "basic-client"];
+    const common = ["--kind", "oauth2", "--origin", "https://api.acme.example", "--client-id", "basic-client"];
     for (const [more, input, words] of [
       [["--issuer", `${server.issuer}/elsewhere`, "--ca", ca], AS_SECRET, /publishes no metadata/],
       [["--issuer", `${server.issuer}/`, "--ca", ca], AS_SECRET, /speaks for another issuer/],

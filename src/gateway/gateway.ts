@@ -52,6 +52,7 @@ import { createWaiting } from "./run/waiting.ts";
 import { takeBackCall } from "./take-back.ts";
 import { acceptForRun, attachTicket } from "./ticket/attach.ts";
 import { createTickets } from "./ticket/tickets.ts";
+import type { TokenDesk } from "./token/port.ts";
 import { createTokens } from "./token/tokens.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
 
@@ -136,6 +137,8 @@ export interface Gateway {
   /** An operator's signed word on what became of an operation. */
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
   readonly probes: Probes;
+  /** Tokens that credentials are exchanged for. */
+  readonly tokens: TokenDesk;
   /** What providers tell on the callbacks listener. */
   readonly callbacks: Callbacks;
   /** Whoever asked for a call no longer wants it; false when it has already been sent. */
@@ -173,6 +176,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const desk = createDesk({ ...ports, record: ledger.record, volume, operators: around.operators });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
+  const tokens = createTokens(() => core);
   const core: Core = {
     worker,
     ports,
@@ -194,7 +198,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     daySpend: createDaySpend(ports.clock),
     handles: createHandles(),
-    tokens: createTokens(() => core),
+    tokens,
     keepPromotion: (definition, made, answer) =>
       isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],
     tickets: createTickets(
@@ -360,6 +364,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     callbacks: createCallbacks(core, memory, observer),
     probes,
+    tokens,
     takeBack: async (caller, id) => takeBackCall(core, caller, book.findCall(caller.key, id)),
     requestAccess: (caller, runId, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () => {

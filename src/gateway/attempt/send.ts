@@ -68,6 +68,7 @@ async function exchange(
 /** Where the credential is exchanged, its token is lent and never itself. */
 function lend(core: Core, sending: Shot, label: string, origin: string): HttpLoan {
   const signing = toSign(core, sending);
+  core.tokens.used(label);
   const token = signing === null ? core.tokens.lend(label, sending.outbound, origin) : null;
   return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
 }

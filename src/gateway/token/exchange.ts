@@ -14,7 +14,7 @@ import type { CustodySending, Sending } from "../attempt/sending.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
 import type { Narrowing } from "./narrow.ts";
-import { tokenRequest } from "./request.ts";
+import { revocationRequest, tokenRequest } from "./request.ts";
 
 /** For whom an exchange is made: the call that needs its token. */
 export type ExchangeFor = Pick<Sending | CustodySending, "session" | "callId" | "authorization"> & {
@@ -70,11 +70,7 @@ export async function exchangeToken(
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
   };
   const sending: CustodySending = {
-    errand: "exchange",
-    run: { id: need.run.id, budget: openBudget(need.run.id, LIMITS, now(core)) },
-    session: { id: need.session.id, caller: { key: "gateway" } },
-    callId: need.callId,
-    authorization: authorizedWith(need.authorization),
+    ...paidAlone(core, need),
     outbound,
     request: wire,
     credential: label,
@@ -93,6 +89,42 @@ function skewOf({ ports: { clock } }: Core, observation: TransportObservation): 
   const skewMs = Date.parse(observation.headers["date"] ?? "") - clock.wallMs();
   if (!(Math.abs(skewMs) <= defaults.tokenSkewMs)) return null;
   return Math.abs(skewMs) < 5_000 ? 0 : skewMs;
+}
+
+/** RFC 7009: the provider forgets the refresh token, and with most of them whatever was got with it. */
+export async function revokeToken(
+  core: Core,
+  label: string,
+  { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
+  endpoint: string,
+  need: ExchangeFor,
+): Promise<boolean> {
+  const kept = readGrant(core, label, version);
+  const { wire, outbound } = revocationRequest(label, exchange, endpoint);
+  const lend = () => {
+    using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
+    const { clock, ids } = core.ports;
+    const atMs = clock.wallMs() + need.skewMs;
+    const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt") } as const;
+    return requireUnlocked(core).lendExchange(label, endpoint, ask);
+  };
+  const row = grantRow(core, { ...kept, pending: null });
+  const { observation } = await attempt(core, {
+    ...paidAlone(core, need),
+    ...{ outbound, request: wire, credential: label, lend, custody: () => row },
+  });
+  return observation.kind === "answered" && observation.status === 200;
+}
+
+/** An attempt with an allowance of its own. */
+function paidAlone(core: Core, { run: { id }, session, callId, authorization }: ExchangeFor) {
+  return {
+    errand: "exchange",
+    run: { id, budget: openBudget(id, LIMITS, now(core)) },
+    session: { id: session.id, caller: { key: "gateway" } },
+    callId,
+    authorization: authorizedWith(authorization),
+  } as const;
 }
 
 const LIMITS = { attempts: 1, sideEffects: 0, durationMs: 2 * defaults.tokenExchangeMs, spendCents: 0 };

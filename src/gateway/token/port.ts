@@ -15,5 +15,24 @@ export interface Tokens {
   refused(label: string, outbound: Outbound, sinceBootMs: number): boolean;
   /** What a card says of the token that a call would go with; null where there is none. */
   say(outbound: Outbound): string | null;
+  /** The credential goes out: when that was last is for operators to know. */
+  used(label: string): void;
   clear(): void;
+}
+
+/** What an operator may do about the tokens of a credential; each send is an attempt like any other. */
+export interface TokenDesk {
+  /** Gets a token now, whatever failed before; it replaces the one at hand. */
+  test(label: string, operator: string): Promise<TokenFacts>;
+  /** Asks the provider to forget the refresh token (RFC 7009). False where there is none, or nowhere to say it. */
+  revoke(label: string, operator: string): Promise<boolean>;
+  /** Every credential that was used since the unlock. */
+  uses(): readonly { readonly label: string; readonly lastUsedAt: string | null; readonly token: TokenFacts | null }[];
+}
+
+export interface TokenFacts {
+  readonly obtainedAt: string;
+  readonly expiresAt: string;
+  readonly scopes: readonly string[];
+  readonly missing: readonly string[];
 }

@@ -33,6 +33,11 @@ export function tokenRequest(
   return formTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, pairs);
 }
 
+/** RFC 7009. */
+export function revocationRequest(label: string, exchange: TokenExchange, endpoint: string): TokenRequest {
+  return formTo(`revoke.${label}`, label, exchange, endpoint, [["token_type_hint", "refresh_token"]]);
+}
+
 /** The permissions and the repository that the action needs, and no more. */
 function installationRequest(
   label: string,

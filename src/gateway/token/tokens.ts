@@ -1,11 +1,13 @@
 import { lentForMs, type TokenAnswer } from "../../conventions/token/answer.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
+import { Denied, Fault } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
-import { type Exchanged, type ExchangeFor, exchangeToken } from "./exchange.ts";
+import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
-import type { Tokens } from "./port.ts";
+import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 
 interface Held {
   readonly token: Secret;
@@ -21,13 +23,15 @@ interface Failure {
   readonly why: Denied;
 }
 
-export function createTokens(coreOf: () => Core): Tokens {
+export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
   const failures = new Map<string, Failure>();
   const underWay = new Map<string, Promise<void>>();
   const skews = new Map<string, number>();
   const lives = new Map<string, number>();
+  const facts = new Map<string, TokenFacts>();
+  const lastUses = new Map<string, string>();
 
   function find(core: Core, key: string, version: number): Held | null {
     const one = held.get(key);
@@ -71,10 +75,28 @@ export function createTokens(coreOf: () => Core): Tokens {
     const { lifeMs } = answer;
     const obtainedBootMs = clock.bootMs();
     lives.set(label, lifeMs);
+    const { scopes, missing } = answer.granted;
+    const wallMs = clock.wallMs();
+    facts.set(label, { obtainedAt: isoTime(wallMs), expiresAt: isoTime(wallMs + lifeMs), scopes, missing });
     keep(keyOf(label, narrowing), {
       ...{ token: Secret.fromText(answer.token), version: plan.version },
       ...{ obtainedBootMs, untilBootMs: obtainedBootMs + lentForMs(lifeMs) },
     });
+  }
+
+  /** One at a time of one credential. */
+  async function alone<Result>(label: string, start: () => Promise<Result>): Promise<Result> {
+    while (underWay.has(label)) await underWay.get(label);
+    const work = start();
+    const settled = work.then(
+      () => undefined,
+      () => undefined,
+    );
+    underWay.set(
+      label,
+      settled.finally(() => underWay.delete(label)),
+    );
+    return await work;
   }
 
   return {
@@ -89,12 +111,11 @@ export function createTokens(coreOf: () => Core): Tokens {
         const narrowing = narrowFor(outbound, credential, plan.exchange);
         if (find(core, keyOf(credential, narrowing), plan.version) !== null) return;
         const running = underWay.get(credential);
-        if (running === undefined) {
-          const work = obtain(core, credential, plan, narrowing, { run, session, callId, authorization });
-          const settled = work.catch(() => undefined).finally(() => underWay.delete(credential));
-          underWay.set(credential, settled);
-          await work;
-        } else await running;
+        if (running !== undefined) await running;
+        else
+          await alone(credential, () =>
+            obtain(core, credential, plan, narrowing, { run, session, callId, authorization }),
+          );
       }
     },
     lend(label, outbound, origin) {
@@ -122,14 +143,63 @@ export function createTokens(coreOf: () => Core): Tokens {
       const narrowing = narrowFor(outbound, credential, plan.exchange);
       return sayNarrowed(credential, narrowing, lives.get(credential) ?? null);
     },
+    used: (label) => void lastUses.set(label, isoTime(coreOf().ports.clock.wallMs())),
+    async test(label, operator) {
+      const core = coreOf();
+      const plan = requireExchanged(core, label);
+      const narrowing = { scopes: plan.exchange.scopes, repositories: [] };
+      await alone(label, () => {
+        failures.delete(label);
+        return obtain(core, label, plan, narrowing, askedBy(core, operator));
+      });
+      return facts.get(label) ?? unheard();
+    },
+    async revoke(label, operator) {
+      const core = coreOf();
+      const plan = requireExchanged(core, label);
+      const { grant, revocationEndpoint } = plan.exchange;
+      if (grant !== "refresh_token" || revocationEndpoint === null) return false;
+      const asked = { ...askedBy(core, operator), skewMs: skews.get(label) ?? 0 };
+      return alone(label, () => revokeToken(core, label, plan, revocationEndpoint, asked));
+    },
+    uses: () =>
+      [...new Set([...lastUses.keys(), ...facts.keys()])].sort().map((label) => {
+        return { label, lastUsedAt: lastUses.get(label) ?? null, token: facts.get(label) ?? null };
+      }),
     clear() {
       for (const key of [...held.keys()]) forget(key);
-      for (const memory of [failures, skews, lives]) memory.clear();
+      for (const memory of [failures, skews, lives, facts, lastUses]) memory.clear();
     },
   };
 }
 
 type Need = Omit<ExchangeFor, "skewMs">;
+
+/** Nobody's run: an operator asks for it themselves. */
+function askedBy({ ports: { ids, clock } }: Core, operator: string): Need {
+  const id = ids.next("run");
+  return {
+    run: { id },
+    session: { id, caller: { key: `operator ${operator}` } },
+    callId: ids.next("call"),
+    authorization: authorizedByOperator(operator, isoTime(clock.wallMs())),
+  };
+}
+
+function requireExchanged(core: Core, label: string): Plan {
+  const credentials = requireUnlocked(core);
+  const found = credentials.find(label);
+  if (found === null) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
+  const plan = credentials.exchangeOf(label);
+  if (plan === null)
+    throw new Denied("credential_invalid", `${label} is lent as it is sealed: only a call shows whether it is taken.`);
+  if (found.disabled) throw disabled(label);
+  return plan;
+}
+
+function unheard(): never {
+  throw new Fault("an exchange ended without a word");
+}
 
 function disabled(label: string): Denied {
   const words = `${label} is disabled or suspended: gw credential list. Nothing was sent.`;

@@ -31,6 +31,7 @@ import {
   operationPath,
   type ReadingClient,
   type TicketView,
+  type TokenView,
   ticketPath,
 } from "./reading.ts";
 
@@ -66,6 +67,10 @@ export interface OperatorClient extends ReadingClient {
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
+  /** Gets a token in exchange for a credential, now. */
+  testCredential(label: string): Promise<TokenView>;
+  /** Has the provider forget its refresh token; false where it was not told, or did not. */
+  revokeCredential(label: string): Promise<boolean>;
   cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
   resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
   reconcileOperation(operationId: string): Promise<OperationDetail>;
@@ -209,6 +214,9 @@ export async function connectOperator(
       const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
       return rows as unknown as readonly ProbeResult[];
     },
+    testCredential: async (label) => (await post("/v1/credentials/test", { label })) as unknown as TokenView,
+    revokeCredential: async (label) =>
+      ((await post("/v1/credentials/revoke", { label })) as JsonObject)["revoked"] === true,
     cancelOperation: async (id, reason) =>
       (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
     resumeOperation: async (id, reason) =>

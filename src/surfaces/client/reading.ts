@@ -42,6 +42,20 @@ export interface TicketView {
   readonly ticket: (WorkContext & { readonly scope_digest: string; readonly observed_at: string }) | null;
 }
 
+/** When a credential was last used since the unlock, and the token that it was last exchanged for. */
+export interface CredentialUse {
+  readonly label: string;
+  readonly last_used_at: string | null;
+  readonly token: TokenView | null;
+}
+
+export interface TokenView {
+  readonly obtained_at: string;
+  readonly expires_at: string;
+  readonly scopes: readonly string[];
+  readonly missing: readonly string[];
+}
+
 /** What the operator plane shows to whoever may look. */
 export interface ReadingClient {
   status(): Promise<JsonObject>;
@@ -52,6 +66,7 @@ export interface ReadingClient {
   operations(): Promise<readonly OperationDetail[]>;
   operation(operationId: string): Promise<OperationDetail>;
   ticket(runId: string): Promise<TicketView>;
+  credentialUses(): Promise<readonly CredentialUse[]>;
   close(): void;
 }
 
@@ -89,6 +104,7 @@ export async function openReading(
     operations: async () => (await get("/v1/custody/operations")) as unknown as readonly OperationDetail[],
     operation: async (id) => (await get(operationPath(id))) as unknown as OperationDetail,
     ticket: async (runId) => (await get(ticketPath(runId))) as unknown as TicketView,
+    credentialUses: async () => (await get("/v1/credentials/uses")) as unknown as readonly CredentialUse[],
     close: () => connection.close(),
   };
   return { connection, headers, reading };

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { OperatorContext } from "./context.ts";
+import { credentialRoutes } from "./credential-routes.ts";
 import { doorRoutes } from "./door-routes.ts";
 import { homeRoutes } from "./home-routes.ts";
 import { logRoutes } from "./log-routes.ts";
@@ -35,6 +36,7 @@ export function operatorRoutes(
     ...logRoutes(steward),
     ...homeRoutes(steward),
     ...sshRoutes(steward),
+    ...credentialRoutes(gateway),
     ...upgradeRoutes(steward),
     planeRoute(
       { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },

@@ -3,7 +3,8 @@ import { CREDENTIAL_KINDS } from "../../../vault/vault.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
-export function addVaultCommands(program: Command, { io, vault, finish, openMinted }: CliDeps): void {
+export function addVaultCommands(program: Command, deps: CliDeps): void {
+  const { io, vault, finish } = deps;
   addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init").action(
     async (_options, command: Command) =>
       finish(await (await import("../vault/init.ts")).runInit(optionsOf(command), io, vault)),
@@ -39,13 +40,11 @@ export function addVaultCommands(program: Command, { io, vault, finish, openMint
       finish(await (await import("../vault/operators.ts")).runOperatorPin(optionsOf(command), io, vault)),
     );
 
-  addCredentialCommands(program, { io, vault, finish, openMinted });
+  addCredentialCommands(program, deps);
 }
 
-function addCredentialCommands(
-  program: Command,
-  { io, vault, finish, openMinted }: Pick<CliDeps, "io" | "vault" | "finish" | "openMinted">,
-): void {
+function addCredentialCommands(program: Command, deps: CliDeps): void {
+  const { io, vault, finish, openMinted } = deps;
   const credential = program.command("credential").description("secrets that agents never see; no command shows one");
   const many = (value: string, before: readonly string[]): readonly string[] => [...before, value];
   addOperatorCommand(
@@ -129,10 +128,39 @@ function addCredentialCommands(
     .action(async (label: string, _options, command: Command) =>
       finish(await (await import("../vault/credentials.ts")).runCredentialRotate(label, optionsOf(command), io, vault)),
     );
-  addOperatorCommand(credential, "remove <LABEL>", "forget it", "gw credential remove acme-deploy").action(
-    async (label: string, _options, command: Command) =>
-      finish(await (await import("../vault/credentials.ts")).runCredentialRemove(label, optionsOf(command), io, vault)),
-  );
+  addOperatorCommand(
+    credential,
+    "remove <LABEL>",
+    "forget it; a refresh token is revoked at its provider first",
+    "gw credential remove acme-deploy",
+  ).action(async (label: string, _options, command: Command) => {
+    const options = optionsOf<OperatorOptions>(command);
+    const [{ runCredentialRemove }, { revokeFirst }] = await Promise.all([
+      import("../vault/credentials.ts"),
+      import("../vault/credential-use.ts"),
+    ]);
+    finish(
+      await runCredentialRemove(label, options, io, vault, (session) => revokeFirst(label, options, deps, session)),
+    );
+  });
+  addOperatorCommand(
+    credential,
+    "test <LABEL>",
+    "get a token in exchange for it now, and say what it is good for",
+    "gw credential test acme-app",
+  ).action(async (label: string, _options, command: Command) => {
+    const { runCredentialTest } = await import("../vault/credential-use.ts");
+    finish(await runCredentialTest(label, optionsOf<OperatorOptions>(command), deps));
+  });
+  addOperatorCommand(
+    credential,
+    "uses",
+    "when each was last used, and until when its token is good",
+    "gw credential uses",
+  ).action(async (_options, command: Command) => {
+    const { runCredentialUses } = await import("../vault/credential-use.ts");
+    finish(await runCredentialUses(optionsOf<OperatorOptions>(command), deps));
+  });
   for (const [verb, disabled, about] of [
     ["disable", true, "stop lending it"],
     ["enable", false, "lend it again, also after the gateway suspended it"],

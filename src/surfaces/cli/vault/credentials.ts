@@ -113,10 +113,11 @@ export function runCredentialRemove(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
+  before: (session: VaultSession) => Promise<void> = async () => undefined,
 ): Promise<Exit> {
-  return changeOne(label, "removed", options, io, ports, (vault, session) =>
-    removeCredential(vault, session.operator, label, ports),
-  );
+  const change = (vault: Vault, session: VaultSession): Vault =>
+    removeCredential(vault, session.operator, label, ports);
+  return changeOne(label, "removed", options, io, ports, change, before);
 }
 
 /** `gw credential disable|enable LABEL`. Enabling lifts what the gateway suspended as well. */
@@ -151,11 +152,13 @@ function changeOne(
   io: CliIo,
   ports: VaultCliPorts,
   change: (vault: Vault, session: VaultSession) => Vault,
+  before: (session: VaultSession) => Promise<void> = async () => undefined,
 ): Promise<Exit> {
   return answering(io, () => {
     // Asked before the passphrase: a wrong label should not cost a prompt.
     kindOf(openHome(options.home, ports.random).readVault(), label);
     return withOperator(options, io, ports, async (session) => {
+      await before(session);
       const news = { what: `credential_${verb}`, subject: label };
       const vault = await applyChange(session, ports, news, (current) => ({ vault: change(current, session) }));
       return sayCredential(io, options, vault, label, verb);
