@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buildPage } from "./build-page.ts";
 import { bundle, bundlePrograms } from "./bundle.ts";
 
 export interface CompileOptions {
@@ -25,4 +26,9 @@ export async function compile(folder: string, options: CompileOptions): Promise<
   await bundlePrograms(root, folder);
   const receiver = join(root, "src", "programs", "gw-receiver.ts");
   writeFileSync(join(folder, "gw-receiver.mjs"), bundle(receiver, "gw-receiver"), { mode: 0o755 });
+  const page = join(folder, "console", "page");
+  const { script, style } = buildPage();
+  mkdirSync(page, { recursive: true });
+  writeFileSync(join(page, "page.js"), script);
+  writeFileSync(join(page, "page.css"), style);
 }

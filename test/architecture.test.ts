@@ -18,6 +18,8 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
   { room: "gateway", may: ["kernel", "conventions", "audit", "vault"] },
   { room: "adapters", may: ["kernel", "conventions", "gateway"] },
   { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault", "conformance"] },
+  // The operator's own program in a browser: it does what the command line does, with the same parts.
+  { room: "console", may: ["kernel", "conventions", "audit", "vault", "surfaces"] },
   { room: "receiver", may: ["kernel", "conventions/ssh"] },
   { room: "conformance", may: ["kernel", "conventions"] },
   { room: "reference", may: ["kernel", "conventions", "adapters/store"] },
@@ -31,6 +33,7 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
       "gateway",
       "adapters",
       "surfaces",
+      "console",
       "reference",
       "receiver",
       "conformance",

@@ -605,6 +605,36 @@ export const codes = {
     means: "A passkey's counter went back: somebody may hold a copy of it.",
     mend: "Remove it with gw passkey remove, enrol another, and look at what was approved with it.",
   },
+  console_link_spent: {
+    status: 403,
+    means: "A link of gw console was used already, or is too old.",
+    mend: "Copy the newest link from its terminal. If you never opened the old one, find out who did.",
+  },
+  console_not_entered: {
+    status: 401,
+    means: "A request to gw console carries no key of a page that it let in.",
+    mend: "Open the newest link in the terminal of gw console.",
+  },
+  console_origin_foreign: {
+    status: 403,
+    means: "A request reached gw console under another name, or from another page than its own.",
+    mend: "Open the console by its own link. If no page of yours did this, some page tried to speak in your name.",
+  },
+  console_port_taken: {
+    status: 409,
+    means: "Another program listens where gw console would.",
+    mend: "Stop it, or choose another with --port; passkeys belong to the port they were enrolled at.",
+  },
+  console_draft_gone: {
+    status: 409,
+    means: "What was about to be signed in the console is no longer held.",
+    mend: "Decide again.",
+  },
+  pin_wrong: {
+    status: 403,
+    means: "The PIN that was typed is not the operator's.",
+    mend: "Type it again; after a few tries gw console has to be started anew.",
+  },
   passkey_unknown: {
     status: 404,
     means: "No passkey of that name is enrolled.",

@@ -126,6 +126,16 @@ export const defaults = {
   /** How long a command waits until the running gateway has read what it wrote. */
   changeSeenMs: 15_000,
   changeLookMs: 50,
+  /** Passkeys belong to an origin, and so to this port. */
+  consolePort: 7_717,
+  consoleTokenMs: 600_000,
+  consoleTokens: 8,
+  consolePages: 16,
+  consoleBodyBytes: 65_536,
+  consoleConnections: 64,
+  consoleDrafts: 64,
+  consoleDraftMs: 180_000,
+  consolePinTries: 5,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
   operatorConnections: 128,

@@ -74,7 +74,7 @@ function commandOf([first = "", ...rest]: readonly string[]): string {
 
 function createDeps(): CliDeps {
   const clock = createClock();
-  return {
+  const deps: CliDeps = {
     io,
     clock,
     random: systemRandom,
@@ -146,6 +146,16 @@ function createDeps(): CliDeps {
       const { playDemo } = await import("./demo/demo.ts");
       return playDemo(options, io, { clock, random: systemRandom, sleep: systemSleep });
     },
+    async serveConsole(options) {
+      const { runConsole } = await import("../console/run-console.ts");
+      const stopped = new Promise<void>((resolve) => {
+        for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+      });
+      const refresh = async (): Promise<void> => {
+        if (place !== null && isElsewhere(place)) await copyHome(place);
+      };
+      return runConsole(options, deps, { stopped, refresh });
+    },
     async wrapper() {
       const plain = { umask, clock, random: systemRandom, sleep: systemSleep };
       if (process.platform !== "linux") return { ...plain, keepOrphans: null, openPty: null, box: null };
@@ -173,6 +183,7 @@ function createDeps(): CliDeps {
       process.exitCode = exit;
     },
   };
+  return deps;
 }
 
 /** A running gateway looks at its files by itself: what a command changed is in force when it returns. */

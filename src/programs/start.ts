@@ -164,8 +164,11 @@ function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
   const at = folder === join(homedir(), ".gw") ? "" : ` --home ${folder}`;
   for (const line of statusLines(status)) io.out(line);
   io.out("");
-  io.out("It runs. In two other terminals, be the person who approves, and the agent:");
+  io.out("It runs. In another terminal, be the person who approves; its link opens in a browser:");
+  io.out(`  ${programFile} console${at}`);
+  io.out("Or without a browser:");
   io.out(`  ${programFile} watch${at}`);
+  io.out("And in a third, be the agent:");
   io.out(`  ${programFile} call reference.project.list${at}`);
   io.out("Then see what was done, and prove it:");
   io.out(`  ${programFile} activity${at}`);

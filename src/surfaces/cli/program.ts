@@ -6,6 +6,7 @@ import { addBackupCommands } from "./commands/backup.ts";
 import { addCallCommand } from "./commands/call.ts";
 import { addCallerCommands } from "./commands/caller.ts";
 import { addConformanceCommand } from "./commands/conformance.ts";
+import { addConsoleCommand } from "./commands/console.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
@@ -58,6 +59,7 @@ export function createProgram(deps: CliDeps): Command {
   addApprovalCommands(program, deps);
   addTicketCommands(program, deps);
   addWatchCommand(program, deps);
+  addConsoleCommand(program, deps);
   addCallCommand(program, deps);
   addPlanCommands(program, deps);
   addOperationCommands(program, deps);

@@ -38,6 +38,15 @@ export function sessionRecord(session: Session, run: Run | undefined): JsonObjec
     caller: encodeCaller(session.caller.evidence),
     scope_granted: scopeRecord(session.scope),
     budget_granted: run === undefined ? null : limitsRecord(run.budget.limits),
+    budget_used:
+      run === undefined
+        ? null
+        : {
+            attempts: run.budget.attemptsUsed,
+            side_effects: run.budget.sideEffectAttempts,
+            spend_cents: run.budget.settledSpendCents + run.budget.reservedSpendCents,
+          },
+    deadline_at: run?.budget.deadlineAt ?? null,
     approval_id: session.approvalId,
     approved_by: session.approvedBy,
     approved_at: session.approvedAt,

@@ -45,6 +45,14 @@ export function runActivityShow(id: string, options: ShowOptions, reading: Readi
   return isSound(record) ? exits.done : exits.denied;
 }
 
+/** One thing of the log, put together for whoever shows it. */
+export function openTrace(id: string, log: string, { readingKey, signers }: Reading): TraceRecord {
+  const trace = traceOf((each) => readAll(log, readingKey, each), id);
+  if (trace.events.length === 0)
+    throw new Denied("not_found", "The log has no call, operation, question or event of this name.");
+  return recordTrace(id, trace, signers);
+}
+
 /** What reading takes: the key that opens the log, and whose signatures count. */
 export interface Reading {
   readonly readingKey: KeyObject;

@@ -55,7 +55,7 @@ export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo
   );
 }
 
-type SignChange = (
+export type SignChange = (
   news: { readonly what: string; readonly subject: string },
   change: (policy: Policy, vault: Vault) => PolicyContent,
 ) => Promise<void>;

@@ -1,0 +1,20 @@
+import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { createDecisions } from "./decisions.ts";
+import type { Live } from "./live.ts";
+import type { LogRoom } from "./log.ts";
+import type { createEnrolment } from "./passkeys.ts";
+
+/** The console's work, as its routes see it. */
+export interface Api {
+  readonly live: Live;
+  readonly decisions: ReturnType<typeof createDecisions>;
+  readonly enrolment: ReturnType<typeof createEnrolment>;
+  readonly log: LogRoom;
+  me(): JsonObject;
+  /** All that policy holds, and which count. */
+  passkeys(): readonly (EnrolledPasskey & { readonly counts: boolean; readonly here: boolean })[];
+  settle(operationId: string, body: JsonObject): Promise<unknown>;
+  activity(query: URLSearchParams): Promise<JsonObject>;
+  call(id: string): Promise<unknown>;
+}

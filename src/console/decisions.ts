@@ -1,0 +1,139 @@
+import { type DecisionStatement, type Narrowing, statementBytes } from "../conventions/approval/decision.ts";
+import { type Assertion, challengeFor } from "../conventions/passkey/assertion.ts";
+import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
+import type { Clock, Random } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { Secret } from "../kernel/secret.ts";
+import type { ApprovalView, OperatorClient } from "../surfaces/client/operator.ts";
+import { textOf, textOrNull } from "./http.ts";
+
+/** What a page still has to bring before its decision is signed. */
+export interface Drafted {
+  readonly draft: string;
+  /** For a yes: the passkeys that may answer, and what they answer for. */
+  readonly passkey: {
+    readonly challenge: string;
+    readonly rp_id: string;
+    readonly credentials: readonly string[];
+  } | null;
+  /** For a yes without a passkey in guard-rail mode, as in gw watch. */
+  readonly pin: boolean;
+}
+
+export interface DecisionPorts {
+  readonly clock: Pick<Clock, "bootMs">;
+  readonly random: Random;
+  readonly origin: string;
+  client(): OperatorClient;
+  /** Those of the operator at this console. */
+  passkeys(): readonly EnrolledPasskey[];
+  guardRail(): boolean;
+  readonly hasPin: boolean;
+  checkPin(pin: Secret): Promise<boolean>;
+}
+
+/**
+ * A decision in two steps: what will be signed is drafted from the card as the gateway has it, and has to be the very one that the
+ * page showed; a passkey answers for that draft; then it is signed and sent. A draft is used once.
+ */
+export function createDecisions(ports: DecisionPorts) {
+  const drafts = new Map<
+    string,
+    { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted }
+  >();
+  let wrongPins = 0;
+
+  function keep(statement: DecisionStatement, wants: Omit<Drafted, "draft">): Drafted {
+    const nowMs = ports.clock.bootMs();
+    for (const [id, { untilMs }] of drafts)
+      if (untilMs <= nowMs || drafts.size > defaults.consoleDrafts) drafts.delete(id);
+    const draft = ports.random.bytes(16).toString("base64url");
+    drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: { draft, ...wants } });
+    return { draft, ...wants };
+  }
+
+  return {
+    async draft(approvalId: string, body: JsonObject): Promise<Drafted> {
+      const decision = body["decision"] === "approve" ? "approve" : "deny";
+      const approval = await ports.client().approval(approvalId);
+      // What the person saw, or nothing: the card may have been written anew since.
+      if (approval.card_digest !== textOf(body, "card_digest", 100)) {
+        throw new Denied("card_mismatch", "The card has changed since it was shown. Read it again, then decide.");
+      }
+      const reason = decision === "deny" ? textOrNull(body, "reason") : null;
+      const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval) : null;
+      const statement = await ports.client().draft(approval, { decision, reason, narrow });
+      if (decision === "deny") return keep(statement, { passkey: null, pin: false });
+      const usable = ports.passkeys().filter(({ origin }) => origin === ports.origin);
+      const first = usable[0];
+      if (first === undefined) return keep(statement, { passkey: null, pin: ports.guardRail() && ports.hasPin });
+      const challenge = challengeFor(statementBytes(statement)).toString("base64url");
+      const credentials = usable.map(({ credentialId }) => credentialId);
+      return keep(statement, { passkey: { challenge, rp_id: first.rpId, credentials }, pin: false });
+    },
+    async give(body: JsonObject): Promise<ApprovalView> {
+      const id = textOf(body, "draft", 100);
+      const found = drafts.get(id);
+      if (found === undefined || found.untilMs <= ports.clock.bootMs()) {
+        throw new Denied("console_draft_gone", "That took too long, or was decided already. Decide again.");
+      }
+      const { statement, wants } = found;
+      if (wants.pin) {
+        if (wrongPins >= defaults.consolePinTries) {
+          throw new Denied("pin_wrong", "Too many wrong PINs. Start gw console again, with the passphrase.");
+        }
+        using pin = Secret.fromText(textOf(body, "pin", 200));
+        if (!(await ports.checkPin(pin))) {
+          wrongPins++;
+          throw new Denied("pin_wrong", "That is not the PIN. Nothing was decided.");
+        }
+        wrongPins = 0;
+      }
+      drafts.delete(id);
+      return ports.client().submit(statement, wants.passkey === null ? null : readAssertion(body["assertion"]));
+    },
+  };
+}
+
+function readAssertion(value: unknown): Assertion {
+  const given = (typeof value === "object" && value !== null ? value : {}) as JsonObject;
+  const part = (name: keyof Assertion): string => textOf(given, name, 8_192);
+  return {
+    credential_id: part("credential_id"),
+    authenticator_data: part("authenticator_data"),
+    client_data: part("client_data"),
+    signature: part("signature"),
+  };
+}
+
+/** Less than the card asks for, never more. */
+function readNarrowing(value: unknown, { card }: ApprovalView): Narrowing | null {
+  if (value === null || value === undefined) return null;
+  const given = value as { readonly actions?: unknown; readonly budget?: unknown };
+  const asked = card.scope?.actions ?? [];
+  const actions = Array.isArray(given.actions)
+    ? asked.filter((name) => (given.actions as unknown[]).includes(name))
+    : null;
+  if (actions?.length === 0)
+    throw new Denied("value_not_allowed", "Nothing would be left to approve. Deny it instead.");
+  const limits = (given.budget ?? {}) as Readonly<Record<string, unknown>>;
+  const { budget } = card.run;
+  const least = (name: keyof typeof budget): number => {
+    const wanted = limits[name];
+    return typeof wanted === "number" && Number.isSafeInteger(wanted) && wanted >= 0
+      ? Math.min(wanted, budget[name])
+      : budget[name];
+  };
+  const narrowed = {
+    attempts: least("attempts"),
+    side_effects: least("side_effects"),
+    duration_seconds: least("duration_seconds"),
+    spend_cents: least("spend_cents"),
+  };
+  const less = (Object.keys(narrowed) as (keyof typeof narrowed)[]).some((name) => narrowed[name] !== budget[name]);
+  const fewer = actions !== null && actions.length < asked.length;
+  if (!less && !fewer) return null;
+  return { actions: fewer ? actions : null, request_bytes: null, budget: less ? narrowed : null };
+}

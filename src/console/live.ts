@@ -1,0 +1,92 @@
+import { renderEssential, renderEvidence } from "../conventions/approval/render.ts";
+import type { OperationBoard } from "../conventions/operation/summary.ts";
+import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
+import type { ApprovalView, OperatorClient } from "../surfaces/client/operator.ts";
+
+/** An approval with its card in the words of the terminal: one renderer, whatever the screen. */
+export interface ShownApproval extends ApprovalView {
+  readonly lines: readonly string[];
+  readonly evidence: readonly string[];
+}
+
+export type Connection =
+  | { readonly kind: "live"; readonly guard_rail: boolean; readonly locked: boolean }
+  | { readonly kind: "lost"; readonly why: string };
+
+export type News =
+  | { readonly kind: "connection"; readonly connection: Connection }
+  | { readonly kind: "approval"; readonly approval: ShownApproval }
+  /** All that wait now: what is not among them waits no longer. */
+  | { readonly kind: "waiting"; readonly approvals: readonly ShownApproval[] }
+  | { readonly kind: "operations"; readonly board: OperationBoard };
+
+/** What the gateway tells, kept for pages that come later. Comes back by itself when the gateway does. */
+export interface Live {
+  client(): OperatorClient;
+  /** Told what stands now, then every change. */
+  follow(listener: (news: News) => void): () => void;
+  guardRail(): boolean;
+}
+
+export function followGateway(first: OperatorClient, ports: Omit<FeedPorts, "tell">, signal: AbortSignal): Live {
+  const listeners = new Set<(news: News) => void>();
+  let connection: Connection = { kind: "lost", why: "not asked yet" };
+  let waiting: readonly ShownApproval[] = [];
+  let board: OperationBoard = { open: 0, needs_person: 0, shown: [], ended: [] };
+
+  function tell(news: News): void {
+    for (const listener of listeners) listener(news);
+  }
+
+  function take(event: FeedEvent): void {
+    switch (event.kind) {
+      case "live":
+        setConnection({ kind: "live", guard_rail: event.guardRail, locked: event.locked });
+        return;
+      case "lost":
+        setConnection({ kind: "lost", why: event.why });
+        return;
+      case "list":
+        waiting = event.views.map(show);
+        tell({ kind: "waiting", approvals: waiting });
+        return;
+      case "approval": {
+        const approval = show(event.view);
+        const others = waiting.filter(({ approval_id }) => approval_id !== approval.approval_id);
+        waiting = approval.state === "pending" ? [...others, approval] : others;
+        tell({ kind: "approval", approval });
+        return;
+      }
+      case "operations":
+        board = event.board;
+        tell({ kind: "operations", board });
+        return;
+    }
+  }
+
+  function setConnection(next: Connection): void {
+    const same = JSON.stringify(next) === JSON.stringify(connection);
+    connection = next;
+    if (!same) tell({ kind: "connection", connection });
+  }
+
+  const feed = startFeed(first, { ...ports, tell: take }, signal);
+  return {
+    client: () => feed.client(),
+    follow(listener) {
+      listener({ kind: "connection", connection });
+      listener({ kind: "waiting", approvals: waiting });
+      listener({ kind: "operations", board });
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    guardRail: () => connection.kind !== "live" || connection.guard_rail,
+  };
+}
+
+/** What waits in line has no card yet: nobody could read it. */
+export function show(view: ApprovalView): ShownApproval {
+  const card: ApprovalView["card"] | null = view.card;
+  if (card === null) return { ...view, lines: [], evidence: [] };
+  return { ...view, lines: renderEssential(card), evidence: renderEvidence(card) };
+}

@@ -1,0 +1,158 @@
+import { useEffect, useReducer, useState } from "preact/hooks";
+import { showText } from "../../kernel/display.ts";
+import type { News } from "../live.ts";
+import { Activity } from "./activity.tsx";
+import { ask, enter, stream } from "./api.ts";
+import { Call } from "./call.tsx";
+import { Log } from "./log.tsx";
+import { type Connection, isOpen, START, type State, step } from "./model.ts";
+import { Now } from "./now.tsx";
+import { Chip } from "./parts.tsx";
+import { Passkeys } from "./passkeys.tsx";
+import { Waiting } from "./waiting.tsx";
+
+/** Who sits here. */
+export interface Me {
+  readonly operator: string;
+  readonly origin: string;
+  readonly version: string;
+  readonly steady_ms: number;
+  readonly has_pin: boolean;
+  readonly passkeys: number;
+}
+
+const SCREENS = [
+  ["waiting", "Waiting"],
+  ["now", "Now"],
+  ["activity", "Activity"],
+  ["log", "Log"],
+  ["passkeys", "Passkeys"],
+] as const;
+
+const RETRY_MS = 2_000;
+
+export function App() {
+  const [me, setMe] = useState<Me | null>(null);
+  const [refused, setRefused] = useState<string | null>(null);
+  const [gone, setGone] = useState(false);
+  const [state, tell] = useReducer<State, News>((before, news) => step(before, news, performance.now()), START);
+  const route = useRoute();
+  const loadMe = async (): Promise<void> => setMe((await ask("GET", "/api/me")) as Me);
+
+  useEffect(() => {
+    const start = async (): Promise<void> => {
+      try {
+        await enter();
+        await loadMe();
+      } catch (error) {
+        setRefused(error instanceof Error ? error.message : String(error));
+        return;
+      }
+      for (;;) {
+        try {
+          setGone(false);
+          await stream("GET", "/api/events", (_event, data) => tell(data));
+        } catch {
+          // Told below: it is tried again until the program is back, which then wants a link of its own.
+        }
+        setGone(true);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    };
+    void start();
+  }, []);
+
+  const open = state.rows.filter(isOpen).length;
+  useEffect(() => {
+    document.title = open > 0 ? `(${open}) gw` : "gw";
+  }, [open]);
+  useNotices(state);
+
+  if (refused !== null) {
+    return (
+      <main class="alone">
+        <h1>gw</h1>
+        <p role="alert">{refused}</p>
+      </main>
+    );
+  }
+  if (me === null) return <p class="boot">…</p>;
+  return (
+    <>
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <header class="bar">
+        <h1>
+          <a href="#/waiting">gw</a>
+        </h1>
+        <nav aria-label="Screens">
+          {SCREENS.map(([name, label]) => (
+            <a key={name} href={`#/${name}`} {...(route.screen === name ? { "aria-current": "page" as const } : {})}>
+              {label}
+              {name === "waiting" && open > 0 && <span class="badge">{open}</span>}
+              {name === "now" && state.board.needs_person > 0 && <span class="badge">{state.board.needs_person}</span>}
+            </a>
+          ))}
+        </nav>
+        <p class="status" role="status">
+          <Standing connection={state.connection} gone={gone} />
+          <span class="operator">{showText(me.operator)}</span>
+        </p>
+      </header>
+      <main id="main" tabIndex={-1} class={route.screen}>
+        {route.screen === "now" ? (
+          <Now board={state.board} />
+        ) : route.screen === "activity" ? (
+          <Activity key={route.query.toString()} query={route.query} />
+        ) : route.screen === "call" ? (
+          <Call id={route.id} />
+        ) : route.screen === "log" ? (
+          <Log />
+        ) : route.screen === "passkeys" ? (
+          <Passkeys onChange={() => void loadMe()} />
+        ) : (
+          <Waiting rows={state.rows} me={me} chosen={route.id} />
+        )}
+      </main>
+    </>
+  );
+}
+
+function Standing({ connection, gone }: { readonly connection: Connection | null; readonly gone: boolean }) {
+  if (gone) return <Chip kind="grave">the console program is gone</Chip>;
+  if (connection === null) return <Chip kind="plain">connecting</Chip>;
+  if (connection.kind === "lost") return <Chip kind="grave">no gateway</Chip>;
+  return connection.locked ? <Chip kind="acts">locked</Chip> : <Chip kind="good">connected</Chip>;
+}
+
+interface Route {
+  readonly screen: string;
+  readonly id: string;
+  readonly query: URLSearchParams;
+}
+
+function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const change = (): void => setHash(location.hash);
+    addEventListener("hashchange", change);
+    return () => removeEventListener("hashchange", change);
+  }, []);
+  const [path = "", query = ""] = hash.slice(1).split("?");
+  const [, screen = "waiting", id = ""] = path.split("/");
+  return { screen: screen === "" ? "waiting" : screen, id: decodeURIComponent(id), query: new URLSearchParams(query) };
+}
+
+/** Tells of new cards where the person allowed it and does not look here. What it says is ours: no word of an agent's. */
+function useNotices({ rows }: State): void {
+  const newest = rows.filter(isOpen).at(-1)?.approval.approval_id ?? "";
+  useEffect(() => {
+    if (newest === "" || !document.hidden || !("Notification" in window) || Notification.permission !== "granted")
+      return;
+    new Notification("gw: a card waits for you", {
+      tag: newest,
+      body: "An agent asks for something that needs a person.",
+    });
+  }, [newest]);
+}

@@ -1,0 +1,120 @@
+import { useEffect, useState } from "preact/hooks";
+import { showIdentifier, showText } from "../../kernel/display.ts";
+import type {
+  ApprovalRecord,
+  AttemptRecord,
+  DecisionRecord,
+  TraceRecord,
+} from "../../surfaces/cli/audit/trace-record.ts";
+import { ask } from "./api.ts";
+import { Words } from "./card.tsx";
+import { Chip, Id, Problem, Time } from "./parts.tsx";
+
+interface Answer {
+  readonly record: TraceRecord;
+  readonly lines: readonly string[];
+}
+
+/** One call from its card to its end, in one column of time, with every digest and signature worked out again. */
+export function Call({ id }: { readonly id: string }) {
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    ask("GET", `/api/calls/${encodeURIComponent(id)}`).then(
+      (found) => setAnswer(found as Answer),
+      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+  }, [id]);
+  return (
+    <section class="call" aria-labelledby="call">
+      <a class="back always" href="#/activity">
+        All activity
+      </a>
+      <h2 id="call">
+        <Id text={id} />
+      </h2>
+      <Problem text={problem} />
+      {answer === null && problem === null && <p class="muted">Opening the log with your key…</p>}
+      {answer !== null && (
+        <>
+          <ol class="timeline">
+            {answer.record.approvals.flatMap(approvalSteps)}
+            {answer.record.attempts.flatMap(attemptSteps)}
+          </ol>
+          <details open>
+            <summary>All of it, word by word</summary>
+            <Words label="The record, word by word" lines={answer.lines} />
+          </details>
+        </>
+      )}
+    </section>
+  );
+}
+
+function approvalSteps(approval: ApprovalRecord) {
+  const decisions = [...approval.given, ...(approval.decision === null ? [] : [approval.decision])];
+  return [
+    <li key={approval.approval_id}>
+      <Time at={approval.shown_at} /> <b>A card was shown</b>{" "}
+      <Check good={approval.card_check === "matches"}>its digest {approval.card_check}</Check>
+      <Id text={approval.approval_id} />
+    </li>,
+    ...decisions.map((one) => <Decision key={`${approval.approval_id} ${one.at} ${one.operator}`} decision={one} />),
+  ];
+}
+
+function Decision({ decision }: { readonly decision: DecisionRecord }) {
+  const { kind, operator, at, signature, passkey, reason } = decision;
+  const who = operator === null ? "" : ` by ${showIdentifier(operator)}`;
+  return (
+    <li>
+      <Time at={at} />{" "}
+      <b>
+        {DECIDED[kind]}
+        {who}
+      </b>
+      {reason === null ? "" : ` “${showText(reason)}” `}
+      {signature !== null && <Check good={signature === "verifies"}>signature {signature.replaceAll("_", " ")}</Check>}
+      {passkey !== null && <Check good={passkey === "verifies"}>passkey {passkey.replaceAll("_", " ")}</Check>}
+    </li>
+  );
+}
+
+function attemptSteps(attempt: AttemptRecord) {
+  const { attempt_id: id, outcome, status } = attempt;
+  return [
+    <li key={id}>
+      <Time at={attempt.at} /> <b>{attempt.dispatched ? "Sent" : "Intended, not sent"}</b>{" "}
+      <code>
+        {showIdentifier(attempt.method ?? "")} {showIdentifier(attempt.url ?? "")}
+      </code>
+      {attempt.credential_label !== null && <Chip kind="plain">with {showIdentifier(attempt.credential_label)}</Chip>}
+      <Check good={attempt.request_check !== "differs"}>request {attempt.request_check.replaceAll("_", " ")}</Check>
+    </li>,
+    <li key={`${id} end`}>
+      <Time at={attempt.ended_at} />{" "}
+      <Chip kind={outcome === "succeeded" ? "good" : outcome === "failed" ? "grave" : "acts"}>{SAID[outcome]}</Chip>
+      {status === null ? "" : ` ${status}`} {attempt.reason === null ? "" : showText(attempt.reason)}
+      {attempt.elapsed_ms === null ? "" : <span class="muted"> after {attempt.elapsed_ms} ms</span>}
+    </li>,
+  ];
+}
+
+const DECIDED = {
+  given: "First of two approvals",
+  approved: "Approved",
+  denied: "Denied",
+  expired: "Nobody answered",
+  withdrawn: "Taken back",
+} as const;
+
+const SAID = {
+  succeeded: "happened",
+  failed: "did not happen",
+  unknown: "may have happened",
+  pending: "no end yet",
+} as const;
+
+function Check({ good, children }: { readonly good: boolean; readonly children: preact.ComponentChildren }) {
+  return <Chip kind={good ? "good" : "grave"}>{children}</Chip>;
+}

@@ -1,0 +1,77 @@
+import type { Card } from "../../conventions/approval/card.ts";
+import type { OperationBoard } from "../../conventions/operation/summary.ts";
+import type { Connection, News, ShownApproval } from "../live.ts";
+
+export type { Card, Connection, OperationBoard, ShownApproval };
+
+/** A card on the page. It stays where it is when it is decided, so that nothing moves under a pointer. */
+export interface Row {
+  readonly approval: ShownApproval;
+  /** When it runs out, on the page's own clock. */
+  readonly untilMs: number;
+  /** When it last changed: nothing on it can be clicked for a moment after. */
+  readonly changedMs: number;
+}
+
+export interface State {
+  readonly connection: Connection | null;
+  readonly rows: readonly Row[];
+  readonly board: OperationBoard;
+}
+
+export const START: State = {
+  connection: null,
+  rows: [],
+  board: { open: 0, needs_person: 0, shown: [], ended: [] },
+};
+
+const ENDED_KEPT = 20;
+
+export function isOpen({ approval }: Row): boolean {
+  return approval.state === "pending";
+}
+
+export function step(state: State, news: News, nowMs: number): State {
+  switch (news.kind) {
+    case "connection":
+      return { ...state, connection: news.connection };
+    case "operations":
+      return { ...state, board: news.board };
+    case "approval":
+      return { ...state, rows: put(state.rows, news.approval, nowMs) };
+    case "waiting": {
+      const there = new Set(news.approvals.map(({ approval_id }) => approval_id));
+      const known = state.rows.map((row) =>
+        isOpen(row) && !there.has(row.approval.approval_id) ? gone(row, nowMs) : row,
+      );
+      return { ...state, rows: news.approvals.reduce<readonly Row[]>((rows, one) => put(rows, one, nowMs), known) };
+    }
+  }
+}
+
+/** Where it stood before, or below all others. */
+function put(rows: readonly Row[], approval: ShownApproval, nowMs: number): readonly Row[] {
+  const at = rows.findIndex((row) => row.approval.approval_id === approval.approval_id);
+  const before = rows[at];
+  const same =
+    before !== undefined &&
+    before.approval.state === approval.state &&
+    before.approval.card_digest === approval.card_digest &&
+    before.approval.given.length === approval.given.length;
+  if (same) return rows;
+  const row = { approval, untilMs: nowMs + approval.expires_in_ms, changedMs: nowMs };
+  if (before === undefined) return approval.state === "pending" ? trim([...rows, row]) : rows;
+  return rows.map((one, index) => (index === at ? row : one));
+}
+
+/** It was decided or withdrawn while nobody told us. */
+function gone(row: Row, nowMs: number): Row {
+  return { ...row, approval: { ...row.approval, state: "withdrawn", reason: "it waits no longer" }, changedMs: nowMs };
+}
+
+/** Old ones that ended go first, and only when there is something new. */
+function trim(rows: readonly Row[]): readonly Row[] {
+  const ended = rows.filter((row) => !isOpen(row));
+  const tooMany = new Set(ended.slice(0, Math.max(0, ended.length - ENDED_KEPT)));
+  return rows.filter((row) => !tooMany.has(row));
+}

@@ -1,0 +1,322 @@
+import { useEffect, useState } from "preact/hooks";
+import type { OperationDetail, OperationSummary } from "../../conventions/operation/summary.ts";
+import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
+import { ask } from "./api.ts";
+import type { OperationBoard } from "./model.ts";
+import { Button, Chip, Dialog, Empty, Id, Meter, Problem, Time } from "./parts.tsx";
+
+interface Session {
+  readonly session_id: string;
+  readonly run_id: string;
+  readonly state: string;
+  readonly caller: {
+    readonly path_observed?: string | null;
+    readonly process?: { readonly pid: number; readonly uid: number };
+  };
+  readonly scope_granted: { readonly actions: readonly string[] };
+  readonly budget_granted: {
+    readonly attempts: number;
+    readonly side_effects: number;
+    readonly duration_seconds: number;
+    readonly spend_cents: number;
+  } | null;
+  readonly budget_used: {
+    readonly attempts: number;
+    readonly side_effects: number;
+    readonly spend_cents: number;
+  } | null;
+  readonly deadline_at: string | null;
+  readonly approved_by: string;
+  readonly approved_at: string;
+  readonly end_reason: string | null;
+}
+
+/** Who may act now, and what is under way at providers. */
+export function Now({ board }: { readonly board: OperationBoard }) {
+  const [sessions, setSessions] = useState<readonly Session[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [said, setSaid] = useState("");
+  const [asking, setAsking] = useState<{
+    readonly title: string;
+    readonly verb: string;
+    readonly run: (reason: string) => Promise<void>;
+  } | null>(null);
+
+  async function load(): Promise<void> {
+    try {
+      setSessions((await ask("GET", "/api/sessions")) as readonly Session[]);
+      setProblem(null);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  }
+  useEffect(() => {
+    void load();
+    const timer = setInterval(() => void load(), 2_000);
+    return () => clearInterval(timer);
+  }, []);
+
+  async function act(work: () => Promise<void>): Promise<void> {
+    setAsking(null);
+    try {
+      await work();
+      await load();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  const live = (sessions ?? []).filter(({ state }) => state !== "ended");
+  const ended = (sessions ?? [])
+    .filter(({ state }) => state === "ended")
+    .reverse()
+    .slice(0, 10);
+  const revoke = (one: Session): void =>
+    setAsking({
+      title: "End this session now",
+      verb: "Revoke",
+      run: async (reason) => {
+        await ask("POST", `/api/sessions/${one.session_id}/revoke`, { reason });
+        setSaid(`${showIdentifier(one.session_id)} has ended. It sends nothing more; what it sent already stands.`);
+      },
+    });
+  return (
+    <>
+      <p class="said" role="status">
+        {said}
+      </p>
+      <Problem text={problem} />
+      <section aria-labelledby="sessions">
+        <h2 id="sessions">Sessions</h2>
+        {sessions !== null && live.length === 0 && (
+          <Empty title="Nobody may act">
+            A session stands from the moment you approve it until it ends or you revoke it.
+          </Empty>
+        )}
+        <ul class="tiles">
+          {live.map((one) => (
+            <SessionTile key={one.session_id} session={one} onRevoke={() => revoke(one)} />
+          ))}
+        </ul>
+        {ended.length > 0 && (
+          <details>
+            <summary>{ended.length} that ended lately</summary>
+            <ul class="plain-list">
+              {ended.map((one) => (
+                <li key={one.session_id}>
+                  <Id text={one.session_id} /> {showText(one.end_reason ?? "")} <Time at={one.approved_at} />
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </section>
+      <section aria-labelledby="operations">
+        <h2 id="operations">Operations</h2>
+        {board.shown.length === 0 && board.ended.length === 0 && (
+          <Empty title="Nothing is under way">
+            Jobs at providers, and calls whose end is not known, appear here until they are settled.
+          </Empty>
+        )}
+        <ul class="tiles">
+          {[...board.shown, ...board.ended].map((one) => (
+            <OperationTile key={one.operation_id} operation={one} onAsk={setAsking} onSaid={setSaid} act={act} />
+          ))}
+        </ul>
+      </section>
+      {asking !== null && (
+        <ReasonDialog
+          title={asking.title}
+          verb={asking.verb}
+          onClose={() => setAsking(null)}
+          onReason={(reason) => void act(() => asking.run(reason))}
+        />
+      )}
+    </>
+  );
+}
+
+function SessionTile({ session, onRevoke }: { readonly session: Session; readonly onRevoke: () => void }) {
+  const { caller, scope_granted, budget_granted, budget_used } = session;
+  const process = caller.process;
+  return (
+    <li class="tile">
+      <header>
+        <b>{showBounded(caller.path_observed ?? "a program", 60)}</b>
+        <Button class="no small" onClick={onRevoke}>
+          Revoke
+        </Button>
+      </header>
+      <p class="muted">
+        process {process?.pid ?? "?"} of user {process?.uid ?? "?"}, approved by {showIdentifier(session.approved_by)}{" "}
+        <Time at={session.approved_at} />
+      </p>
+      <p class="chips">
+        {scope_granted.actions.slice(0, 6).map((action) => (
+          <Chip key={action} kind="plain">
+            {showIdentifier(action)}
+          </Chip>
+        ))}
+        {scope_granted.actions.length > 6 && <Chip kind="plain">{scope_granted.actions.length - 6} more</Chip>}
+      </p>
+      {budget_granted !== null && budget_used !== null && (
+        <div class="meters">
+          <Meter label="Attempts" used={budget_used.attempts} limit={budget_granted.attempts} />
+          <Meter label="Side effects" used={budget_used.side_effects} limit={budget_granted.side_effects} />
+          {budget_granted.spend_cents > 0 && (
+            <Meter label="Money" used={budget_used.spend_cents} limit={budget_granted.spend_cents} unit=" cents" />
+          )}
+        </div>
+      )}
+      {session.deadline_at !== null && (
+        <p class="muted">
+          ends by itself <Time at={session.deadline_at} />
+        </p>
+      )}
+      <p class="muted">
+        <Id text={session.session_id} /> <a href={`#/activity?q=${session.run_id}`}>what it did</a>
+      </p>
+    </li>
+  );
+}
+
+type AskReason = (asked: {
+  readonly title: string;
+  readonly verb: string;
+  readonly run: (reason: string) => Promise<void>;
+}) => void;
+
+function OperationTile(props: {
+  readonly operation: OperationSummary;
+  readonly onAsk: AskReason;
+  readonly onSaid: (text: string) => void;
+  readonly act: (work: () => Promise<void>) => Promise<void>;
+}) {
+  const { operation, onAsk, onSaid, act } = props;
+  const { operation_id: id, state, progress, problem } = operation;
+  const [detail, setDetail] = useState<OperationDetail | null>(null);
+  const settled = state === "succeeded" || state === "failed" || state === "cancelled";
+  const path = `/api/operations/${encodeURIComponent(id)}`;
+  const errand = (verb: string, words: string): Promise<void> =>
+    act(async () => {
+      setDetail((await ask("POST", `${path}/${verb}`)) as OperationDetail);
+      onSaid(words);
+    });
+  const settle = (happened: boolean): void =>
+    onAsk({
+      title: happened ? "It happened: say how you know" : "It did not happen: say how you know",
+      verb: "Sign it",
+      run: async (reason) => {
+        await ask("POST", `${path}/settle`, { happened, reason, although: "an operator looked" });
+        onSaid("Settled by your signed word. It cannot be taken back; the log keeps it.");
+      },
+    });
+  const cancel = (): void =>
+    onAsk({
+      title: "Ask the provider to stop it",
+      verb: "Cancel it",
+      run: async (reason) => {
+        await ask("POST", `${path}/cancel`, { reason });
+        onSaid("The provider was asked to stop. How it ends is read afterwards.");
+      },
+    });
+  const open = async (): Promise<void> => act(async () => setDetail((await ask("GET", path)) as OperationDetail));
+  return (
+    <li class="tile">
+      <header>
+        <b>{showIdentifier(operation.action)}</b>
+        <Chip kind={problem !== null ? "grave" : settled ? "calm" : "acts"}>{state.replaceAll("_", " ")}</Chip>
+      </header>
+      <p class="muted">
+        started <Time at={operation.created_at} /> by {showText(operation.started_by)},{" "}
+        {showText(operation.authorized_by)}
+      </p>
+      {progress !== null && (
+        <p>
+          <progress max={progress.total} value={progress.completed} aria-label="Progress" /> {progress.completed} of{" "}
+          {progress.total}
+        </p>
+      )}
+      {problem !== null && (
+        <p class="problem">
+          {showIdentifier(problem.code)}: {showText(problem.detail)}
+        </p>
+      )}
+      {!settled && (
+        <div class="buttons">
+          <Button
+            class="plain small"
+            onClick={() => void errand("reconcile", "The provider was asked what became of it.")}
+          >
+            Look now
+          </Button>
+          <Button class="plain small" onClick={cancel}>
+            Cancel
+          </Button>
+          <Button class="plain small" onClick={() => settle(true)}>
+            It happened
+          </Button>
+          <Button class="plain small" onClick={() => settle(false)}>
+            It did not
+          </Button>
+        </div>
+      )}
+      {detail === null ? (
+        <Button class="link" onClick={() => void open()}>
+          History and evidence
+        </Button>
+      ) : (
+        <ol class="timeline">
+          {detail.history.map((one) => (
+            <li key={`${one.at} ${one.to}`}>
+              <Time at={one.at} /> <b>{one.to.replaceAll("_", " ")}</b>{" "}
+              <span class="muted">
+                {showText(one.cause)}, by {showText(one.actor)}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+      <p class="muted">
+        <Id text={id} />
+      </p>
+    </li>
+  );
+}
+
+function ReasonDialog(props: {
+  readonly title: string;
+  readonly verb: string;
+  readonly onReason: (reason: string) => void;
+  readonly onClose: () => void;
+}) {
+  const [reason, setReason] = useState("");
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (reason.trim() !== "") props.onReason(reason.trim());
+  };
+  return (
+    <Dialog title={props.title} onClose={props.onClose}>
+      <form onSubmit={submit}>
+        <label>
+          Why? The log keeps it.
+          <textarea
+            rows={3}
+            required
+            maxLength={500}
+            value={reason}
+            onInput={({ currentTarget }) => setReason(currentTarget.value)}
+          />
+        </label>
+        <div class="buttons">
+          <button type="submit" class="no">
+            {props.verb}
+          </button>
+          <Button class="plain" onClick={props.onClose}>
+            Back
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,86 @@
+import { useRef, useState } from "preact/hooks";
+import type { Me } from "./app.tsx";
+import { CardHead, CardWords, EffectChip, titleOf } from "./card.tsx";
+import { Decide, useKeys } from "./decide.tsx";
+import { isOpen, type Row } from "./model.ts";
+import { Empty, left, useNow } from "./parts.tsx";
+
+/** What waits for a person. A card keeps its place whatever happens to it or around it. */
+export function Waiting({
+  rows,
+  me,
+  chosen,
+}: {
+  readonly rows: readonly Row[];
+  readonly me: Me;
+  readonly chosen: string;
+}) {
+  const [said, setSaid] = useState({ about: "", text: "" });
+  const now = useNow();
+  // Whoever chose nothing sees the first card that waits, and goes on seeing it when it is decided.
+  const shown = useRef("");
+  const named = (id: string): Row | undefined => rows.find((row) => row.approval.approval_id === id);
+  const current = named(chosen) ?? (chosen === "" ? (named(shown.current) ?? rows.find(isOpen)) : undefined);
+  shown.current = current?.approval.approval_id ?? "";
+  const move = (by: number): void => {
+    const at = current === undefined ? -1 : rows.indexOf(current);
+    const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
+    if (next !== undefined) location.hash = `#/waiting/${next.approval.approval_id}`;
+  };
+  useKeys({ j: () => move(1), k: () => move(-1) });
+  if (rows.length === 0) {
+    return (
+      <Empty title="Nothing waits for you">
+        When an agent asks for something that needs a person, its card appears here. Try it: <code>gw call</code>, or{" "}
+        <code>gw demo</code>.
+      </Empty>
+    );
+  }
+  return (
+    <div class={current === undefined ? "split" : "split open"}>
+      <nav class="queue" aria-label="Cards">
+        <ul>
+          {rows.map((row) => (
+            <QueueRow key={row.approval.approval_id} row={row} now={now} chosen={row === current} />
+          ))}
+        </ul>
+      </nav>
+      <article class="detail">
+        {current === undefined ? (
+          <p class="muted">Choose a card.</p>
+        ) : (
+          <>
+            <a class="back" href="#/waiting/list">
+              All cards
+            </a>
+            <p class="clock">{isOpen(current) ? left(current.untilMs, now) : ""}</p>
+            <CardHead card={current.approval.card} />
+            <p class="said" role="status">
+              {said.about === current.approval.approval_id ? said.text : ""}
+            </p>
+            <Decide row={current} me={me} onSaid={(text) => setSaid({ about: current.approval.approval_id, text })} />
+            <CardWords approval={current.approval} />
+          </>
+        )}
+      </article>
+    </div>
+  );
+}
+
+function QueueRow({ row, now, chosen }: { readonly row: Row; readonly now: number; readonly chosen: boolean }) {
+  const { approval, untilMs } = row;
+  const { card } = approval;
+  return (
+    <li>
+      <a
+        href={`#/waiting/${approval.approval_id}`}
+        class={isOpen(row) ? "row" : "row over"}
+        {...(chosen ? { "aria-current": "true" as const } : {})}
+      >
+        <span class="name">{titleOf(card)}</span>
+        {card.call !== null && <EffectChip effect={card.call.effect} />}
+        <span class="when">{isOpen(row) ? left(untilMs, now) : approval.state}</span>
+      </a>
+    </li>
+  );
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Denied } from "../kernel/failure.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Api } from "./api.ts";
+import { openStream, readBody, send, sendJson, textOf, textOrNull } from "./http.ts";
+
+/** What the page can ask. Everything here has passed the guard. */
+export async function answerApi(api: Api, request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+  const [, , noun = "", id = "", verb = ""] = url.pathname.split("/");
+  const what = `${request.method} ${[noun, id === "" ? "" : "*", verb].filter((part) => part !== "").join("/")}`;
+  const name = requireName(decodeURIComponent(id));
+  const body = async (): Promise<JsonObject> => readBody(request);
+  switch (what) {
+    case "GET events":
+      return follow(api, response);
+    case "GET me":
+      return sendJson(response, 200, api.me());
+    case "POST approvals/*/draft":
+      return sendJson(response, 200, await api.decisions.draft(name, await body()));
+    case "POST decisions":
+      return sendJson(response, 200, await api.decisions.give(await body()));
+    case "POST approvals/*/extend":
+      return sendJson(response, 200, await api.live.client().extend(name, 300));
+    case "GET sessions":
+      return sendJson(response, 200, await api.live.client().sessions());
+    case "POST sessions/*/revoke":
+      await api.live.client().revoke(name, textOrNull(await body(), "reason"));
+      return sendJson(response, 200, { session_id: name, state: "ended" });
+    case "GET operations/*":
+      return sendJson(response, 200, await api.live.client().operation(name));
+    case "POST operations/*/cancel":
+      return sendJson(response, 200, await api.live.client().cancelOperation(name, textOf(await body(), "reason")));
+    case "POST operations/*/reconcile":
+      return sendJson(response, 200, await api.live.client().reconcileOperation(name));
+    case "POST operations/*/settle":
+      return sendJson(response, 200, await api.settle(name, await body()));
+    case "GET activity":
+      return sendJson(response, 200, await api.activity(url.searchParams));
+    case "GET calls/*":
+      return sendJson(response, 200, await api.call(name));
+    case "POST log/*":
+      return name === "verify" ? verify(api, response) : notThere();
+    case "GET log/*":
+      return name === "checkpoint"
+        ? send(response, 200, "text/plain; charset=utf-8", await api.log.checkpoint())
+        : notThere();
+    case "GET passkeys":
+      return sendJson(response, 200, api.passkeys());
+    case "POST passkeys/*":
+      if (name === "begin") return sendJson(response, 200, api.enrolment.begin());
+      if (name === "finish") return sendJson(response, 200, await api.enrolment.finish(await body()));
+      return notThere();
+    case "POST passkeys/*/remove":
+      return sendJson(response, 200, await api.enrolment.remove(name));
+    default:
+      return notThere();
+  }
+}
+
+function follow(api: Api, response: ServerResponse): void {
+  const tell = openStream(response);
+  const stop = api.live.follow((news) => tell(news.kind, news));
+  response.on("close", stop);
+}
+
+async function verify(api: Api, response: ServerResponse): Promise<void> {
+  const tell = openStream(response);
+  const report = await api.log.verify((done, total) => tell("progress", { done, total }));
+  tell("report", report);
+  response.end();
+}
+
+function requireName(text: string): string {
+  if (text.length <= 2_048 && /^[A-Za-z0-9_-]*$/.test(text)) return text;
+  return notThere();
+}
+
+function notThere(): never {
+  throw new Denied("not_found", "The console has nothing there.");
+}

@@ -1,0 +1,387 @@
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { createServer } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { Browser } from "playwright-core";
+import {
+  addAuthenticator,
+  DESKTOP,
+  findBarriers,
+  noBrowser,
+  openBrowser,
+  openSight,
+  PHONE,
+  type Sight,
+  shoot,
+} from "./support/browser.ts";
+import {
+  type AgentProcess,
+  asUser,
+  call,
+  codeOf,
+  demoPack,
+  type Gateway,
+  Home,
+  makeFolder,
+  type Started,
+  startAgent,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+const able = noBrowser === undefined ? asUser : { skip: noBrowser };
+
+/** The console as a person uses it: a real gateway, the real program, a real browser with an authenticator. */
+describe("gw console", able, () => {
+  let provider: TestProvider;
+  let home: Home;
+  let gateway: Gateway;
+  let program: Started;
+  let port: number;
+  let browser: Browser;
+  let desk: Sight;
+  let links = 0;
+
+  const origin = (): string => `http://gw.localhost:${port}`;
+  /** The newest link that the program printed. */
+  const nextLink = (): Promise<string> =>
+    until("a link is printed", () => {
+      const found = [...program.out().matchAll(/http:\S+#[A-Za-z0-9_-]{43}/g)].map(([link]) => link);
+      if (program.child.exitCode !== null) assert.fail(`gw console ended: ${program.err()}`);
+      if (found.length <= links) return false;
+      links = found.length;
+      return found.at(-1);
+    });
+  const startProgram = (): void => {
+    links = 0;
+    program = home.start(["console", "--port", String(port), "--passphrase-file", home.passphraseFile]);
+  };
+  const approveButton = (sight: Sight) => sight.page.getByRole("button", { name: /Approve/ });
+  /** A click that waits for the moment in which nothing can be clicked to pass. */
+  const press = async (sight: Sight, name: RegExp): Promise<void> => {
+    const button = sight.page.locator(".decide").getByRole("button", { name });
+    await until(`${name} can be pressed`, async () => (await button.getAttribute("aria-disabled")) === "false");
+    await button.click();
+  };
+  const says = (sight: Sight, words: RegExp) => sight.page.getByText(words).first().waitFor();
+  const go = (sight: Sight, hash: string) => sight.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  const clean = async (sight: Sight, name: string): Promise<void> => {
+    await shoot(sight, name);
+    assert.deepEqual(await findBarriers(sight), [], name);
+  };
+  const agents: AgentProcess[] = [];
+  const newAgent = async (): Promise<AgentProcess> => {
+    const agent = await startAgent(home);
+    agents.push(agent);
+    return agent;
+  };
+  const askFor = async (agent: AgentProcess, actions: readonly string[], purpose = "to tidy up"): Promise<string> => {
+    const { body, status, text } = await agent.ask("POST", "/v1/runs", { purpose, actions, budget: {} });
+    assert.equal(status, 202, text);
+    return String(body["approval_id"]);
+  };
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+    port = await freePort();
+    startProgram();
+    browser = await openBrowser();
+    desk = await openSight(browser, await nextLink(), DESKTOP);
+    await says(desk, /Nothing waits for you/);
+  });
+
+  after(async () => {
+    for (const agent of agents) agent.close();
+    await browser?.close();
+    await program?.end();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  test("enrols a passkey, approves with it, and what it decided can be checked from the log", async () => {
+    await clean(desk, "waiting-empty");
+    await addAuthenticator(desk);
+    await go(desk, "#/passkeys");
+    await desk.page.getByLabel("Name of the new one").fill("laptop");
+    await desk.page.getByRole("button", { name: "Enrol a passkey" }).click();
+    await says(desk, /laptop is enrolled/);
+    await clean(desk, "passkeys");
+    assert.match((await home.run(["passkey", "list"])).out, /laptop {2}ada/);
+
+    const agent = await newAgent();
+    await go(desk, "#/waiting");
+    const opened = await agent.ask("POST", "/v1/runs", {
+      purpose: "to read things",
+      actions: ["demo.thing.get"],
+      budget: {},
+    });
+    await approveButton(desk).waitFor();
+    assert.equal(await desk.page.title(), "(1) gw");
+    await clean(desk, "waiting-session");
+    await press(desk, /Approve with passkey/);
+    await says(desk, /is approved/);
+    await clean(desk, "waiting-approved");
+    const answered = await call(agent, String(opened.body["run_id"]), "demo.thing.get", { id: "1" });
+    assert.equal(answered.body["outcome"], "success", answered.text);
+
+    const approvalId = String(opened.body["approval_id"]);
+    const shown = JSON.parse((await home.must(["activity", "show", approvalId, "--json"])).out);
+    assert.equal(shown.approvals[0].decision.passkey, "verifies");
+    assert.equal(shown.approvals[0].decision.signature, "verifies");
+
+    await go(desk, "#/activity");
+    await desk.page.getByText("demo.thing.get").first().waitFor();
+    await clean(desk, "activity");
+    await desk.page.getByText("demo.thing.get").first().click();
+    await says(desk, /passkey verifies/);
+    await says(desk, /happened/);
+    await clean(desk, "call");
+
+    await go(desk, "#/now");
+    await desk.page.getByRole("button", { name: "Revoke" }).click();
+    await desk.page.getByLabel(/Why/).fill("done for today");
+    await clean(desk, "now-revoke");
+    await desk.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await says(desk, /has ended/);
+    await clean(desk, "now");
+    const refused = await call(agent, String(opened.body["run_id"]), "demo.thing.get", { id: "1" });
+    assert.notEqual(refused.body["outcome"], "success");
+    agent.close();
+
+    await go(desk, "#/log");
+    await desk.page.getByRole("button", { name: "Verify it" }).click();
+    await desk.page.locator(".report .chip").filter({ hasText: "intact" }).waitFor();
+    await clean(desk, "log");
+    const [saved] = await Promise.all([
+      desk.page.waitForEvent("download"),
+      desk.page.getByRole("button", { name: /checkpoint/ }).click(),
+    ]);
+    assert.equal(saved.suggestedFilename(), "gw-head.note");
+    assert.equal((await home.verify(["--checkpoint", await saved.path()])).code, 0);
+  });
+
+  test("is the only place to approve what policy demands a passkey for; a terminal can still say no", async () => {
+    await home.must(["policy", "decide-with", "passkey", "--effect", "write"]);
+    assert.match((await home.run(["policy", "show"])).out, /decide_with {2}passkey for effect write/);
+    const agent = await newAgent();
+    await go(desk, "#/waiting");
+    const id = await askFor(agent, ["demo.thing.make"]);
+    const tried = await home.operator(["approve", id]);
+    assert.equal(codeOf(tried), "passkey_needed");
+    assert.match(tried.err, new RegExp(`a passkey, at ${origin()}`), "the card says where");
+    await desk.page.getByText("needs a passkey", { exact: true }).waitFor();
+    await press(desk, /Approve with passkey/);
+    await says(desk, new RegExp(`${id} is approved`));
+    agent.close();
+
+    const other = await newAgent();
+    const denied = await askFor(other, ["demo.thing.make"], "once more");
+    await home.must(["deny", denied, "--reason", "not by terminal"]);
+    await go(desk, `#/waiting/${denied}`);
+    await says(desk, /not by terminal/);
+    other.close();
+    assert.equal(codeOf(await home.operator(["passkey", "remove", "laptop"])), "decision_rule_unfit");
+    await home.must(["policy", "decide-with", "any"]);
+  });
+
+  test("denies with a reason that reaches the agent, and narrows what is approved", async () => {
+    const agent = await newAgent();
+    const denied = await askFor(agent, ["demo.thing.get"], "to be refused");
+    await go(desk, `#/waiting/${denied}`);
+    await press(desk, /Deny/);
+    await desk.page.getByLabel(/Why/).fill("not on Friday");
+    await clean(desk, "waiting-deny");
+    await desk.page.getByRole("dialog").getByRole("button", { name: "Deny" }).click();
+    await says(desk, /is denied/);
+    const [event] = (await home.events("approval_denied")).slice(-1);
+    assert.match(String(event?.["reason"]), /not on Friday/);
+    agent.close();
+
+    const asker = await newAgent();
+    const wide = await askFor(asker, ["demo.thing.get", "demo.thing.make"], "to do two things");
+    await go(desk, `#/waiting/${wide}`);
+    await desk.page.getByText("Narrow what you approve").click();
+    await desk.page.getByLabel("demo.thing.make").uncheck();
+    await clean(desk, "waiting-narrow");
+    await press(desk, /Approve/);
+    await says(desk, new RegExp(`${wide} is approved`));
+    const [started] = (await home.events("session_started")).slice(-1);
+    assert.deepEqual(started?.["scope"], ["demo.thing.get"]);
+    asker.close();
+  });
+
+  test("shows hostile text as text, and runs none of it", async () => {
+    const agent = await newAgent();
+    const hostile = `<img src=x onerror=alert(1)> \u202Eevil \u001b[2J <script>window.gotcha=1</script> ${"x".repeat(300)}`;
+    const id = await askFor(agent, ["demo.thing.get", "demo.thing.burn"], hostile);
+    await go(desk, `#/waiting/${id}`);
+    await desk.page.getByText("\\u{202e}", { exact: false }).first().waitFor();
+    assert.equal(await desk.page.evaluate("window.gotcha"), undefined);
+    assert.equal(await desk.page.locator("main img, main script").count(), 0);
+    await clean(desk, "waiting-hostile");
+    await home.must(["deny", id]);
+    agent.close();
+  });
+
+  test("fits a phone, light and dark, with a passkey of its own", async () => {
+    const phone = await openSight(browser, await nextLink(), PHONE, "dark");
+    await says(phone, /connected/);
+    const authenticator = await addAuthenticator(phone);
+    await go(phone, "#/passkeys");
+    await phone.page.getByLabel("Name of the new one").fill("phone");
+    await phone.page.getByRole("button", { name: "Enrol a passkey" }).click();
+    await says(phone, /phone is enrolled/);
+    const agent = await newAgent();
+    const id = await askFor(agent, ["demo.thing.get", "demo.thing.make"], "from the sofa");
+    await go(phone, `#/waiting/${id}`);
+    await authenticator.verify(false);
+    await press(phone, /Approve with passkey/);
+    await says(phone, /did not answer/);
+    const waiting = await home.approvals();
+    assert.ok(
+      waiting.some(({ approval_id }) => approval_id === id),
+      "without a verified person nothing was decided",
+    );
+    await authenticator.verify(true);
+    await clean(phone, "phone-waiting");
+    await press(phone, /Approve with passkey/);
+    await says(phone, new RegExp(`${id} is approved`));
+    for (const screen of ["now", "activity", "log", "passkeys"]) {
+      await go(phone, `#/${screen}`);
+      await phone.page.locator("main h2").first().waitFor();
+      await clean(phone, `phone-${screen}`);
+      const overflow = await phone.page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(Number(overflow) <= 0, `${screen} scrolls sideways by ${overflow}`);
+    }
+    agent.close();
+    assert.deepEqual(phone.complaints, []);
+    await phone.context.close();
+  });
+
+  test("answers its own page alone: no other name, page, key or link", async () => {
+    const body = JSON.stringify({ token: "x".repeat(43) });
+    const json = { "content-type": "application/json" };
+    const host = `gw.localhost:${port}`;
+    for (const [what, headers, status] of [
+      ["a rebound name", { host: `evil.example:${port}` }, 403],
+      ["the bare address", { host: `127.0.0.1:${port}` }, 403],
+      ["another site", { host, origin: "https://evil.example" }, 403],
+      ["another port", { host, origin: "http://gw.localhost:1" }, 403],
+      ["a form of another site", { host, origin: origin(), "sec-fetch-site": "cross-site" }, 403],
+      ["a sibling name", { host, origin: origin(), "sec-fetch-site": "same-site" }, 403],
+      ["no origin at all", { host }, 403],
+      ["a link nobody gave out", { host, origin: origin() }, 403],
+    ] as const) {
+      assert.equal((await knock(port, "POST", "/api/enter", { ...json, ...headers }, body)).status, status, what);
+    }
+    // What another user of this machine can do: connect, and be refused.
+    for (const path of ["/api/me", "/api/events", "/api/activity", "/api/log/checkpoint", "/api/passkeys"]) {
+      const bare = await knock(port, "GET", path, { host });
+      assert.equal(bare.status, 401, path);
+      assert.equal(bare.headers["access-control-allow-origin"], undefined);
+    }
+    assert.equal(
+      (await knock(port, "GET", "/api/me", { host, authorization: `Bearer ${"x".repeat(43)}` })).status,
+      401,
+    );
+    const { headers } = await knock(port, "GET", "/", { host });
+    const policy = String(headers["content-security-policy"]);
+    for (const rule of ["default-src 'none'", "trusted-types 'none'", "frame-ancestors 'none'"])
+      assert.ok(policy.includes(rule));
+    assert.equal(headers["set-cookie"], undefined);
+    const large = await knock(
+      port,
+      "POST",
+      "/api/enter",
+      { ...json, host, origin: origin() },
+      `"${"x".repeat(70_000)}"`,
+    );
+    assert.equal(large.status, 413);
+  });
+
+  test("lets a link in once; a stolen one and a second tab are told so", async () => {
+    const link = await nextLink();
+    const first = await openSight(browser, link);
+    await says(first, /connected/);
+    assert.equal(new URL(first.page.url()).hash, "#/waiting", "the token is gone from the address");
+    const thief = await openSight(browser, link);
+    await says(thief, /used already/);
+    await clean(thief, "link-spent");
+    await first.page.reload();
+    await says(first, /needs a link of its own/);
+    await first.context.close();
+    await thief.context.close();
+  });
+
+  test("says when the gateway is gone, and finds it again; an old tab after a restart is let in no more", async () => {
+    await gateway.end("SIGTERM");
+    await desk.page.getByText("no gateway").waitFor();
+    await shoot(desk, "gateway-gone");
+    gateway = await home.up();
+    await desk.page.locator(".status .chip").filter({ hasText: "connected" }).waitFor();
+    await program.end("SIGTERM");
+    await desk.page.getByText("the console program is gone").waitFor();
+    startProgram();
+    await nextLink();
+    await go(desk, "#/passkeys");
+    await says(desk, /not one that gw console let in/);
+  });
+
+  test("asked nothing of anybody but itself, and weighs little", async (context) => {
+    const foreign = desk.asked.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith("blob:"));
+    assert.deepEqual(foreign, []);
+    // What the last test refused on purpose is in the browser's own list of errors.
+    const own = desk.complaints.filter((text) => !text.startsWith("Failed to load resource"));
+    assert.deepEqual(own, []);
+    const weights = await Promise.all(
+      ["/", "/page.js", "/page.css"].map(async (path) => {
+        const { bytes } = await knock(port, "GET", path, { host: `gw.localhost:${port}` });
+        return gzipSync(bytes).length;
+      }),
+    );
+    const total = weights.reduce((sum, one) => sum + one, 0);
+    context.diagnostic(`the page weighs ${(total / 1000).toFixed(1)} kB compressed`);
+    assert.ok(total <= 120_000);
+  });
+});
+
+interface Knocked {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Buffer;
+}
+
+/** Plain HTTP to the port, with header fields that no browser would let a page choose. */
+function knock(
+  port: number,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+): Promise<Knocked> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "127.0.0.1", port, method, path, headers, setHost: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(chunks) }),
+      );
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  assert.ok(typeof address === "object" && address !== null);
+  return address.port;
+}

@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { makeFolder } from "./home.ts";
+
+/** Debian's Chromium, once for all tests of a file, and what it asked for over the network. */
+export const CHROMIUM = "/usr/bin/chromium";
+export const noBrowser = existsSync(CHROMIUM) ? undefined : "Chromium is not installed (apt-get install chromium)";
+
+const root = join(import.meta.dirname, "..", "..");
+/** Where a person can look at what the tests saw; not part of the sources. */
+export const shots = process.env["GW_SHOTS"] ?? join(root, "out", "console");
+
+export interface Sight {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Every address that was asked for. */
+  readonly asked: string[];
+  /** What the browser complained about. */
+  readonly complaints: string[];
+}
+
+export async function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    chromiumSandbox: false,
+    args: ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    env: { ...process.env, HOME: makeFolder() },
+  });
+}
+
+export const DESKTOP = { width: 1280, height: 860 } as const;
+export const PHONE = { width: 360, height: 740 } as const;
+
+export async function openSight(
+  browser: Browser,
+  url: string,
+  viewport: { readonly width: number; readonly height: number } = DESKTOP,
+  colorScheme: "light" | "dark" = "light",
+): Promise<Sight> {
+  const context = await browser.newContext({ viewport, colorScheme, acceptDownloads: true });
+  const page = await context.newPage();
+  const asked: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  await page.goto(url);
+  return { page, context, asked, complaints };
+}
+
+/** An authenticator that holds up a finger whenever it is asked. */
+export async function addAuthenticator({ page, context }: Sight) {
+  const devtools = await context.newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  return {
+    verify: (isUserVerified: boolean) => devtools.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified }),
+  };
+}
+
+const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, any }) => html.slice(0, 160) + " " + (any[0]?.message ?? "")).join(" | ")))`;
+
+/** What a person with other senses would stumble over, rule by rule. */
+export async function findBarriers({ page }: Sight): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return (await page.evaluate(RUN_AXE)) as readonly string[];
+}
+
+export async function shoot({ page }: Sight, name: string): Promise<void> {
+  mkdirSync(shots, { recursive: true });
+  await page.screenshot({ path: join(shots, `${name}.png`) });
+}
