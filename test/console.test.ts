@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -93,6 +94,7 @@ describe("gw console", able, () => {
     browser = await openBrowser();
     desk = await openSight(browser, await nextLink(), DESKTOP);
     await says(desk, /Nothing waits for you/);
+    await clean(desk, "waiting-empty");
   });
 
   after(async () => {
@@ -103,8 +105,23 @@ describe("gw console", able, () => {
     await provider?.close();
   });
 
+  test("asks for the passphrase before a yes without a passkey, as gw watch does", async () => {
+    const agent = await newAgent();
+    const id = await askFor(agent, ["demo.thing.get", "demo.thing.make", "demo.thing.burn"]);
+    await press(desk, /Approve/);
+    const field = desk.page.getByRole("dialog").locator("input");
+    const yes = desk.page.getByRole("dialog").getByRole("button", { name: "Approve" });
+    await field.fill("not the passphrase at all");
+    await yes.click();
+    await says(desk, /not the passphrase/);
+    await clean(desk, "waiting-passphrase");
+    await field.fill(readFileSync(home.passphraseFile, "utf8").trim());
+    await yes.click();
+    await says(desk, new RegExp(`${id} is approved`));
+    agent.close();
+  });
+
   test("enrols a passkey, approves with it, and what it decided can be checked from the log", async () => {
-    await clean(desk, "waiting-empty");
     await addAuthenticator(desk);
     await go(desk, "#/passkeys");
     await desk.page.getByLabel("Name of the new one").fill("laptop");

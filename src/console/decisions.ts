@@ -6,7 +6,10 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { Secret } from "../kernel/secret.ts";
-import type { ApprovalView, OperatorClient } from "../surfaces/client/operator.ts";
+import type { SecretAnswer } from "../surfaces/cli/watch/prompt.ts";
+import type { OperatorClient } from "../surfaces/client/operator.ts";
+import type { ApprovalView } from "../surfaces/client/reading.ts";
+import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../vault/passphrase/pin.ts";
 import { textOf, textOrNull } from "./http.ts";
 
 /** What a page still has to bring before its decision is signed. */
@@ -19,7 +22,7 @@ export interface Drafted {
     readonly credentials: readonly string[];
   } | null;
   /** For a yes without a passkey in guard-rail mode, as in gw watch. */
-  readonly pin: boolean;
+  readonly secret: "pin" | "passphrase" | null;
 }
 
 export interface DecisionPorts {
@@ -31,7 +34,8 @@ export interface DecisionPorts {
   passkeys(): readonly EnrolledPasskey[];
   guardRail(): boolean;
   readonly hasPin: boolean;
-  checkPin(pin: Secret): Promise<boolean>;
+  /** Wipes what was typed. */
+  check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
 }
 
 /**
@@ -43,7 +47,7 @@ export function createDecisions(ports: DecisionPorts) {
     string,
     { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted }
   >();
-  let wrongPins = 0;
+  let pinGuard = FRESH_PIN_GUARD;
 
   function keep(statement: DecisionStatement, wants: Omit<Drafted, "draft">): Drafted {
     const nowMs = ports.clock.bootMs();
@@ -52,6 +56,24 @@ export function createDecisions(ports: DecisionPorts) {
     const draft = ports.random.bytes(16).toString("base64url");
     drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: { draft, ...wants } });
     return { draft, ...wants };
+  }
+
+  /** As in gw watch: the PIN, or the passphrase where there is none or it was wrong too often. */
+  function secretWanted(): "pin" | "passphrase" {
+    return ports.hasPin && !needsPassphrase(pinGuard) ? "pin" : "passphrase";
+  }
+
+  async function requireSecret(which: "pin" | "passphrase", typed: Secret): Promise<void> {
+    if (which === "pin" && secretWanted() !== "pin") {
+      typed.wipe();
+      throw new Denied("pin_wrong", "Too many wrong PINs: approve again, with the passphrase.");
+    }
+    const answer = await ports.check(which, typed);
+    if (answer.kind === "pin") pinGuard = decidePin(pinGuard, answer.right).guard;
+    else if (answer.right) pinGuard = FRESH_PIN_GUARD;
+    if (answer.right) return;
+    if (answer.kind === "pin") throw new Denied("pin_wrong", "That is not the PIN. Nothing was decided.");
+    throw new Denied("passphrase_wrong", answer.why ?? "That is not the passphrase. Nothing was decided.");
   }
 
   return {
@@ -65,13 +87,14 @@ export function createDecisions(ports: DecisionPorts) {
       const reason = decision === "deny" ? textOrNull(body, "reason") : null;
       const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval) : null;
       const statement = await ports.client().draft(approval, { decision, reason, narrow });
-      if (decision === "deny") return keep(statement, { passkey: null, pin: false });
+      if (decision === "deny") return keep(statement, { passkey: null, secret: null });
       const usable = ports.passkeys().filter(({ origin }) => origin === ports.origin);
       const first = usable[0];
-      if (first === undefined) return keep(statement, { passkey: null, pin: ports.guardRail() && ports.hasPin });
+      if (first === undefined)
+        return keep(statement, { passkey: null, secret: ports.guardRail() ? secretWanted() : null });
       const challenge = challengeFor(statementBytes(statement)).toString("base64url");
       const credentials = usable.map(({ credentialId }) => credentialId);
-      return keep(statement, { passkey: { challenge, rp_id: first.rpId, credentials }, pin: false });
+      return keep(statement, { passkey: { challenge, rp_id: first.rpId, credentials }, secret: null });
     },
     async give(body: JsonObject): Promise<ApprovalView> {
       const id = textOf(body, "draft", 100);
@@ -80,17 +103,7 @@ export function createDecisions(ports: DecisionPorts) {
         throw new Denied("console_draft_gone", "That took too long, or was decided already. Decide again.");
       }
       const { statement, wants } = found;
-      if (wants.pin) {
-        if (wrongPins >= defaults.consolePinTries) {
-          throw new Denied("pin_wrong", "Too many wrong PINs. Start gw console again, with the passphrase.");
-        }
-        using pin = Secret.fromText(textOf(body, "pin", 200));
-        if (!(await ports.checkPin(pin))) {
-          wrongPins++;
-          throw new Denied("pin_wrong", "That is not the PIN. Nothing was decided.");
-        }
-        wrongPins = 0;
-      }
+      if (wants.secret !== null) await requireSecret(wants.secret, Secret.fromText(textOf(body, "secret", 1_000)));
       drafts.delete(id);
       return ports.client().submit(statement, wants.passkey === null ? null : readAssertion(body["assertion"]));
     },

@@ -1,7 +1,8 @@
 import { renderEssential, renderEvidence } from "../conventions/approval/render.ts";
 import type { OperationBoard } from "../conventions/operation/summary.ts";
 import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
-import type { ApprovalView, OperatorClient } from "../surfaces/client/operator.ts";
+import type { OperatorClient } from "../surfaces/client/operator.ts";
+import type { ApprovalView } from "../surfaces/client/reading.ts";
 
 /** An approval with its card in the words of the terminal: one renderer, whatever the screen. */
 export interface ShownApproval extends ApprovalView {

@@ -12,8 +12,8 @@ import { type Exit, exits } from "../surfaces/cli/io.ts";
 import { type GatewaySession, withGateway } from "../surfaces/cli/operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../surfaces/cli/options.ts";
 import { applyPolicyChange } from "../surfaces/cli/vault/session.ts";
+import { checkSecret } from "../surfaces/cli/watch/check-secret.ts";
 import { connectOperator } from "../surfaces/client/operator.ts";
-import { checkPin } from "../vault/passphrase/pin.ts";
 import type { Api } from "./api.ts";
 import { createDecisions } from "./decisions.ts";
 import { createGuard } from "./guard.ts";
@@ -43,8 +43,6 @@ const NAME = "gw.localhost";
 export function runConsole(options: ConsoleOptions, deps: CliDeps, ports: ConsolePorts): Promise<Exit> {
   return answering(deps.io, () =>
     withGateway(options, deps, async (session) => {
-      // The open keys are enough from here on; the passphrase would only be something to lose.
-      session.passphrase.wipe();
       const stop = new AbortController();
       const origin = `http://${NAME}:${options.port}`;
       const guard = createGuard(deps.clock, deps.random);
@@ -95,7 +93,7 @@ function createApi(
     decisions: createDecisions({
       ...{ clock, random, origin, client: live.client, passkeys: own, guardRail: live.guardRail },
       hasPin: operator.pin !== null,
-      checkPin: async (pin) => operator.pin !== null && (await checkPin(operator.pin, pin)),
+      check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
     }),
     enrolment: createEnrolment({
       ...{ clock, random, operator, origin, passkeys: listed },

@@ -630,11 +630,6 @@ export const codes = {
     means: "What was about to be signed in the console is no longer held.",
     mend: "Decide again.",
   },
-  pin_wrong: {
-    status: 403,
-    means: "The PIN that was typed is not the operator's.",
-    mend: "Type it again; after a few tries gw console has to be started anew.",
-  },
   passkey_unknown: {
     status: 404,
     means: "No passkey of that name is enrolled.",

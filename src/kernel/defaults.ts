@@ -135,7 +135,6 @@ export const defaults = {
   consoleConnections: 64,
   consoleDrafts: 64,
   consoleDraftMs: 180_000,
-  consolePinTries: 5,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
   operatorConnections: 128,

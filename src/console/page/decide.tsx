@@ -9,10 +9,10 @@ import { answerWith, type PasskeyAsked } from "./passkey.ts";
 interface Drafted {
   readonly draft: string;
   readonly passkey: PasskeyAsked | null;
-  readonly pin: boolean;
+  readonly secret: "pin" | "passphrase" | null;
 }
 
-type Asking = { readonly kind: "deny" } | { readonly kind: "pin"; readonly drafted: Drafted } | null;
+type Asking = { readonly kind: "deny" } | { readonly kind: "secret"; readonly drafted: Drafted } | null;
 
 interface Limits {
   readonly attempts: number;
@@ -85,7 +85,7 @@ export function Decide({
       const narrow = mayNarrow ? { actions, budget } : null;
       const drafted = await draft({ decision: "approve", narrow });
       if (drafted.passkey !== null) await give(drafted, { assertion: await answerWith(drafted.passkey) });
-      else if (drafted.pin) setAsking({ kind: "pin", drafted });
+      else if (drafted.secret !== null) setAsking({ kind: "secret", drafted });
       else await give(drafted, {});
     });
   const deny = (reason: string): Promise<void> =>
@@ -139,10 +139,11 @@ export function Decide({
       )}
       <Problem text={problem} />
       {asking?.kind === "deny" && <DenyDialog onDeny={(reason) => void deny(reason)} onClose={() => setAsking(null)} />}
-      {asking?.kind === "pin" && (
-        <PinDialog
+      {asking?.kind === "secret" && (
+        <SecretDialog
+          which={asking.drafted.secret ?? "pin"}
           problem={problem}
-          onPin={(pin) => void run("pin", () => give(asking.drafted, { pin }))}
+          onSecret={(secret) => void run("secret", () => give(asking.drafted, { secret }))}
           onClose={() => setAsking(null)}
         />
       )}
@@ -249,24 +250,29 @@ function DenyDialog({ onDeny, onClose }: { readonly onDeny: (reason: string) => 
   );
 }
 
-function PinDialog(props: {
+/** Without a passkey, in guard-rail mode: what gw watch asks for. */
+function SecretDialog(props: {
+  readonly which: "pin" | "passphrase";
   readonly problem: string | null;
-  readonly onPin: (pin: string) => void;
+  readonly onSecret: (secret: string) => void;
   readonly onClose: () => void;
 }) {
   const field = useRef<HTMLInputElement>(null);
   const submit = (event: Event): void => {
     event.preventDefault();
-    const pin = field.current?.value ?? "";
+    const secret = field.current?.value ?? "";
     if (field.current !== null) field.current.value = "";
-    props.onPin(pin);
+    if (secret !== "") props.onSecret(secret);
   };
+  const pin = props.which === "pin";
   return (
-    <Dialog title="Your PIN" onClose={props.onClose}>
+    <Dialog title={pin ? "Your PIN" : "Your passphrase"} onClose={props.onClose}>
       <form onSubmit={submit}>
         <label>
-          The PIN of this console, as in gw watch.
-          <input ref={field} type="password" autocomplete="off" inputMode="numeric" />
+          {pin
+            ? "As in gw watch. With a passkey it is not asked for."
+            : "You have no PIN. A passkey is quicker, and safer."}
+          <input ref={field} type="password" autocomplete="off" />
         </label>
         <Problem text={props.problem} />
         <div class="buttons">
