@@ -5,21 +5,11 @@ import { Activity } from "./activity.tsx";
 import { ask, enter, stream } from "./api.ts";
 import { Call } from "./call.tsx";
 import { Log } from "./log.tsx";
-import { type Connection, isOpen, START, type State, step } from "./model.ts";
+import { type Connection, isOpen, type Me, START, type State, step } from "./model.ts";
 import { Now } from "./now.tsx";
 import { Chip } from "./parts.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { Waiting } from "./waiting.tsx";
-
-/** Who sits here. */
-export interface Me {
-  readonly operator: string;
-  readonly origin: string;
-  readonly version: string;
-  readonly steady_ms: number;
-  readonly has_pin: boolean;
-  readonly passkeys: number;
-}
 
 const SCREENS = [
   ["waiting", "Waiting"],

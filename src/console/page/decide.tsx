@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { showIdentifier } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
-import type { Me } from "./app.tsx";
-import { isOpen, type Row } from "./model.ts";
+import { isOpen, type Me, type Row } from "./model.ts";
 import { Button, Dialog, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
 

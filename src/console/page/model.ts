@@ -4,6 +4,16 @@ import type { Connection, News, ShownApproval } from "../live.ts";
 
 export type { Card, Connection, OperationBoard, ShownApproval };
 
+/** Who sits here. */
+export interface Me {
+  readonly operator: string;
+  readonly origin: string;
+  readonly version: string;
+  readonly steady_ms: number;
+  readonly has_pin: boolean;
+  readonly passkeys: number;
+}
+
 /** A card on the page. It stays where it is when it is decided, so that nothing moves under a pointer. */
 export interface Row {
   readonly approval: ShownApproval;

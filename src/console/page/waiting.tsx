@@ -1,8 +1,7 @@
 import { useRef, useState } from "preact/hooks";
-import type { Me } from "./app.tsx";
 import { CardHead, CardWords, EffectChip, titleOf } from "./card.tsx";
 import { Decide, useKeys } from "./decide.tsx";
-import { isOpen, type Row } from "./model.ts";
+import { isOpen, type Me, type Row } from "./model.ts";
 import { Empty, left, useNow } from "./parts.tsx";
 
 /** What waits for a person. A card keeps its place whatever happens to it or around it. */
