@@ -260,12 +260,12 @@ export class Home {
     await this.must([...where, ...extra], { input: SECRET });
   }
 
-  async trustPack(name: string, text: string): Promise<void> {
+  async trustPack(name: string, text: string, extra: readonly string[] = []): Promise<void> {
     const file = join(dirname(this.folder), `${name}.yaml`);
     writeFileSync(file, text);
     const added = await this.run(["pack", "add", file]);
     assert.equal(added.code, 0, added.err);
-    await this.must(["pack", "trust", name]);
+    await this.must(["pack", "trust", name, ...extra]);
   }
 
   /** Trusts a pack that goes where another one goes, by a finished review: the gateway must be up. */

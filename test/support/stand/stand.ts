@@ -64,7 +64,11 @@ for (const name of ["github", "gh", "git", "npm", "wheels"]) {
   const text = given.replace("  tolerates: [npm-", "  credential: npm\n  auth: { scheme: bearer }\n  tolerates: [npm-");
   const quiet = text.replaceAll(/^ {4}(?:needs: \{ approval: each_use \}|preview: none)\n/gm, "");
   const bearer = quiet.replace("{ scheme: basic }", "{ scheme: bearer }");
-  await home.trustPack(name, bearer.replace("  auth: {", `  network: private\n  ca: ${caFile}\n  auth: {`));
+  await home.trustPack(
+    name,
+    bearer.replace("  auth: {", `  network: private\n  ca: ${caFile}\n  auth: {`),
+    name === "gh" ? ["--beside", "github"] : [],
+  );
 }
 const gateway = await home.up();
 const commands = readFileSync(0, "utf8").split("\n").filter(Boolean);
