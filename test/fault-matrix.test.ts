@@ -253,6 +253,7 @@ const elsewhere: Readonly<Partial<Record<Errand, string>>> = {
   collect_result: "a read like a poll, under the same allowance (gateway-operations)",
   resume: "a write on a job whose end the next poll tells (gateway-operations)",
   token_retry: "the creation once more under its token (gateway-operations)",
+  exchange: "a token for a call that is then not sent, or is sent once (gateway-tokens)",
   probe: "an operator's own, which is neither retried nor reconciled (gateway-probe)",
 };
 
