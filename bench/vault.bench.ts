@@ -3,6 +3,7 @@ import { Secret } from "../src/kernel/secret.ts";
 import { addCredential } from "../src/vault/credential.ts";
 import { openService } from "../src/vault/lend.ts";
 import { createVault } from "../src/vault/operator.ts";
+import type { TokenExchange } from "../src/vault/token/exchange.ts";
 import { parseVault, vaultPage } from "../src/vault/verify.ts";
 import { type Bench, rate } from "./bench.ts";
 
@@ -34,6 +35,23 @@ export const bench: Bench = {
       beside: "one AES-256-GCM decryption",
       ratio: lent / bare,
     });
+    const exchange: TokenExchange = {
+      ...{ grant: "client_credentials", clientAuth: "client_secret_basic", clientId: "acme", scopes: ["issues:read"] },
+      ...{
+        tokenEndpoint: "https://login.acme.example/token",
+        revocationEndpoint: null,
+        issuer: null,
+        network: "public",
+      },
+      ...{ keyId: null, subject: null, audience: null, resource: null, ca: null },
+    };
+    const app = { label: "app", kind: "oauth2", boundTo: [ORIGIN], eachUse: false, exchange } as const;
+    const pair = Secret.fromText("secret-of-the-client");
+    const withApp = await addCredential(vault, founded.operator, { ...app, secret: pair }, ports);
+    const tokens = openService(withApp, founded.operator.serviceKey);
+    using token = Secret.fromText(randomBytes(20).toString("hex"));
+    const cached = rate(() => tokens.lendToken("app", ORIGIN, token).release());
+    emit({ case: "lend a cached token", value: cached, unit: "loans/s", beside: "a bearer", ratio: cached / lent });
     const page = vaultPage(vault);
     const parsed = rate(() => JSON.parse(page));
     const verified = rate(() => parseVault(page));

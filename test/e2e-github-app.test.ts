@@ -154,6 +154,8 @@ describe("an app and a service account", asUser, () => {
   });
 
   test("what the credential is not pinned to is refused before anything is sent, and so is more than was asked for", async () => {
+    const linted = await home.run(["pack", "lint", join(dirname(home.folder), "hub.yaml")]);
+    assert.match(linted.out, /warning token_scope_missing: .*acme-bot is not pinned to contents:read/);
     const sent = github.received.length;
     const run = await openRun(home, agent, ["hub.issue.get", "hub.file.get"], { attempts: 4 });
     const refused = await call(agent, run, "hub.file.get", { owner: "acme", repo: "site", path: "x" });

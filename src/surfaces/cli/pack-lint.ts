@@ -1,25 +1,48 @@
 import { open } from "node:fs/promises";
-import type { PackFinding } from "../../conventions/action/pack.ts";
+import type { Pack, PackFinding } from "../../conventions/action/pack.ts";
 import { type PackReading, readPack } from "../../conventions/action/read.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { showText } from "../../kernel/display.ts";
+import type { CredentialSummary } from "../../vault/lend.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 
-/** `gw pack lint FILE`: says all that is wrong with a pack, without a key, a gateway or the network. */
+/** `gw pack lint FILE`: says all that is wrong with a pack, without a key, a gateway or the network; and what its credential lacks, where there is a home. */
 export async function runPackLint(
   file: string,
   options: { readonly json: boolean },
   io: Pick<CliIo, "out" | "err">,
+  /** What the vault of the home says of its credentials in the open; none where there is no home. */
+  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[] = () => [],
 ): Promise<Exit> {
   const bytes = await readBounded(file);
   if (typeof bytes === "string") {
     io.err(`gw pack lint: ${showText(file)} cannot be read (${bytes}). Give the path of a pack file.`);
     return exits.usage;
   }
-  const reading = readPack(bytes, file);
+  const read = readPack(bytes, file);
+  const reading = { ...read, findings: [...read.findings, ...scopeFindings(file, read.pack, credentials)] };
   if (options.json) io.out(JSON.stringify(lintRecord(file, reading), null, 2));
   else for (const line of lintLines(file, reading)) io.out(line);
   return isSound(reading) ? exits.done : exits.denied;
+}
+
+/** What tokens of the pack have to be good for, beside what its credential is pinned to. */
+function scopeFindings(
+  file: string,
+  pack: Pack | null,
+  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[],
+): readonly PackFinding[] {
+  const { credential, auth } = pack?.provider ?? { credential: null, auth: null };
+  const held = credential === null ? undefined : credentials().find(({ label }) => label === credential);
+  const pinned = held?.exchange?.scopes;
+  if (pack === null || pinned === undefined) return [];
+  const own = auth?.scheme === "oauth2" ? auth.scopes : [];
+  const needs = new Set([...own, ...[...pack.actions.values()].flatMap(({ token }) => token?.scopes ?? [])]);
+  const missing = [...needs].filter((scope) => !pinned.includes(scope));
+  if (missing.length === 0) return [];
+  const message = `the credential ${credential} is not pinned to ${missing.join(" ")}: actions that need it are refused`;
+  const about = { file, line: 1, column: 1, path: "/provider/credential", message } as const;
+  return [{ severity: "warning", code: "token_scope_missing", ...about }];
 }
 
 function lintRecord(file: string, { pack, digest, findings }: PackReading): object {

@@ -25,8 +25,21 @@ export function addPackCommands(program: Command, deps: CliDeps): void {
     "check a pack; every finding with file, line and column",
     "gw pack lint acme.yaml",
   ).action(async (file: string, _options, command: Command) => {
-    const { json } = optionsOf<BaseOptions>(command);
-    finish(await (await import("../pack-lint.ts")).runPackLint(file, { json }, io));
+    const { json, home } = optionsOf<BaseOptions>(command);
+    const [{ runPackLint }, { openHome }, { summariesOf }] = await Promise.all([
+      import("../pack-lint.ts"),
+      import("../../../vault/files/home.ts"),
+      import("../../../vault/lend.ts"),
+    ]);
+    const credentials = () => {
+      try {
+        return summariesOf(openHome(home, deps.random).readVault());
+      } catch {
+        // A pack can be checked anywhere; a home that cannot be read has commands of its own to say so.
+        return [];
+      }
+    };
+    finish(await runPackLint(file, { json }, io, credentials));
   });
   addCommand(
     pack,
