@@ -9,11 +9,15 @@ import {
   demoPack,
   type Exited,
   type Gateway,
+  GW,
   Home,
   type Members,
   makeFolder,
+  PASSPHRASE,
   start,
+  until as untilTrue,
 } from "./support/home.ts";
+import { noTmux, openPane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const compiler =
@@ -88,6 +92,81 @@ describe("a decision made ahead", compiler, () => {
     assert.equal(provider.received.length, sent);
     assert.deepEqual(JSON.parse((await home.run(["grant", "list", "--json"])).out), []);
   });
+
+  const paneSkip = noTmux === null ? {} : { skip: noTmux };
+
+  test(
+    "is proposed from a card, edited and signed in gw watch, and covers the next call of another session",
+    paneSkip,
+    async () => {
+      const words = ["grant", "add", "first", "--caller", `image:${agent}`, "--actions", "demo.thing.get"];
+      await home.must([...words, "--where", "id=1", ...until]);
+      const acting = act({ id: "30" });
+      const command = `${GW} watch --home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+      const pane = openPane(makeFolder(), command, home.environment(), { columns: 80, rows: 24 });
+      try {
+        await pane.shows("demo.thing.get");
+        await pane.shows("the grant first does not cover it");
+        await untilTrue("g opens the grant", () => {
+          pane.type("g");
+          return pane.text().includes("gw grant add");
+        });
+        await pane.shows(/--where id=30/);
+        pane.write(" --hours 'mon-sun 00-24'");
+        pane.type("Enter");
+        await pane.shows("Approve, and sign the grant demo-thing-get-");
+        pane.write(PASSPHRASE);
+        pane.type("Enter");
+        assert.equal((await acting)["outcome"], "success");
+      } finally {
+        pane.close();
+      }
+      assert.equal((await act({ id: "30" }))["outcome"], "success");
+      assert.ok(await unasked());
+      assert.equal((await act({ id: "1" }))["outcome"], "success", "the grant that its session stands on still counts");
+      const used = (await home.events("intent_accepted")).map(({ authorization }) => String(authorization));
+      assert.match(used.at(-2) ?? "", /^grant:demo-thing-get-/);
+      assert.equal(used.at(-1), "grant:first");
+    },
+  );
+
+  test(
+    "is proposed by gw approve, and simulated on the log: what was approved and what was denied",
+    paneSkip,
+    async () => {
+      const asking = act({ id: "31" });
+      const [approval] = await home.approvals();
+      const id = String(approval?.["approval_id"]);
+      const approve = `${GW} approve ${id} --grant --home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+      const pane = openPane(makeFolder(), `${approve}; echo DONE; cat`, home.environment());
+      try {
+        await pane.shows(/--until \d{4}/);
+        pane.type("Enter");
+        await pane.shows("DONE");
+        assert.match(pane.text(), /Signed: demo-thing-get-/);
+      } finally {
+        pane.close();
+      }
+      assert.equal((await asking)["outcome"], "success");
+      const denied = act({ id: "32" });
+      const [second] = await home.approvals();
+      await home.must(["deny", String(second?.["approval_id"]), "--reason", "never thirty-two"]);
+      await denied;
+      const words = ["grant", "add", "wide", "--caller", `image:${agent}`, "--actions", "demo.thing.get"];
+      await home.must([...words, ...until]);
+      const { out } = await home.must(["grant", "simulate", "wide", "--since", "1h"]);
+      assert.match(out, /would have covered \d+:/);
+      assert.match(out, /DENIED {3}\S+ demo\.thing\.get id="32" by ada: never thirty-two/);
+      assert.match(out, /approved \S+ demo\.thing\.get id="31" by ada/);
+      const narrow = await home.must(["grant", "simulate", "first", "--since", "1h"]);
+      assert.match(narrow.out, /would have covered 0:/);
+      assert.match(narrow.out, /not covered, \d+: it holds only where id=1/);
+      const list = await home.must(["grant", "list"]);
+      assert.match(list.out, /^wide .*NEVER USED/m);
+      assert.match(list.out, /^first .*last used \d{4}-/m);
+      for (const name of ["first", "wide"]) await home.must(["grant", "remove", name]);
+    },
+  );
 
   test("covers that very image and no interpreter", async () => {
     await home.must(["grant", "add", "image", "--caller", `image:${agent}`, "--actions", "demo.thing.*", ...until]);

@@ -1,6 +1,6 @@
 import type { NewEvent } from "../audit/event.ts";
 import type { DecisionStatement, Verified } from "../conventions/approval/decision.ts";
-import type { ReasonToAsk } from "../conventions/approval/reason.ts";
+import { type ReasonToAsk, reasonOf } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
@@ -18,7 +18,7 @@ import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/track.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
-import { reasonBeyondGrant, requireGrant } from "./outbound/grants.ts";
+import { coveringGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { httpRequestOf } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
@@ -209,25 +209,30 @@ async function authorize(
   // A second one although the first is open is a person's decision, whatever was granted before.
   const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0) return { session, authorization: authorizedBySession(session), ticket };
-  const beyond = grant === null ? null : await reasonToAskDespite(core, grant, prepared, reasons);
-  if (grant !== null && beyond === null) return { session, authorization: authorizedByGrant(grant), ticket };
-  const asked = questionOf(core, held, beyond === null ? reasons : [beyond, ...reasons], ticket, call);
+  const covered = grant === null ? null : await coverByGrant(core, grant, caller, prepared, reasons);
+  if (covered !== null && "grant" in covered) {
+    return { session, authorization: authorizedByGrant(covered.grant), ticket };
+  }
+  const asked = questionOf(core, held, covered === null ? reasons : [covered.beyond, ...reasons], ticket, call);
   const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
   call.approvalId = ask.approvalId;
   const authorization = authorizedByCard(await ask.answer);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
 }
 
-/** Why a person is asked although a grant stands; policy may have come to demand one since. */
-function reasonToAskDespite(
+/** Which grant lets it pass, or why a person is asked although one stands; policy may have come to demand one since. */
+function coverByGrant(
   core: Core,
   grant: Grant,
+  caller: LiveCaller,
   prepared: Prepared,
   reasons: readonly ReasonToAsk[],
-): ReasonToAsk | Promise<ReasonToAsk | null> {
-  if (needsPerson(core, [allowedBy(prepared.outbound)]))
-    return { kind: "other", words: "policy demands a person's own yes to it, which no grant can give" };
-  return reasonBeyondGrant(core, grant, coveredFacts(prepared, reasons));
+): ReturnType<typeof coveringGrant> {
+  if (needsPerson(core, [allowedBy(prepared.outbound)])) {
+    const words = "policy demands a person's own yes to it, which no grant can give";
+    return Promise.resolve({ beyond: { kind: "other", words } });
+  }
+  return coveringGrant(core, grant, caller, coveredFacts(prepared, reasons));
 }
 
 /** Whether this call is the one that its run waits for before anybody is asked. */
@@ -279,7 +284,7 @@ function reasonsOf(
 /** What a grant is held against. Carrying out a plan is a thing of its own: a grant covers it where it says so. */
 function coveredFacts({ outbound, way }: Prepared, reasons: readonly ReasonToAsk[]): CallFacts {
   const { action, definition, input, credential } = outbound;
-  const plan = way.kind === "execute" ? [{ kind: "plan", words: "it carries out a plan" } as const] : [];
+  const plan = way.kind === "execute" ? [reasonOf("plan")] : [];
   return { action, effect: definition.action.effect, input, credential, because: [...reasons, ...plan] };
 }
 

@@ -167,6 +167,7 @@ export const defaults = {
   watchRetryCapMs: 15_000,
   watchExtendSeconds: 300,
   watchReasonCharacters: 400,
+  watchGrantCharacters: 1_200,
   /** News of operations on the operator plane: at most one board in this time, and so many rows on it. */
   operationNewsMs: 500,
   operationsShown: 50,

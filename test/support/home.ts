@@ -16,7 +16,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export const GW = process.env["GW_PROGRAM"] ?? join(dirname(dirname(import.meta.dirname)), "bin", "gw");
 /** The one secret of every home, with characters that percent-encoding changes. */
 export const SECRET = "s3cr3t/Token+of~the=Provider-0123456789";
-const PASSPHRASE = "correct horse battery staple in a test";
+export const PASSPHRASE = "correct horse battery staple in a test";
 
 /** Root reads every file and every process, so that a test of a wall would prove nothing. */
 export const asUser =

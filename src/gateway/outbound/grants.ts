@@ -39,8 +39,26 @@ export function requireGrant(core: Core, { grant: on, caller }: Session): Grant 
   throw new Denied("grant_ended", `The grant ${on.name} no longer covers this caller: ${cover.why}.`);
 }
 
-/** Null where the grant lets the call pass and its day has room; otherwise why a person is asked after all. */
-export async function reasonBeyondGrant(core: Core, grant: Grant, call: CallFacts): Promise<ReasonToAsk | null> {
+/**
+ * The grant that lets this very call pass: the one that its session stands on, or else another that covers caller and call now.
+ * Otherwise why a person is asked after all.
+ */
+export async function coveringGrant(
+  core: Core,
+  own: Grant,
+  caller: LiveCaller,
+  call: CallFacts,
+): Promise<{ readonly grant: Grant } | { readonly beyond: ReasonToAsk }> {
+  const beyond = await reasonBeyondGrant(core, own, call);
+  if (beyond === null) return { grant: own };
+  for (const grant of core.grants()) {
+    if (grant.name === own.name || !coversCaller(core, grant, caller)) continue;
+    if ((await reasonBeyondGrant(core, grant, call)) === null) return { grant };
+  }
+  return { beyond };
+}
+
+async function reasonBeyondGrant(core: Core, grant: Grant, call: CallFacts): Promise<ReasonToAsk | null> {
   const cover = coverCall(grant, call);
   if (cover.kind === "not_covered") return beyond(`the grant ${grant.name} does not cover it: ${cover.why}`);
   if (await core.dayCounts.take(`grant ${grant.name}`, grant.callsPerDay)) return null;

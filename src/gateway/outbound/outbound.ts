@@ -1,6 +1,6 @@
 import type { BoundAction } from "../../conventions/action/bind.ts";
 import { type ActionDefinition, hasSideEffect, type Pack } from "../../conventions/action/pack.ts";
-import type { ReasonToAsk } from "../../conventions/approval/reason.ts";
+import { type ReasonToAsk, reasonOf } from "../../conventions/approval/reason.ts";
 import type { ActionReach } from "../../conventions/scope/scope.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { readSshPublicLine, sshFingerprint } from "../../kernel/ssh-key.ts";
@@ -83,16 +83,13 @@ export function sideEffectOf(action: ActionDefinition): boolean {
 /** Why this very call needs a person, where `standing` says that one approved the session; empty when the session's approval is enough. */
 export function reasonsToAsk(action: ActionDefinition, eachUse: boolean, standing: boolean): readonly ReasonToAsk[] {
   const reasons: ReasonToAsk[] = [];
-  const add = (kind: ReasonToAsk["kind"], words: string): void => void reasons.push({ kind, words });
-  if (eachUse) add("each_use_credential", "its credential is marked for approval on every use");
-  if (action.needs.approval === "each_use") add("each_use_action", "its definition asks on every use");
-  if (action.previewless === true)
-    add("previewless", "its provider has no preview: nobody can say beforehand what it changes");
-  if (action.effect === "purchase") add("purchase", "it places an order");
-  else if (action.asksEachCall) add("uncapped_cost", "it may cost money and has no cost ceiling");
-  else if ((action.maxCostCents ?? 0) > 0 && !standing) {
-    add("unapproved_spend", "it costs money, and no person has approved what this run may spend");
-  }
+  const add = (kind: Parameters<typeof reasonOf>[0]): void => void reasons.push(reasonOf(kind));
+  if (eachUse) add("each_use_credential");
+  if (action.needs.approval === "each_use") add("each_use_action");
+  if (action.previewless === true) add("previewless");
+  if (action.effect === "purchase") add("purchase");
+  else if (action.asksEachCall) add("uncapped_cost");
+  else if ((action.maxCostCents ?? 0) > 0 && !standing) add("unapproved_spend");
   return reasons;
 }
 

@@ -13,8 +13,8 @@ export interface CliIo {
   readonly columns?: number;
   /** Asks on the terminal without echo; Denied `terminal_needed` where there is none. */
   askSecret(prompt: string): Promise<Secret>;
-  /** Asks a question on the terminal with echo. */
-  ask(prompt: string): Promise<string>;
+  /** Asks a question on the terminal with echo; `draft` is there already, to be edited. */
+  ask(prompt: string, draft?: string): Promise<string>;
   /** Reads a secret from standard input when that is no terminal, else asks for it. Trailing newline removed, bounded. */
   readSecret(prompt: string): Promise<Secret>;
 }

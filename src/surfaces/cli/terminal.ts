@@ -28,11 +28,13 @@ function ignoreClosedPipe(error: Error): void {
   if (!("code" in error && error.code === "EPIPE")) throw error;
 }
 
-async function ask(prompt: string): Promise<string> {
+async function ask(prompt: string, draft = ""): Promise<string> {
   const { input, leave } = openKeyboard(prompt);
   const reader = createInterface({ input, output: process.stderr });
   try {
-    return (await reader.question(prompt)).trim();
+    const answer = reader.question(prompt);
+    reader.write(draft);
+    return (await answer).trim();
   } finally {
     reader.close();
     leave();

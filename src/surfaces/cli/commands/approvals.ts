@@ -22,6 +22,7 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     "gw approve apr_01k... --attempts 5",
   )
     .option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many)
+    .option("--grant", "also sign a grant: the narrowest that would have covered it is proposed, to edit")
     .option("--evidence", EVIDENCE);
   addBudgetOptions(approve)
     .option(

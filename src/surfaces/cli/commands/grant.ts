@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { GrantAddOptions } from "../grant/grant.ts";
+import type { OperatorOptions } from "../options.ts";
 import { addBudgetOptions, whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -28,7 +29,18 @@ export function addGrantCommands(program: Command, { io, vault, finish }: CliDep
     .action(async (name: string, _options, command: Command) =>
       finish(await (await load()).runGrantAdd(name, optionsOf<GrantAddOptions>(command), io, vault)),
     );
-  addCommand(grant, "list", "every grant in signed policy", "gw grant list").action(
+  addOperatorCommand(
+    grant,
+    "simulate <NAME>",
+    "what it would have let pass of what people were asked, and what they said to it",
+    "gw grant simulate triage --since 7d",
+  )
+    .option("--since <TIME>", "not before: 1h, 7d, yesterday, 2026-11-15, or a time of RFC 3339", "7d")
+    .action(async (name: string, _options, command: Command) => {
+      const { runGrantSimulate } = await import("../grant/simulate.ts");
+      finish(await runGrantSimulate(name, optionsOf<OperatorOptions & { readonly since: string }>(command), io, vault));
+    });
+  addOperatorCommand(grant, "list", "every grant in signed policy, and when it was last used", "gw grant list").action(
     async (_options, command: Command) => finish(await (await load()).runGrantList(optionsOf(command), io, vault)),
   );
   addCommand(grant, "show <NAME>", "one grant, whole", "gw grant show triage").action(

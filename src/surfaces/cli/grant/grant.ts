@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { conditionWords } from "../../../conventions/grant/condition.ts";
-import type { Grant } from "../../../conventions/grant/grant.ts";
+import type { Grant, GrantCaller } from "../../../conventions/grant/grant.ts";
 import { inclusionWord } from "../../../conventions/grant/grant.ts";
 import { boundsWords, callerWords, grantRecord } from "../../../conventions/grant/record.ts";
 import { showText } from "../../../kernel/display.ts";
@@ -8,9 +9,19 @@ import { openHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
-import { applyPolicyChange, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import {
+  applyPolicyChange,
+  findLogin,
+  type VaultCliPorts,
+  type VaultOptions,
+  type VaultSession,
+  withOperator,
+  withReader,
+} from "../vault/session.ts";
 import { readGrantCaller } from "./caller.ts";
 import { draftGrant, type GrantWords } from "./draft.ts";
+import { readLastUses } from "./last-use.ts";
+import { readGrantLine } from "./line.ts";
 
 export type GrantAddOptions = VaultOptions & Omit<GrantWords, "name"> & { readonly caller: readonly string[] };
 
@@ -19,19 +30,7 @@ export function runGrantAdd(name: string, options: GrantAddOptions, io: CliIo, p
   return answering(io, async () => {
     const caller = await readGrantCaller(options.caller, options.home);
     return withOperator(options, io, ports, async (session) => {
-      const actions = readTrustedPacks(options.home, session.home.readPolicy(session.home.readVault())).flatMap(
-        (pack) => [...pack.actions.values()],
-      );
-      const grant = draftGrant({ ...options, name }, caller, actions, ports.clock.wallMs());
-      await applyPolicyChange(session, ports, { what: "grant_added", subject: name }, (policy) => {
-        if (policy.grants.some((one) => one.name === name)) {
-          throw new Denied(
-            "grant_exists",
-            `There is a grant ${name} already. Remove it first: gw grant remove ${name}`,
-          );
-        }
-        return { ...policy, grants: [...policy.grants, grant] };
-      });
+      const grant = await signGrant({ ...options, name }, caller, session, options, ports);
       if (options.json) io.out(JSON.stringify(grantRecord(grant)));
       else {
         io.out(`Signed: ${name} lets calls pass without a card, from now on.`);
@@ -43,16 +42,65 @@ export function runGrantAdd(name: string, options: GrantAddOptions, io: CliIo, p
   });
 }
 
-export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () => {
-    const grants = readGrants(options, ports);
-    if (options.json) io.out(JSON.stringify(grants.map(grantRecord)));
-    else if (grants.length === 0) io.out("No grants: a person is asked about every session. See gw grant add --help");
-    for (const grant of options.json ? [] : grants) {
-      const over = Date.parse(grant.until) <= ports.clock.wallMs();
-      io.out(`${grant.name}  ${over ? "OVER since" : "until"} ${grant.until}  ${grant.actions.join(" ")}`);
+/** A grant that was written on one line, beside a card. */
+export async function signGrantLine(
+  line: string,
+  session: VaultSession,
+  options: Pick<VaultOptions, "home">,
+  ports: VaultCliPorts,
+): Promise<Grant> {
+  const words = readGrantLine(line);
+  return await signGrant(words, await readGrantCaller(words.caller, options.home), session, options, ports);
+}
+
+async function signGrant(
+  words: GrantWords,
+  caller: GrantCaller,
+  session: VaultSession,
+  { home }: Pick<VaultOptions, "home">,
+  ports: VaultCliPorts,
+): Promise<Grant> {
+  const { name } = words;
+  const packs = readTrustedPacks(home, session.home.readPolicy(session.home.readVault()));
+  const actions = packs.flatMap((pack) => [...pack.actions.values()]);
+  const grant = draftGrant(words, caller, actions, ports.clock.wallMs());
+  await applyPolicyChange(session, ports, { what: "grant_added", subject: name }, (policy) => {
+    if (policy.grants.some((one) => one.name === name)) {
+      throw new Denied("grant_exists", `There is a grant ${name} already. Remove it first: gw grant remove ${name}`);
     }
-    return exits.done;
+    return { ...policy, grants: [...policy.grants, grant] };
+  });
+  return grant;
+}
+
+/** `gw grant list`. Who may read the log, by `gw login` or a passphrase file, also sees when each was last used. */
+export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, async () => {
+    const grants = readGrants(options, ports);
+    const tell = (uses: ReadonlyMap<string, string> | null): Exit => {
+      const used = (name: string): string | null => uses?.get(name) ?? null;
+      const records = grants.map((grant) =>
+        uses === null ? grantRecord(grant) : { ...grantRecord(grant), last_used_at: used(grant.name) },
+      );
+      if (options.json) io.out(JSON.stringify(records));
+      else if (grants.length === 0) io.out("No grants: a person is asked about every session. See gw grant add --help");
+      for (const grant of options.json ? [] : grants) {
+        const over = Date.parse(grant.until) <= ports.clock.wallMs();
+        const last = used(grant.name);
+        const use = uses === null ? "" : last === null ? "  NEVER USED" : `  last used ${last.slice(0, 19)}Z`;
+        io.out(`${grant.name}  ${over ? "OVER since" : "until"} ${grant.until}${use}  ${grant.actions.join(" ")}`);
+      }
+      if (uses === null && grants.length > 0 && !options.json)
+        io.err("gw login, and it also shows when each was last used.");
+      return exits.done;
+    };
+    const vault = openHome(options.home, ports.random).readVault();
+    const keeper = await findLogin(options, vault, ports);
+    keeper?.close();
+    if (grants.length === 0 || (keeper === null && options.passphraseFile === undefined)) return tell(null);
+    return await withReader(options, io, ports, async ({ readingKey }) =>
+      tell(readLastUses(join(options.home, "audit"), readingKey, grants)),
+    );
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
+import { proposeGrant } from "../../../conventions/grant/propose.ts";
 import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -10,6 +11,8 @@ import type { ApprovalView } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
+import { signGrantLine } from "../grant/grant.ts";
+import { writeGrantLine } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
@@ -23,6 +26,8 @@ export interface EvidenceOption {
 
 export interface ApproveOptions extends OperatorOptions, BudgetOptions, EvidenceOption {
   readonly only?: readonly string[];
+  /** Also sign a grant for such calls. */
+  readonly grant?: boolean;
   readonly reason?: string;
   /** SYSTEM:REF, for a call that needs a ticket or as the work of a new run. */
   readonly ticket?: string;
@@ -70,12 +75,14 @@ export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): P
 }
 
 function decide(id: string, decision: "approve" | "deny", options: ApproveOptions, deps: CliDeps) {
-  return withGateway(options, deps, async ({ client }) => {
+  return withGateway(options, deps, async (session) => {
+    const { client } = session;
     const approval = await client.approval(id);
     if (approval.state !== "pending") {
       throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
     }
     if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
+    if (options.grant === true) await signProposed(approval, session, options, deps);
     const decided = await client.decide(
       approval,
       decision === "deny"
@@ -86,6 +93,22 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
   });
+}
+
+/** The narrowest grant that would have covered it, as the person leaves it. It is signed first: where it does not hold, nothing is approved. */
+async function signProposed(
+  { card }: ApprovalView,
+  session: VaultSession,
+  options: ApproveOptions,
+  { io, vault }: CliDeps,
+): Promise<void> {
+  const proposal = proposeGrant(card);
+  if (proposal.kind === "none") {
+    throw new Denied("grant_invalid", `No grant could cover this: ${proposal.why}. Nothing was approved.`);
+  }
+  const line = await io.ask("gw grant add ", writeGrantLine(proposal.words));
+  const { name } = await signGrantLine(line, session, options, vault);
+  io.err(`Signed: ${name} lets such calls pass without a card, from now on.`);
 }
 
 /** Two people have to approve it, and this was the first. */

@@ -101,12 +101,13 @@ function showAnew(state: WatchState): WatchState {
 /** Takes away what a person had open about this question, and says so before any further key counts. */
 function interrupt(state: WatchState, id: string, text: string): Step {
   const asked = state.prompt !== null && promptedFor(state) === id;
-  const narrowing = state.screen.kind === "narrow" && state.screen.approvalId === id;
-  if (!asked && !narrowing) return stay(state);
+  const { screen } = state;
+  const writing = (screen.kind === "narrow" || screen.kind === "grant") && screen.approvalId === id;
+  if (!asked && !writing) return stay(state);
   return stay(
     {
       ...state,
-      screen: narrowing ? { kind: "queue" } : state.screen,
+      screen: writing ? { kind: "queue" } : screen,
       prompt: { kind: "told", text },
       frozenMs: state.nowMs + defaults.cardSteadyMs,
     },

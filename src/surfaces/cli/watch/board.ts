@@ -72,6 +72,7 @@ function showOnScreen(state: WatchState): Step {
     case "queue":
     case "help":
     case "narrow":
+    case "grant":
     case "sessions":
       return stay(state);
   }

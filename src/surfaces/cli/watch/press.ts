@@ -1,4 +1,7 @@
+import { proposeGrant } from "../../../conventions/grant/propose.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { readGrantLine, writeGrantLine } from "../grant/line.ts";
 import { nameOf } from "./arrive.ts";
 import type { WatchKey } from "./keys.ts";
 import { moveIn, startNarrowing, toggleIn, typeIn } from "./narrow.ts";
@@ -26,6 +29,7 @@ export function press(before: WatchState, key: WatchKey): Step {
   if (key.kind === "redraw") return stay(state, { kind: "redraw" });
   if (isTooSmall(state.size)) return letterOf(key) === "q" ? stay(state, { kind: "quit" }) : stay(state);
   if (state.prompt !== null) return pressPrompt(state, state.prompt, key);
+  if (state.screen.kind === "grant") return pressGrant(state, state.screen, key);
   if (key.kind === "paste") return stay(note(state, "pasted text was dropped: keys have to be typed here", "hint"));
   switch (state.screen.kind) {
     case "queue":
@@ -87,6 +91,8 @@ function pressQueue(state: WatchState, key: WatchKey): Step {
       return stay(startDenial(state, item));
     case "e":
       return extend(state, item);
+    case "g":
+      return stay(openGrant(state, item));
     case "n":
       return stay(openNarrowing(state, item));
   }
@@ -107,16 +113,25 @@ function obstacle(state: WatchState, item: Item): string | null {
   return item.expiresMs <= state.nowMs ? `${nameOf(item)} has run out of time` : null;
 }
 
-function startApproval(state: WatchState, item: Item): WatchState {
+/** What keeps this card from being approved as it stands; null when nothing does. */
+function unready(state: WatchState, item: Item): WatchState | null {
   const stops = obstacle(state, item);
   if (stops !== null) return note(state, stops, "warning");
   if (item.digest !== item.view.card_digest) return note(state, MISMATCH, "warning");
   if (item.planExpiresMs !== null && item.planExpiresMs <= state.nowMs) return note(state, PLAN_OVER, "warning");
-  if (!isReadToEnd(item))
-    return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
-  const live = state.link.kind === "live" && state.link.guardRail;
+  if (isReadToEnd(item)) return null;
+  return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
+}
+
+function asksPin(state: WatchState, item: Item): boolean {
+  return (state.link.kind === "live" && state.link.guardRail) || item.view.card.mode !== "dedicated";
+}
+
+function startApproval(state: WatchState, item: Item): WatchState {
+  const stopped = unready(state, item);
+  if (stopped !== null) return stopped;
   const card = { approvalId: item.view.approval_id, digest: item.digest } as const;
-  const guardRail = live || item.view.card.mode !== "dedicated";
+  const guardRail = asksPin(state, item);
   if (item.view.card.ticket_needed === undefined) return askYes(state, { kind: "approve", ...card }, guardRail);
   return { ...state, prompt: { kind: "reason", to: { kind: "ticket", ...card, guardRail }, text: "" } };
 }
@@ -178,6 +193,51 @@ function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narro
 function keepDraft(state: WatchState, { approvalId, draft }: Screen & { readonly kind: "narrow" }): WatchState {
   const item = state.queue.find(({ view }) => view.approval_id === approvalId);
   return item === undefined ? state : replaceItem(state, { ...item, narrow: { ...draft, at: 0 } });
+}
+
+function openGrant(state: WatchState, item: Item): WatchState {
+  const stopped = unready(state, item);
+  if (stopped !== null) return stopped;
+  const proposal = proposeGrant(item.view.card);
+  if (proposal.kind === "none") return note(state, `no grant could cover this: ${proposal.why}`, "hint");
+  const text = writeGrantLine(proposal.words);
+  return { ...state, screen: { kind: "grant", approvalId: item.view.approval_id, digest: item.digest, text } };
+}
+
+function pressGrant(state: WatchState, screen: Screen & { readonly kind: "grant" }, key: WatchKey): Step {
+  const write = (text: string): Step =>
+    stay({ ...state, screen: { ...screen, text: [...text].slice(0, defaults.watchGrantCharacters).join("") } });
+  switch (key.kind) {
+    case "text":
+      return write(screen.text + key.point);
+    case "paste":
+      return write(screen.text + key.text);
+    case "backspace":
+      return write([...screen.text].slice(0, -1).join(""));
+    case "kill":
+      return write("");
+    case "escape":
+      return stay(backToQueue(state));
+    case "enter":
+      return signGrant(state, screen);
+    default:
+      return stay(state);
+  }
+}
+
+/** A grant that cannot be read is told here, before anybody types a PIN for it. */
+function signGrant(state: WatchState, { approvalId, digest, text }: Screen & { readonly kind: "grant" }): Step {
+  const item = state.queue.find(({ view }) => view.approval_id === approvalId);
+  if (item === undefined || item.digest !== digest) return stay(backToQueue(state));
+  const stopped = unready(state, item);
+  if (stopped !== null) return stay(stopped);
+  try {
+    readGrantLine(text);
+  } catch (error) {
+    if (error instanceof Denied) return stay(note(state, error.message, "hint"));
+    throw error;
+  }
+  return stay(askYes(backToQueue(state), { kind: "approve", approvalId, digest, grant: text }, asksPin(state, item)));
 }
 
 export function backToQueue(state: WatchState): WatchState {

@@ -68,6 +68,8 @@ function reasonWords(state: WatchState, to: ReasonTo): readonly [string, string]
 function aboutWords(state: WatchState, about: About): string {
   switch (about.kind) {
     case "approve":
+      if (about.grant !== undefined)
+        return `Approve, and sign the grant ${showText(about.grant.split(" ")[0] ?? "")}${what(state, about.approvalId, false)}`;
       return `Approve${about.ticket === undefined ? "" : ` under ticket ${showIdentifier(about.ticket)}`}${what(state, about.approvalId)}`;
     case "cancel":
       return `Ask the provider to stop ${operationName(state, about.operationId)}`;

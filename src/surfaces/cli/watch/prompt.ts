@@ -172,6 +172,7 @@ function approve(state: WatchState, about: About & { readonly kind: "approve" })
     {
       ...{ kind: "decide", approval, decision: "approve", reason: null, narrow: narrowingOf(item.narrow) },
       ...(about.ticket === undefined ? {} : { ticket: { ref: about.ticket, state: null, emergency: null } }),
+      ...(about.grant === undefined ? {} : { grant: about.grant }),
     },
   );
 }

@@ -3,6 +3,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
+import { signGrantLine } from "../grant/grant.ts";
 import { type Exit, exits } from "../io.ts";
 import { withGateway } from "../operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
@@ -41,6 +42,7 @@ export function runWatch(
         hasPin: operator.pin !== null,
         client,
         notify: createNotifier(NOTIFY_SEND, process.env),
+        addGrant: async (line) => void (await signGrantLine(line, session, options, deps.vault)),
         check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
       });
       const { waiting, underWay } = await sitting.ended;

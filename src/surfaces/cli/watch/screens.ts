@@ -1,5 +1,5 @@
 import { defaults } from "../../../kernel/defaults.ts";
-import { showIdentifier } from "../../../kernel/display.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { Line } from "./line.ts";
 import { wrapText } from "./measure.ts";
 import { grantedOf, labelOf, type NarrowDraft } from "./narrow.ts";
@@ -19,6 +19,7 @@ export function helpLines(): readonly Line[] {
     "  a               approve: only when the card was read to its end",
     "  d               deny, with a reason that the agent reads; never asks a PIN",
     "  e               five more minutes for the card, as far as its run has time",
+    "  g               approve, and sign a grant: the narrowest that would have covered it",
     "  n               narrow: take actions off, lower limits, then approve",
     "  s               sessions; there r revokes one",
     "  o               operations; there Enter details, r read now, c cancel",
@@ -29,6 +30,18 @@ export function helpLines(): readonly Line[] {
     "  What could act or hide is written out as \\u{...}; a \\ in a text is doubled.",
   ];
   return rows.map((text) => ({ text, style: text.startsWith(" ") ? "plain" : "strong" }));
+}
+
+/** The whole of what would be signed, and where typing goes on. */
+export function grantLines(text: string, columns: number): readonly Line[] {
+  return [
+    { text: "A grant: from now on such calls pass without a card. This one is approved with it.", style: "strong" },
+    { text: "It is the narrowest that would have covered this call; arguments not named are free.", style: "plain" },
+    { text: "", style: "plain" },
+    ...wrapText(`gw grant add ${showText(text)}_`, columns - 4, columns - 4).map(
+      (row) => ({ text: `  ${row}`, style: "plain" }) as const,
+    ),
+  ];
 }
 
 export function narrowLines({ actions, limits, at }: NarrowDraft, rows: number): readonly Line[] {

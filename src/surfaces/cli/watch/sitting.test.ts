@@ -40,6 +40,7 @@ function begin(rows = 80) {
     client: desk.client,
     connect: desk.connect,
     notify: (text) => void heard.push(text),
+    addGrant: async () => undefined,
     async check(which, secret: Secret) {
       const typed = secret.use((bytes) => bytes.toString("utf8"));
       checked.push(`${which} ${typed}`);

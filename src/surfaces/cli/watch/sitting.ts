@@ -26,6 +26,8 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   /** Null where there is no desktop to tell. */
   readonly notify: Notifier | null;
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
+  /** Signs a grant that was written beside a card. */
+  addGrant(line: string): Promise<void>;
 }
 
 export interface Sitting {
@@ -129,7 +131,10 @@ export function startSitting(options: SittingOptions): Sitting {
         void checkTyped(effect.which, effect.attempt);
         return;
       case "decide":
-        void ask(async () => ({ kind: "decided", view: await feed.client().decide(effect.approval, effect) }));
+        void ask(async () => {
+          if (effect.grant !== undefined) await options.addGrant(effect.grant);
+          return { kind: "decided", view: await feed.client().decide(effect.approval, effect) };
+        });
         return;
       case "extend":
         void ask(async () => ({

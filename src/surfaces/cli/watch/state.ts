@@ -42,6 +42,8 @@ export type Screen =
   | { readonly kind: "queue" }
   | { readonly kind: "help" }
   | { readonly kind: "narrow"; readonly approvalId: string; readonly draft: NarrowDraft }
+  /** The grant that the person writes, from what the card proposed. */
+  | { readonly kind: "grant"; readonly approvalId: string; readonly digest: string; readonly text: string }
   | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] | null; readonly selected: string | null }
   | OperationsScreen
   | {
@@ -108,7 +110,13 @@ export type Prompt =
 
 /** What a yes is about. It is fixed when the question is put: nothing that arrives later can change it. */
 export type About =
-  | { readonly kind: "approve"; readonly approvalId: string; readonly digest: string; readonly ticket?: string }
+  | {
+      readonly kind: "approve";
+      readonly approvalId: string;
+      readonly digest: string;
+      readonly ticket?: string;
+      readonly grant?: string;
+    }
   | { readonly kind: "cancel"; readonly operationId: string; readonly reason: string }
   /** One read beyond what the gateway may make by itself. */
   | { readonly kind: "reconcile"; readonly operationId: string };
@@ -172,6 +180,8 @@ export type Effect =
       readonly reason: string | null;
       readonly narrow: Narrowing | null;
       readonly ticket?: TicketEntered;
+      /** Signed before the yes: where it does not hold, nothing is approved. */
+      readonly grant?: string;
     }
   | { readonly kind: "extend"; readonly approvalId: string; readonly seconds: number }
   | { readonly kind: "revoke"; readonly sessionId: string; readonly reason: string | null }

@@ -8,7 +8,7 @@ import { operationLines, operationsLines, restingLines, stripLines } from "./ope
 import { sayErrand } from "./operations.ts";
 import { promptLines } from "./prompt-lines.ts";
 import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageOf } from "./reading.ts";
-import { helpLines, narrowLines, sessionLines, tooSmallLines } from "./screens.ts";
+import { grantLines, helpLines, narrowLines, sessionLines, tooSmallLines } from "./screens.ts";
 import { type Item, type Notice, selectedItem, type WatchState } from "./state.ts";
 
 /** The whole screen: as many lines as it has rows, none wider than its columns. */
@@ -33,6 +33,8 @@ function otherLines(state: WatchState): readonly Line[] {
       return helpLines();
     case "narrow":
       return narrowLines(screen.draft, rows);
+    case "grant":
+      return grantLines(screen.text, size.columns);
     case "sessions":
       return sessionLines(screen, rows);
     case "operations":
@@ -184,13 +186,15 @@ function keysOf(state: WatchState): string {
   if (state.prompt !== null) return "Ctrl-C quits";
   if (state.screen.kind === "help") return "any key goes back";
   if (state.screen.kind === "narrow") return "up/down choose  space on/off  0-9 lower a limit  Enter keep  Esc drop";
+  if (state.screen.kind === "grant")
+    return "type to change it at its end  Ctrl-U clears  Enter signs and approves  Esc drops";
   if (state.screen.kind === "operations")
     return "up/down choose  Enter details  r read now  c cancel  o sort  Esc back  ? help";
   if (state.screen.kind === "operation") return "Enter more  b back  r read now  c cancel  Esc list  ? help  q quit";
   if (state.screen.kind === "sessions") return "up/down choose  r revoke  Esc back  ? help  q quit";
   const item = selectedItem(state);
   if (item === undefined) return "o operations  s sessions  ? help  q quit";
-  const first = isReadToEnd(item) ? "a approve  n narrow" : "Enter read on";
+  const first = isReadToEnd(item) ? "a approve  g grant  n narrow" : "Enter read on";
   return `${first}  d deny  v evidence  e +5 min  o operations  s sessions  ? help  q quit`;
 }
 

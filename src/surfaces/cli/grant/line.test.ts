@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { readPack } from "../../../conventions/action/read.ts";
+import type { Card } from "../../../conventions/approval/card.ts";
+import { reasonOf } from "../../../conventions/approval/reason.ts";
+import { coverCall } from "../../../conventions/grant/cover.ts";
+import { proposeGrant } from "../../../conventions/grant/propose.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { draftGrant } from "./draft.ts";
+import { readGrantLine, writeGrantLine } from "./line.ts";
+
+const NOW = Date.parse("2026-11-18T10:00:00.000Z");
+const IMAGE = `sha256:${"ab".repeat(32)}`;
+const { pack } = readPack(
+  Buffer.from(`format: gw.pack/v1
+pack: demo
+provider: { origin: https://api.demo.example, credential: demo-token, auth: { scheme: bearer } }
+actions:
+  thing.make:
+    effect: write
+    request: { method: POST, path: /v1/things, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 400 }
+      count: { in: body, type: integer }
+      loud: { in: body, type: boolean }
+`),
+  "demo.yaml",
+);
+const actions = [...(pack?.actions.values() ?? [])];
+
+/** As much of a card as a grant can be taken from; what a gateway writes is in test/e2e-grants.test.ts. */
+function cardOf(call: { arguments: JsonObject; because?: readonly string[] } | null, change: Partial<Card> = {}): Card {
+  const rest = { action: "demo.thing.make", effect: "write", credential: "demo-token", maximum_cents: 25, because: [] };
+  return {
+    approval_id: "apr_01m7gwx0168jedv0mkrybqr3k2",
+    asks: "call",
+    created_at: "2026-11-18T10:00:00.000Z",
+    mode: "guard-rail",
+    caller: { process: { uid: 1000 }, cdhash: IMAGE },
+    context: { interpreter: null, unowned_mappings: [], namespaces: "own" },
+    call: call === null ? null : { ...rest, ...call },
+    ...change,
+  } as unknown as Card;
+}
+
+function grantFrom(card: Card) {
+  const proposal = proposeGrant(card);
+  assert.ok(proposal.kind === "words", JSON.stringify(proposal));
+  const words = readGrantLine(writeGrantLine(proposal.words));
+  assert.deepEqual(words.caller, [`image:${IMAGE}`]);
+  return draftGrant(words, { authority: null, image: IMAGE, uid: null }, actions, NOW);
+}
+
+const factsOf = (input: JsonObject, because: Parameters<typeof reasonOf>[0][] = []) =>
+  ({
+    action: "demo.thing.make",
+    effect: "write",
+    input,
+    credential: "demo-token",
+    because: because.map(reasonOf),
+  }) as const;
+
+test("what a card proposes covers its call, and no call with another value where one is bound", () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: "binary" }),
+    fc.constantFrom("a b", "x=y", "--until", "it's", ""),
+  );
+  const inputs = fc.record({ name: text, count: fc.integer(), loud: fc.boolean() });
+  fc.assert(
+    fc.property(inputs, inputs, (input, other) => {
+      const grant = grantFrom(cardOf({ arguments: input }));
+      assert.equal(coverCall(grant, factsOf(input)).kind, "covered", JSON.stringify([input, grant.conditions]));
+      const bound = new Set(grant.conditions.map((condition) => condition.input));
+      assert.ok(bound.has("loud") && bound.has("count") === input.count >= 0);
+      const differs = (["name", "count", "loud"] as const).some(
+        (name) => bound.has(name) && input[name] !== other[name],
+      );
+      assert.equal(coverCall(grant, factsOf(other)).kind, differs ? "not_covered" : "covered");
+    }),
+  );
+});
+
+test("what asks on every use is named, and nothing that was not asked about", () => {
+  const input = { name: "a", count: 1, loud: true };
+  for (const kind of ["each_use_credential", "each_use_action", "previewless", "uncapped_cost"] as const) {
+    const grant = grantFrom(cardOf({ arguments: input, because: [reasonOf(kind).words] }));
+    assert.equal(coverCall(grant, factsOf(input, [kind])).kind, "covered", kind);
+    assert.equal(coverCall(grant, factsOf(input, ["purchase"])).kind, "not_covered");
+  }
+  const paid = grantFrom(cardOf({ arguments: input, because: [reasonOf("unapproved_spend").words] }));
+  assert.equal(paid.limits.spendCents, 25);
+});
+
+test("where no grant could cover it, the reason is told", () => {
+  const input = { arguments: { name: "a", count: 1, loud: true } };
+  const interpreter = { interpreter: { name: "node", script: "x.js" }, unowned_mappings: [], namespaces: "own" };
+  const cases: readonly (readonly [Card, RegExp])[] = [
+    [cardOf(null), /no call/],
+    [cardOf(input, { context: interpreter }), /node runs any script/],
+    [cardOf(input, { context: { ...interpreter, interpreter: null, unowned_mappings: ["/tmp/x.so"] } }), /vouches/],
+    [cardOf(input, { context: { ...interpreter, interpreter: null, namespaces: "other" } }), /namespace/],
+    [cardOf(input, { ticket_needed: { operation: "x", target: "y" } as never }), /ticket/],
+    [cardOf({ ...input, because: ["the last attempt is open"] }), /no grant covers this: the last attempt is open/],
+  ];
+  for (const [card, why] of cases) {
+    const proposal = proposeGrant(card);
+    assert.match(proposal.kind === "none" ? proposal.why : "", why);
+  }
+  const dedicated = proposeGrant(cardOf(input, { context: interpreter, mode: "dedicated" }));
+  assert.ok(dedicated.kind === "words" && dedicated.words.includes("uid:1000"));
+});
+
+test("a line that is no grant is refused whole", () => {
+  const good = "a --caller uid:7 --actions demo.thing.make --until 2027-01-01";
+  assert.equal(readGrantLine(good).name, "a");
+  for (const line of [
+    "",
+    "--until 2027-01-01",
+    `${good} b`,
+    `${good} --all`,
+    `${good} 'x`,
+    `${good} --per-day ten`,
+    "a",
+  ]) {
+    assert.throws(
+      () => readGrantLine(line),
+      (error) => error instanceof Denied && error.code === "grant_invalid",
+      line,
+    );
+  }
+});
