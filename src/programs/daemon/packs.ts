@@ -34,10 +34,21 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
     const broken = findings.find(({ severity }) => severity === "error");
     if (pack === null) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
     else if (policy === null || !isPackTrusted(policy, pack.name, pack.digest)) {
-      troubles.push({ file, why: `not trusted as it is (gw pack trust ${pack.name})` });
+      const old = readTrusted(folder, pack.name, policy);
+      if (old !== null) packs.set(pack.name, old);
+      const why = old === null ? "not trusted as it is" : "the new version waits, the old one serves";
+      troubles.push({ file, why: `${why} (gw pack trust ${pack.name})` });
     } else packs.set(pack.name, pack);
   }
   return { book: bookOf([...packs.values()]), troubles };
+}
+
+/** The version that was trusted, kept beside the packs. It is believed by its digest alone. */
+function readTrusted(folder: string, name: string, policy: Policy | null): Pack | null {
+  const bytes = readPackFile(join(folder, "trusted", `${name}.yaml`));
+  const pack = bytes instanceof Denied ? null : readPack(bytes, `${name}.yaml`).pack;
+  const trusted = pack !== null && policy !== null && pack.name === name && isPackTrusted(policy, name, pack.digest);
+  return trusted ? pack : null;
 }
 
 /** A planted link, folder, pipe or device is named and holds nobody up. */

@@ -14,7 +14,7 @@ import type { Vault } from "../../vault/vault.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { readGivenFile } from "./read-given-file.ts";
-import { keepReplaced, keepTrustedCopy } from "./upgrade/load-change.ts";
+import { keepReplaced, keepTrustedCopy, readTrustedCopy } from "./upgrade/load-change.ts";
 import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
 
@@ -46,13 +46,29 @@ export function runPackList(options: VaultOptions, io: CliIo, ports: VaultCliPor
     else if (rows.length === 0) io.out("No packs yet: gw pack add FILE");
     else {
       for (const row of rows) {
-        const changed = policy.packs.some(({ pack }) => pack === row.pack);
-        const state = row.trusted ? "trusted" : changed ? "CHANGED since it was trusted" : "NOT TRUSTED";
+        const state = packState(policy, { name: row.pack, digest: row.digest });
         io.out(`${showIdentifier(row.pack)}  ${state}  ${row.actions} actions  ${row.digest ?? row.trouble}`);
       }
     }
     return exits.done;
   });
+}
+
+/** Whether the policy trusts it as it is. The gateway goes on with the trusted version while another waits. */
+export function packState(
+  policy: Policy,
+  pack: { readonly name: string; readonly digest: Pack["digest"] | null },
+): string {
+  if (pack.digest !== null && trusts(policy, pack.name, pack.digest)) return "trusted";
+  return policy.packs.some((one) => one.pack === pack.name)
+    ? `NEW VERSION WAITS, the old one serves (gw pack show ${pack.name})`
+    : "NOT TRUSTED";
+}
+
+/** The file of this home, whether it is trusted or not. */
+export function readHomePack(home: string, name: string): { readonly pack: Pack; readonly bytes: Buffer } {
+  const bytes = readBounded(packPath(home, name));
+  return { pack: requireSound(bytes, `${name}.yaml`), bytes };
 }
 
 /** `gw pack trust NAME`: an operator signs the digest of the exact bytes into policy. */
@@ -62,10 +78,12 @@ export function runPackTrust(
   io: CliIo,
   ports: VaultCliPorts,
   operatorKeys: () => Promise<readonly OperatorKey[]>,
+  tellChanges: (pack: Pack, bytes: Buffer) => readonly string[],
 ): Promise<Exit> {
   return answering(io, () => {
-    const bytes = readBounded(packPath(options.home, name));
-    const pack = requireSound(bytes, `${name}.yaml`);
+    const { pack, bytes } = readHomePack(options.home, name);
+    // Before anybody types a secret: what would change.
+    for (const line of tellChanges(pack, bytes)) io.err(line);
     return withOperator(options, io, ports, async (session) => {
       const vault = session.home.readVault();
       const { readingKey } = session.operator;
@@ -127,9 +145,11 @@ export function listPackTrust(home: string, policy: Policy): readonly (PackRow &
 
 /** The packs of this home that the policy trusts as they are. */
 export function readTrustedPacks(home: string, policy: Policy): readonly Pack[] {
-  return listPacks(home)
-    .filter(({ pack, digest }) => digest !== null && trusts(policy, pack, digest))
-    .map(({ pack }) => requireSound(readBounded(packPath(home, pack)), `${pack}.yaml`));
+  return listPacks(home).flatMap(({ pack }) => {
+    const trusted = policy.packs.find((one) => one.pack === pack);
+    const kept = trusted === undefined ? null : readTrustedCopy(home, pack, trusted.digest);
+    return kept === null ? [] : [kept.pack];
+  });
 }
 
 interface PackRow {

@@ -21,6 +21,14 @@ export function addPackCommands(program: Command, deps: CliDeps): void {
   );
   addCommand(
     pack,
+    "show <NAME> [ACTION]",
+    "what it may reach, with which credential, and what changed since it was trusted; or one action whole",
+    "gw pack show github issue.create",
+  ).action(async (name: string, action: string | undefined, _options, command: Command) =>
+    finish(await (await import("../pack-show.ts")).runPackShow(name, action, optionsOf(command), io, vault)),
+  );
+  addCommand(
+    pack,
     "lint <FILE>",
     "check a pack; every finding with file, line and column",
     "gw pack lint acme.yaml",
@@ -86,7 +94,10 @@ export function addPackCommands(program: Command, deps: CliDeps): void {
       const options = optionsOf<OperatorOptions & Omit<ReviewedOptions, "documents">>(command);
       const documents = [old, next].filter((file) => file !== undefined);
       const { runPackTrust } = await import("../packs.ts");
-      finish(await runPackTrust(name, { ...options, documents }, io, vault, () => operatorKeys(options.home)));
+      const { tellChangesOf } = await import("../pack-show.ts");
+      const keys = () => operatorKeys(options.home);
+      const tell = tellChangesOf(options.home, vault);
+      finish(await runPackTrust(name, { ...options, documents }, io, vault, keys, tell));
     });
   addOperatorCommand(pack, "remove <NAME>", "take its trust and its file away", "gw pack remove acme").action(
     async (name: string, _options, command: Command) =>

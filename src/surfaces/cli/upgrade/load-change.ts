@@ -90,8 +90,8 @@ export function keepReplaced(home: string, name: string): void {
   if (kept === null && standing !== null && standing !== undefined) keepTrustedCopy(home, name, standing);
 }
 
-/** The copy that was kept, or the file that stands in the home while it is still the trusted one. */
-function readTrustedCopy(
+/** By its digest: the copy that was kept, or the file that stands in the home while it is still the trusted one. */
+export function readTrustedCopy(
   home: string,
   name: string,
   digest: Digest,
