@@ -24,7 +24,7 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     const options = { ...optionsOf<McpOptions>(command), ...wrappedBy(process.env) };
     finish(await runMcp(options, io, { input: process.stdin, output: process.stdout }));
   });
-  addCommand(
+  const connect = addCommand(
     program,
     "connect <CLIENT>",
     "print the configuration that points a client at this gateway",
@@ -33,9 +33,9 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     .option("--write", "merge it into the client's file, after showing what changes")
     .option("--file <FILE>", "the client's file, where it is not the usual one")
     .option("--name <NAME>", "what the client calls this server", "gw")
-    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION or PACK.*, with commas")
-    .action(async (client: string, _options, command: Command) => {
-      const { runConnect } = await import("../connect/connect.ts");
-      finish(await runConnect(client, optionsOf<ConnectOptions>(command), io, random));
-    });
+    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION or PACK.*, with commas");
+  addBudgetOptions(connect).action(async (client: string, _options, command: Command) => {
+    const { runConnect } = await import("../connect/connect.ts");
+    finish(await runConnect(client, optionsOf<ConnectOptions>(command), io, random));
+  });
 }

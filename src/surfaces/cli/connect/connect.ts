@@ -6,6 +6,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { nodeSteps, replaceFile, type WriteSteps } from "../../../vault/files/atomic-write.ts";
 import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
+import type { BudgetOptions } from "../commands/budget-options.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
 import { programFile } from "../program-file.ts";
@@ -14,7 +15,7 @@ import { diffLines } from "./diff.ts";
 import { mergeJson } from "./merge-json.ts";
 import { mergeToml } from "./merge-toml.ts";
 
-export interface ConnectOptions extends BaseOptions {
+export interface ConnectOptions extends BaseOptions, BudgetOptions {
   readonly write?: boolean;
   readonly file?: string;
   readonly name: string;
@@ -57,12 +58,13 @@ export function runConnect(
   });
 }
 
-function entryOf({ home, name, actions }: ConnectOptions, program: string): Entry {
-  return {
-    name,
-    command: program,
-    args: ["mcp", "--home", home, ...(actions === undefined ? [] : ["--actions", actions])],
-  };
+function entryOf(options: ConnectOptions, program: string): Entry {
+  const { home, name, actions, attempts, sideEffects, minutes, spend } = options;
+  const given = { actions, attempts, "side-effects": sideEffects, minutes, spend };
+  const words = Object.entries(given).flatMap(([word, value]) =>
+    value === undefined ? [] : [`--${word}`, String(value)],
+  );
+  return { name, command: program, args: ["mcp", "--home", home, ...words] };
 }
 
 export function configurationOf(client: Client, entry: Entry, before: string, file: string): string {
