@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CREDENTIAL_KINDS } from "../../../vault/vault.ts";
 import type { OperatorOptions } from "../options.ts";
+import type { ImportOptions } from "../vault/import/import.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addVaultCommands(program: Command, deps: CliDeps): void {
@@ -89,6 +90,23 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
           vault,
         ),
       );
+    });
+  addOperatorCommand(
+    credential,
+    "import <SOURCE> [FILE]",
+    "take secrets over from where they lie: gh, env FILE, netrc, npmrc, ssh-key FILE, op REFERENCE",
+    "gw credential import npmrc\ngw credential import env .env --bind acme-key=https://api.acme.example",
+  )
+    .option("--bind <LABEL=ORIGIN>", "where one may be sent that says nothing of it (repeatable)", many, [])
+    .option("--host-key <LINE>", "for ssh-key: a host key it may be used with (repeatable)", many, [])
+    .option("--only <LABEL>", "take this one alone (repeatable)", many, [])
+    .option("--label <NAME>", "what it is called in the vault, for gh, ssh-key and op")
+    .option("--host <NAME>", "for gh: the host", "github.com")
+    .option("--yes", "take over what is shown, without asking", false)
+    .option("--delete", "take it away where it was, without asking")
+    .action(async (source: string, file: string | undefined, _options, command: Command) => {
+      const { runCredentialImport } = await import("../vault/import/import.ts");
+      finish(await runCredentialImport(source, file, optionsOf<ImportOptions>(command), io, vault));
     });
   addOperatorCommand(
     credential,

@@ -70,6 +70,14 @@ for (const client of clients) {
   });
 }
 
+test("a budget that is named goes into what the client starts", async () => {
+  const io = terminal();
+  await connect("json", { actions: "acme.*", attempts: 60, sideEffects: 0, minutes: 30, spend: 0 }, io);
+  const { mcpServers } = JSON.parse(io.lines.join("\n")) as { mcpServers: { gw: { args: string[] } } };
+  const budget = ["--attempts", "60", "--side-effects", "0", "--minutes", "30", "--spend", "0"];
+  assert.deepEqual(mcpServers.gw.args, [...entry.args, "--actions", "acme.*", ...budget]);
+});
+
 test("the default command is the program of this very package", async () => {
   const io = terminal();
   await runConnect("json", options, io, random);

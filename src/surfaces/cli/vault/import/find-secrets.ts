@@ -1,0 +1,138 @@
+import { Secret } from "../../../../kernel/secret.ts";
+import type { CredentialKind } from "../../../../vault/vault.ts";
+
+/** A secret that was found in a file, and what it would become. Its value is never shown. */
+export interface FoundSecret {
+  readonly label: string;
+  readonly kind: CredentialKind;
+  readonly secret: Secret;
+  /** Where it may be sent; null where nothing says so and the person has to. */
+  readonly origin: string | null;
+  /** The lines of the file that hold it and nothing else, from 0. */
+  readonly lines: readonly number[];
+}
+
+const NEW_LINE = 0x0a;
+
+/** Where well-known tokens belong. Whatever is not here is asked for: a guess would send a secret somewhere. */
+const KNOWN: Readonly<Record<string, string>> = {
+  GITHUB_TOKEN: "https://api.github.com",
+  GH_TOKEN: "https://api.github.com",
+  GITLAB_TOKEN: "https://gitlab.com",
+  OPENAI_API_KEY: "https://api.openai.com",
+  STRIPE_API_KEY: "https://api.stripe.com",
+  STRIPE_SECRET_KEY: "https://api.stripe.com",
+  SLACK_BOT_TOKEN: "https://slack.com",
+  NPM_TOKEN: "https://registry.npmjs.org",
+};
+
+/** `NAME=value` or `export NAME="value"`, one a line. */
+export function findInEnv(bytes: Buffer): readonly FoundSecret[] {
+  return linesOf(bytes).flatMap((line, at) => {
+    const equals = line.indexOf("=");
+    const name = line
+      .subarray(0, Math.max(0, equals))
+      .toString("latin1")
+      .trim()
+      .replace(/^export\s+/, "");
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) return [];
+    const secret = unquoted(line.subarray(equals + 1));
+    return secret === null ? [] : [{ ...bearer(labelOf(name), secret, KNOWN[name] ?? null), lines: [at] }];
+  });
+}
+
+/** `//HOST/:_authToken=value`, as npm writes it. */
+export function findInNpmrc(bytes: Buffer): readonly FoundSecret[] {
+  return linesOf(bytes).flatMap((line, at) => {
+    const equals = line.indexOf("=");
+    const name = line.subarray(0, Math.max(0, equals)).toString("latin1").trim();
+    const host = /^\/\/([a-z0-9.-]{1,253}(?::\d{1,5})?)\/[^:]{0,200}:_authToken$/i.exec(name)?.[1];
+    const secret = host === undefined ? null : unquoted(line.subarray(equals + 1));
+    if (host === undefined || secret === null) return [];
+    return [{ ...bearer(labelOf(`npm-${host}`), secret, `https://${host.toLowerCase()}`), lines: [at] }];
+  });
+}
+
+/** `machine HOST login NAME password VALUE`, over as many lines as it takes. */
+export function findInNetrc(bytes: Buffer): readonly FoundSecret[] {
+  const words = wordsOf(bytes);
+  const found: FoundSecret[] = [];
+  for (const [at, word] of words.entries()) {
+    if (!is(word, "machine")) continue;
+    const entry = words.slice(at + 1).findIndex((one) => is(one, "machine") || is(one, "default"));
+    const own = words.slice(at + 1, entry < 0 ? words.length : at + 1 + entry);
+    const after = (name: string) => own[own.findIndex((one, index) => index > 0 && is(one, name)) + 1];
+    const [host] = own;
+    const [login, password] = own.some((one) => is(one, "password")) ? [after("login"), after("password")] : [];
+    const name = host?.bytes.toString("latin1").toLowerCase() ?? "";
+    if (login === undefined || password === undefined || !/^[a-z0-9.-]{1,253}$/.test(name)) continue;
+    const secret = Secret.take(Buffer.concat([login.bytes, Buffer.from(":"), password.bytes]));
+    const numbers = new Set([word, ...own].map(({ line }) => line));
+    found.push({ label: labelOf(name), kind: "basic", secret, origin: `https://${name}`, lines: [...numbers] });
+  }
+  return found;
+}
+
+/** The file without what was taken out of it. */
+export function withoutLines(bytes: Buffer, gone: ReadonlySet<number>): Buffer {
+  return Buffer.concat(linesOf(bytes, true).filter((_line, at) => !gone.has(at)));
+}
+
+export function labelOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 60);
+}
+
+function bearer(label: string, secret: Secret, origin: string | null) {
+  return { label, kind: "bearer", secret, origin } as const;
+}
+
+function linesOf(bytes: Buffer, whole = false): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf(NEW_LINE, start);
+    const next = end < 0 ? bytes.length : end + 1;
+    lines.push(bytes.subarray(start, whole || end < 0 ? next : end));
+    start = next;
+  }
+  return lines;
+}
+
+interface Word {
+  readonly bytes: Buffer;
+  readonly line: number;
+}
+
+function wordsOf(bytes: Buffer): readonly Word[] {
+  return linesOf(bytes).flatMap((line, number) => {
+    const words: Word[] = [];
+    for (let start = -1, at = 0; at <= line.length; at++) {
+      const blank = at === line.length || (line[at] ?? 0) <= 0x20;
+      if (blank && start >= 0) words.push({ bytes: line.subarray(start, at), line: number });
+      if (blank) start = -1;
+      else if (start < 0) start = at;
+    }
+    return words;
+  });
+}
+
+function is({ bytes }: Word, word: string): boolean {
+  return bytes.equals(Buffer.from(word));
+}
+
+/** Null where there is no value, or one that another program fills in (`${NAME}`). */
+function unquoted(value: Buffer): Secret | null {
+  let [start, end] = [0, value.length];
+  while (start < end && (value[start] ?? 0) <= 0x20) start++;
+  while (end > start && (value[end - 1] ?? 0) <= 0x20) end--;
+  const quote = value[start];
+  if (end - start >= 2 && (quote === 0x22 || quote === 0x27) && value[end - 1] === quote) {
+    start++;
+    end--;
+  }
+  if (end <= start || value[start] === 0x24) return null;
+  return Secret.take(Buffer.from(value.subarray(start, end)));
+}

@@ -1,0 +1,178 @@
+import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { defaults } from "../../../../kernel/defaults.ts";
+import { showIdentifier } from "../../../../kernel/display.ts";
+import { Denied } from "../../../../kernel/failure.ts";
+import { Secret } from "../../../../kernel/secret.ts";
+import { addCredential } from "../../../../vault/credential.ts";
+import { replaceFile } from "../../../../vault/files/atomic-write.ts";
+import { answering } from "../../answer.ts";
+import { type CliIo, type Exit, exits } from "../../io.ts";
+import { readGivenFile } from "../../read-given-file.ts";
+import { withKeyPassphrase } from "../secret-input.ts";
+import { applyChange, type VaultCliPorts, type VaultOptions, withOperator } from "../session.ts";
+import { type FoundSecret, findInEnv, findInNetrc, findInNpmrc, labelOf, withoutLines } from "./find-secrets.ts";
+
+export interface ImportOptions extends VaultOptions {
+  /** NAME=ORIGIN: where a secret that says nothing about it may be sent. */
+  readonly bind: readonly string[];
+  readonly hostKey: readonly string[];
+  readonly only: readonly string[];
+  readonly label?: string;
+  readonly host: string;
+  readonly yes: boolean;
+  /** Take it away where it was; asked for where nothing is said. */
+  readonly delete?: boolean;
+}
+
+const SOURCES = ["gh", "env", "netrc", "npmrc", "ssh-key", "op"] as const;
+type Source = (typeof SOURCES)[number];
+
+/** What was found, and what it takes to remove the original; null where only its owner can. */
+interface Original {
+  readonly found: readonly FoundSecret[];
+  readonly removal: { readonly asks: string; remove(taken: readonly FoundSecret[]): void } | null;
+}
+
+/** `gw credential import SOURCE [FILE]`: names and bindings are shown and never a value; the original may go afterwards. */
+export function runCredentialImport(
+  word: string,
+  file: string | undefined,
+  options: ImportOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, async () => {
+    const source = SOURCES.find((one) => one === word);
+    if (source === undefined) throw new Denied("credential_invalid", `It imports from ${SOURCES.join(", ")}.`);
+    const { found, removal } = readSource(source, file, options, ports);
+    const { ready, unbound } = bindAll(found, options);
+    for (const { label } of unbound)
+      io.err(`${showIdentifier(label)}  left out: say where it may go with --bind ${label}=https://HOST`);
+    if (ready.length === 0) throw new Denied("secret_missing", "Nothing was found that can be taken over.");
+    for (const { label, kind, places } of ready)
+      io.err(`${showIdentifier(label)}  ${kind}  only for ${places.join(" ")}`);
+    if (!options.yes && !(await agreed(io, "Take these over into the vault?"))) return exits.denied;
+    const exit = await withOperator(options, io, ports, async (session) => {
+      for (const { label, kind, secret, places } of ready) {
+        await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
+          applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => {
+            const phrase = keyPassphrase === undefined ? {} : { keyPassphrase };
+            const entry = { label, kind, boundTo: places, eachUse: false, secret, ...phrase };
+            return { vault: await addCredential(current, session.operator, entry, ports) };
+          }),
+        );
+        secret.wipe();
+        io.out(`${label} stored.`);
+      }
+      return exits.done;
+    });
+    if (removal === null) {
+      io.err("The original is still there. Revoke or delete it where it is kept.");
+      return exit;
+    }
+    const remove = options.delete ?? (!options.yes && (await agreed(io, removal.asks)));
+    if (remove) removal.remove(ready);
+    io.err(
+      remove ? "The original is gone from there." : "The original is still there: whoever reads it needs no gateway.",
+    );
+    return exit;
+  });
+}
+
+function readSource(source: Source, given: string | undefined, options: ImportOptions, ports: VaultCliPorts): Original {
+  switch (source) {
+    case "env":
+      return inFile(given ?? missing("env"), findInEnv, ports);
+    case "netrc":
+      return inFile(given ?? join(homedir(), ".netrc"), findInNetrc, ports);
+    case "npmrc":
+      return inFile(given ?? join(homedir(), ".npmrc"), findInNpmrc, ports);
+    case "ssh-key": {
+      const path = given ?? missing("ssh-key");
+      const secret = Secret.take(readFile(path));
+      const label = options.label ?? labelOf(`ssh-${path.split("/").at(-1) ?? ""}`);
+      return {
+        found: [{ label, kind: "ssh", secret, origin: null, lines: [] }],
+        removal: { asks: `Delete ${path}?`, remove: () => rmSync(path) },
+      };
+    }
+    case "gh": {
+      const { host } = options;
+      const secret = ask(["gh", "auth", "token", "--hostname", host]);
+      const origin = host === "github.com" ? "https://api.github.com" : `https://${host}`;
+      return {
+        found: [{ label: options.label ?? "github", kind: "bearer", secret, origin, lines: [] }],
+        removal: {
+          asks: `Log gh out of ${host}?`,
+          remove: () => void ask(["gh", "auth", "logout", "--hostname", host]).wipe(),
+        },
+      };
+    }
+    case "op": {
+      const label = options.label ?? missing("op", "--label NAME");
+      const secret = ask(["op", "read", "--no-newline", given ?? missing("op")]);
+      return { found: [{ label, kind: "bearer", secret, origin: null, lines: [] }], removal: null };
+    }
+  }
+}
+
+function inFile(path: string, find: (bytes: Buffer) => readonly FoundSecret[], { random }: VaultCliPorts): Original {
+  const bytes = readFile(path);
+  return {
+    found: find(bytes),
+    removal: {
+      asks: `Take their lines out of ${path}?`,
+      remove(taken) {
+        const lines = new Set(taken.flatMap((one) => one.lines));
+        replaceFile(path, withoutLines(readFile(path), lines), random);
+      },
+    },
+  };
+}
+
+function readFile(path: string): Buffer {
+  return readGivenFile(path, defaults.secretBytes, "secret_missing", "secret_too_large");
+}
+
+/** What another program keeps, handed over on its standard output; its words about a failure are its own. */
+function ask([program = "", ...args]: readonly string[]): Secret {
+  const { status, stdout, error } = spawnSync(program, args, { stdio: ["inherit", "pipe", "inherit"] });
+  if (error !== undefined || status !== 0) {
+    stdout?.fill(0);
+    throw new Denied(
+      "secret_missing",
+      `${program} ${args[0]} ${error === undefined ? `ended with ${status}` : "is not here"}.`,
+    );
+  }
+  let end = stdout.length;
+  while (end > 0 && (stdout[end - 1] ?? 0) <= 0x20) end--;
+  const secret = Secret.take(Buffer.from(stdout.subarray(0, end)));
+  stdout.fill(0);
+  return secret;
+}
+
+type Ready = FoundSecret & { readonly places: readonly string[] };
+
+function bindAll(found: readonly FoundSecret[], { bind, hostKey, only }: ImportOptions) {
+  const named = new Map(bind.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
+  const wanted = found.filter(({ label }) => only.length === 0 || only.includes(label));
+  const placed = wanted.map((one): Ready => {
+    const origin = named.get(one.label) ?? one.origin;
+    return { ...one, places: one.kind === "ssh" ? hostKey : origin === null ? [] : [origin] };
+  });
+  return {
+    ready: placed.filter(({ places }) => places.length > 0),
+    unbound: placed.filter(({ places }) => places.length === 0),
+  };
+}
+
+async function agreed(io: CliIo, question: string): Promise<boolean> {
+  return /^y(es)?$/i.test(await io.ask(`${question} [y/N] `));
+}
+
+function missing(source: Source, what = "FILE"): never {
+  throw new Denied("credential_invalid", `gw credential import ${source} needs ${what}.`);
+}
