@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
@@ -61,8 +60,10 @@ describe("gw credential import", asUser, () => {
       [".npmrc", ".netrc"].map((name) => readFileSync(at(name), "utf8")),
       ["save-exact=true\n", "default login x\n"],
     );
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", at("id")]);
-    const hostKey = readFileSync(at("id.pub"), "utf8").split(" ").slice(0, 2).join(" ");
+    const made = readFileSync(join(import.meta.dirname, "../src/vault/testing/ssh-keys.json"), "utf8");
+    const { keys } = JSON.parse(made) as { keys: { ed25519: { line: string; file: string } } };
+    const hostKey = keys.ed25519.line;
+    writeFileSync(at("id"), keys.ed25519.file, { mode: 0o600 });
     const key = await take(["ssh-key", at("id"), "--label", "host", "--host-key", hostKey, "--yes", "--delete"]);
     assert.equal(key.code, 0, key.err);
     assert.ok(!existsSync(at("id")));

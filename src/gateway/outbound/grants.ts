@@ -52,7 +52,7 @@ export async function coveringGrant(
   const beyond = await reasonBeyondGrant(core, own, call);
   if (beyond === null) return { grant: own };
   for (const grant of core.grants()) {
-    if (grant.name === own.name || !coversCaller(core, grant, caller)) continue;
+    if (grant.name === own.name || coverNow(core, grant, caller).kind !== "covered") continue;
     if ((await reasonBeyondGrant(core, grant, call)) === null) return { grant };
   }
   return { beyond };
