@@ -19,10 +19,10 @@ export async function readConfig(
 ): Promise<ConfigMembers | null> {
   const text = readOwned(path, owners, forbidden);
   if (text === null) return null;
-  const { parse } = await import("yaml");
+  const { readYaml } = await import("./read-yaml.ts");
   let value: unknown;
   try {
-    value = parse(text, { strict: true, uniqueKeys: true, maxAliasCount: 0 });
+    value = readYaml(text);
   } catch (error) {
     throw invalidConfig(path, error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it is not YAML");
   }
