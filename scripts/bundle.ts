@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { build, buildSync, type Plugin } from "esbuild";
 
 /** What `gw` and the gateway load at every start and is plain JavaScript: taken into the programs, the rest stays a package. */
@@ -11,7 +11,9 @@ const FORM = { bundle: true, format: "esm", platform: "node", charset: "utf8", l
 /** One file without dependencies from a program, for hosts that have Node 18 or newer and nothing else. */
 export function bundle(entry: string, title: string): string {
   const banner = { js: `#!/usr/bin/env node\n// ${title}` };
-  const { outputFiles } = buildSync({ ...FORM, entryPoints: [entry], banner, target: "node18", write: false });
+  const absWorkingDir = join(import.meta.dirname, "..");
+  const options = { ...FORM, absWorkingDir, entryPoints: [resolve(entry)], banner, target: "node18" };
+  const { outputFiles } = buildSync({ ...options, write: false });
   return outputFiles[0]?.text ?? "";
 }
 
@@ -24,6 +26,9 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
     readonly dependencies: Readonly<Record<string, string>>;
   };
   const programs = join(dist, "programs");
+  // Every name within one folder: what is made says nothing of where it was made, and is the same wherever that is.
+  const packages = join(dist, "node_modules");
+  symlinkSync(join(root, "node_modules"), packages);
   await build({
     ...FORM,
     entryPoints: PROGRAMS.map((name) => join(programs, `${name}.js`)),
@@ -32,20 +37,22 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
     splitting: true,
     chunkNames: "part-[hash]",
     target: "node24",
-    nodePaths: [join(root, "node_modules")],
+    absWorkingDir: dist,
+    preserveSymlinks: true,
     external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
-    plugins: [keepPlaces(dist, programs), loadLazily],
+    plugins: [keepPlaces(dist, packages, programs), loadLazily],
     logLevel: "error",
-  });
+  }).finally(() => rmSync(packages));
 }
 
 /** A file that asks where it stands is answered as before, although its code now stands among the programs. */
-function keepPlaces(dist: string, programs: string): Plugin {
+function keepPlaces(dist: string, packages: string, programs: string): Plugin {
   return {
     name: "keep-places",
     setup({ onLoad }) {
       onLoad({ filter: /\.js$/ }, ({ path }) => {
-        const code = path.startsWith(dist) ? readFileSync(path, "utf8") : "";
+        const ours = path.startsWith(dist) && !path.startsWith(packages);
+        const code = ours ? readFileSync(path, "utf8") : "";
         if (!code.includes("import.meta")) return undefined;
         const file = relative(programs, path);
         const contents = code
