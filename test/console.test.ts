@@ -15,6 +15,7 @@ import {
   PHONE,
   type Sight,
   shoot,
+  shots,
 } from "./support/browser.ts";
 import {
   type AgentProcess,
@@ -185,6 +186,10 @@ describe("gw console", able, () => {
   test("is the only place to approve what policy demands a passkey for; a terminal can still say no", async () => {
     await home.must(["policy", "decide-with", "passkey", "--effect", "write"]);
     assert.match((await home.run(["policy", "show"])).out, /decide_with {2}passkey for effect write/);
+    await go(desk, "#/policy");
+    await says(desk, /a passkey for effect write/);
+    await says(desk, /session approval/);
+    await clean(desk, "policy");
     const agent = await newAgent();
     await go(desk, "#/waiting");
     const id = await askFor(agent, ["demo.thing.make"]);
@@ -268,7 +273,7 @@ describe("gw console", able, () => {
     await clean(phone, "phone-waiting");
     await press(phone, /Approve with passkey/);
     await says(phone, new RegExp(`${id} is approved`));
-    for (const screen of ["now", "activity", "log", "passkeys"]) {
+    for (const screen of ["now", "activity", "log", "passkeys", "policy"]) {
       await go(phone, `#/${screen}`);
       await phone.page.locator("main h2").first().waitFor();
       await clean(phone, `phone-${screen}`);
@@ -362,6 +367,7 @@ describe("gw console", able, () => {
       }),
     );
     const total = weights.reduce((sum, one) => sum + one, 0);
+    context.diagnostic(`what was seen is in ${shots}`);
     context.diagnostic(`the page weighs ${(total / 1000).toFixed(1)} kB compressed`);
     assert.ok(total <= 120_000);
   });

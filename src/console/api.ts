@@ -4,6 +4,7 @@ import type { createDecisions } from "./decisions.ts";
 import type { Live } from "./live.ts";
 import type { LogRoom } from "./log.ts";
 import type { createEnrolment } from "./passkeys.ts";
+import type { PolicyShown } from "./policy.ts";
 
 /** The console's work, as its routes see it. */
 export interface Api {
@@ -14,6 +15,7 @@ export interface Api {
   me(): JsonObject;
   /** All that policy holds, and which count. */
   passkeys(): readonly (EnrolledPasskey & { readonly counts: boolean; readonly here: boolean })[];
+  policy(): PolicyShown;
   settle(operationId: string, body: JsonObject): Promise<unknown>;
   activity(query: URLSearchParams): Promise<JsonObject>;
   call(id: string): Promise<unknown>;

@@ -44,6 +44,8 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
       return name === "checkpoint"
         ? send(response, 200, "text/plain; charset=utf-8", await api.log.checkpoint())
         : notThere();
+    case "GET policy":
+      return sendJson(response, 200, api.policy());
     case "GET passkeys":
       return sendJson(response, 200, api.passkeys());
     case "POST passkeys/*":

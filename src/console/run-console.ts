@@ -23,6 +23,7 @@ import { followGateway } from "./live.ts";
 import { createLogRoom } from "./log.ts";
 import { readPage } from "./page-files.ts";
 import { createEnrolment } from "./passkeys.ts";
+import { showPolicy } from "./policy.ts";
 import { serveConsole } from "./serve.ts";
 
 export interface ConsoleOptions extends OperatorOptions {
@@ -117,6 +118,7 @@ function createApi(
         here: one.origin === origin,
       }));
     },
+    policy: () => showPolicy(home),
     async settle(operationId, body) {
       const operation = await live.client().operation(operationId);
       if (typeof body["happened"] !== "boolean") throw new Denied("value_not_allowed", "It happened, or it did not.");

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
@@ -8,9 +9,20 @@ import { makeFolder } from "./home.ts";
 export const CHROMIUM = "/usr/bin/chromium";
 export const noBrowser = existsSync(CHROMIUM) ? undefined : "Chromium is not installed (apt-get install chromium)";
 
-const root = join(import.meta.dirname, "..", "..");
-/** Where a person can look at what the tests saw; not part of the sources. */
-export const shots = process.env["GW_SHOTS"] ?? join(root, "out", "console");
+/** Where a person can look at what the tests saw: below the clone, or else where everybody may write. */
+export const shots = shotFolder();
+
+function shotFolder(): string {
+  const root = join(import.meta.dirname, "..", "..");
+  try {
+    const folder = process.env["GW_SHOTS"] ?? join(root, "out", "console");
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+    return folder;
+  } catch {
+    return mkdtempSync(join(tmpdir(), "gw-console-"));
+  }
+}
 
 export interface Sight {
   readonly page: Page;
@@ -81,6 +93,5 @@ export async function findBarriers({ page }: Sight): Promise<readonly string[]> 
 }
 
 export async function shoot({ page }: Sight, name: string): Promise<void> {
-  mkdirSync(shots, { recursive: true });
   await page.screenshot({ path: join(shots, `${name}.png`) });
 }

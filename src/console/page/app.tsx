@@ -9,6 +9,7 @@ import { type Connection, isOpen, type Me, START, type State, step } from "./mod
 import { Now } from "./now.tsx";
 import { Chip } from "./parts.tsx";
 import { Passkeys } from "./passkeys.tsx";
+import { Policy } from "./policy.tsx";
 import { Waiting } from "./waiting.tsx";
 
 const SCREENS = [
@@ -17,6 +18,7 @@ const SCREENS = [
   ["activity", "Activity"],
   ["log", "Log"],
   ["passkeys", "Passkeys"],
+  ["policy", "Policy"],
 ] as const;
 
 const RETRY_MS = 2_000;
@@ -99,6 +101,8 @@ export function App() {
           <Call id={route.id} />
         ) : route.screen === "log" ? (
           <Log />
+        ) : route.screen === "policy" ? (
+          <Policy />
         ) : route.screen === "passkeys" ? (
           <Passkeys onChange={() => void loadMe()} />
         ) : (

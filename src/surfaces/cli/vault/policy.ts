@@ -1,5 +1,5 @@
 import { Denied } from "../../../kernel/failure.ts";
-import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import type { JsonValue } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { CEILINGS, type CeilingName } from "../../../vault/policy/ceiling-entries.ts";
 import { type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
@@ -23,7 +23,7 @@ export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliP
   return answering(io, async () => {
     const home = openHome(options.home, ports.random);
     const current = home.readPolicy(home.readVault()).settings;
-    const rows = (Object.keys(settings) as SettingName[]).map((setting) => rowOf(setting, current));
+    const rows = settingRows(current);
     const { ceilings: signed, decide } = home.readPolicy(home.readVault());
     const ceilings = (Object.keys(CEILINGS) as CeilingName[]).map((ceiling) => ({
       ceiling,
@@ -112,7 +112,12 @@ function readChoice(setting: string, word: string): { readonly name: keyof Polic
   return { name: known.name, value };
 }
 
-function rowOf(setting: SettingName, current: PolicySettings): JsonObject {
+/** Each setting as it stands, and the value that would be safe. */
+export function settingRows(current: PolicySettings) {
+  return (Object.keys(settings) as SettingName[]).map((setting) => rowOf(setting, current));
+}
+
+function rowOf(setting: SettingName, current: PolicySettings) {
   const { name, words } = settings[setting];
   const wordOf = (value: unknown): string => Object.entries(words).find(([, one]) => one === value)?.[0] ?? "";
   return { setting, value: wordOf(current[name]), safe: wordOf(SAFE_SETTINGS[name]), values: Object.keys(words) };
