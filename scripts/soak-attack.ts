@@ -33,6 +33,20 @@ const ask = () => { const request = http.request({ socketPath: path, agent, meth
 for (let index = 0; index < 8; index++) ask();
 process.on("SIGTERM", () => { console.log(made); process.exit(0); });`;
 
+/** MCP notifications as fast as they are taken, on four connections, each opened again when it is closed. */
+const NOTIFICATIONS = `
+const { connect } = require("node:net");
+const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } }) + "\\n";
+let made = 0;
+const open = () => { const socket = connect(process.argv[1]);
+  const pour = () => { do made += 200; while (socket.write(line.repeat(200))); };
+  socket.write("GET /mcp HTTP/1.1\\r\\nconnection: upgrade\\r\\nupgrade: gw-mcp\\r\\n\\r\\n");
+  socket.once("data", () => { pour(); socket.on("drain", pour); });
+  socket.on("error", () => undefined);
+  socket.on("close", () => setTimeout(open, 20)); };
+for (let index = 0; index < 4; index++) open();
+process.on("SIGTERM", () => { console.log(made); process.exit(0); });`;
+
 const provider = await startProvider();
 const home = await new Home(makeFolder()).init();
 await home.addCredential("demo-token", provider.origin);
@@ -42,6 +56,15 @@ const agent = openPlane(home.agentSocket);
 const run = await openRun(home, agent, ["demo.thing.get"], { attempts: 10_000, duration_seconds: 3_600 });
 const body = JSON.stringify({ purpose: "x".repeat(500), actions: ["demo.*"] });
 const node = [process.execPath, "-e"];
+const nobodys = `/v1/runs/run_${"0".repeat(26)}`;
+const refused = JSON.stringify({ action: "demo.no.such", input: {} });
+const large = JSON.stringify({
+  origin: provider.origin,
+  method: "GET",
+  target: "/",
+  headers: [],
+  body: "A".repeat(100_000),
+});
 const floods: readonly (readonly [string, Started])[] = [
   ["silent agent connections", start([...node, CONNECTIONS, home.agentSocket, "2000", ""])],
   [
@@ -50,6 +73,9 @@ const floods: readonly (readonly [string, Started])[] = [
   ],
   ["login challenges", start([...node, REQUESTS, home.operatorSocket, "/v1/login/challenge", ""])],
   ["runs nobody approved", start([...node, REQUESTS, home.agentSocket, "/v1/runs", body])],
+  ["calls that are refused", start([...node, REQUESTS, home.agentSocket, `${nobodys}/calls`, refused])],
+  ["large bodies for nobody's run", start([...node, REQUESTS, home.agentSocket, `${nobodys}/requests`, large])],
+  ["MCP notifications", start([...node, NOTIFICATIONS, home.agentSocket])],
 ];
 const before = bytesOf(home.folder);
 const stopAt = performance.now() + SECONDS * 1000;

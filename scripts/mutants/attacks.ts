@@ -100,8 +100,11 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "attack: where the operator socket is full whoever has proven nothing makes room",
     file: "src/surfaces/plane/seats.ts",
-    text: "  function makeRoom(holder: number | null): boolean {\n",
-    becomes: "  function makeRoom(holder: number | null): boolean {\n    if (seats.size > 0) return false;\n",
+    text: [
+      "    if ((counts.get(holder) ?? 0) >= limits.perHolder && !makeRoom(holder)) return false;",
+      "    return seats.size < limits.total || makeRoom(null);",
+    ].join("\n"),
+    becomes: "    return seats.size < limits.total;",
     tests: ["test/attack-flood.test.ts"],
     title: "400 trickling connections on the operator socket: gw lock and gw unlock still work",
   },

@@ -182,7 +182,7 @@ export const defaults = {
   mcpLookMs: 1_000,
   mcpLineBytes: 1_048_576,
   /** Lines that are taken, one of each connection at a time, before everything else has its turn, and the pause while more wait. */
-  mcpLinesATurn: 64,
+  mcpLinesATurn: 16,
   mcpBytesATurn: 65_536,
   mcpTurnMs: 4,
   mcpBadLines: 32,
