@@ -123,7 +123,7 @@ async function answer(
   if (crowded) return refuse("box_request_refused", `More than ${defaults.boxRequestsAtOnce} requests at once.`);
   const body = await readBody(request);
   if (body === null) return refuse("body_too_large", `More than ${defaults.boxBodyBytes} bytes.`);
-  const holder = out.findHolder(socket.remotePort ?? 0, socket.localPort ?? 0);
+  const holder = holderOf(socket, out);
   try {
     const given = await out.carry(
       {
@@ -143,6 +143,17 @@ async function answer(
       return refuse("gateway_unreachable", `${error.message} It may have been sent: do not repeat it.`);
     throw error;
   }
+}
+
+/** Who opened a connection is looked for once: that takes a walk through the processes of the box. */
+const holders = new WeakMap<Socket, ReturnType<WayOut["findHolder"]>>();
+
+function holderOf(socket: Socket, out: WayOut): ReturnType<WayOut["findHolder"]> {
+  const known = holders.get(socket);
+  if (known !== undefined) return known;
+  const found = out.findHolder(socket.remotePort ?? 0, socket.localPort ?? 0);
+  holders.set(socket, found);
+  return found;
 }
 
 /** Null for more than is carried; what comes after that is not kept. */
