@@ -25,6 +25,13 @@ actions:
     input:
       owner: { in: path, type: string, maxLength: 64 }
       id: { in: path, type: string, maxLength: 64 }
+  thing.mark:
+    effect: write
+    retry: non_idempotent_write
+    needs: { ticket: true }
+    request: { method: POST, path: "/v1/things/{owner}/mark" }
+    input:
+      owner: { in: path, type: string, maxLength: 64 }
   thing.drop:
     effect: write
     retry: non_idempotent_write
@@ -129,6 +136,38 @@ test("a removed or changed grant stops sessions that stand on it at once", async
     await assert.rejects(get(run.id), denies("grant_ended"));
     assert.equal(provider.received.length, sent);
   }
+});
+
+test("a call that lacks its ticket asks in a granted session, whatever the grant includes", async () => {
+  const everything = ["each_use_actions", "plans", "unpreviewed", "purchases", "uncapped_cost"] as const;
+  const limits = { attempts: 3, sideEffects: 3, durationMs: 60_000, spendCents: 100 };
+  bench.grants.push(grantOf({ effects: ["read", "write"], includes: everything.map((kind) => ({ kind })), limits }));
+  const run = await bench.openRun(caller, ["acme.thing.mark"]);
+  const call = start(run.id, { owner: "acme" }, "acme.thing.mark");
+  const approval = await bench.waiting();
+  assert.ok(approval.card?.ticket_needed !== undefined);
+  assert.equal(provider.received.length, 0);
+  await bench.deny("no ticket");
+  await assert.rejects(call.done, denies("approval_denied"));
+  assert.equal(provider.received.length, 0);
+});
+
+test("a call that another grant covers passes by that one, and asks again once it is removed", async () => {
+  const other = grantOf({ name: "other", conditions: [{ kind: "one_of", input: "owner", values: ["other"] }] });
+  bench.grants.push(grantOf(), other);
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  assert.equal((await get(run.id, "other")).outcome, "success");
+  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  assert.deepEqual(
+    intents.map(({ authorization }) => authorization),
+    ["grant:other"],
+  );
+  bench.grants.splice(1, 1);
+  const call = start(run.id, { owner: "other", id: "1" });
+  await bench.waiting();
+  await bench.deny("no");
+  await assert.rejects(call.done, denies("approval_denied"));
+  assert.equal(provider.received.length, 1);
 });
 
 test("a day's calls are counted over runs and restarts, and one more asks", async () => {
