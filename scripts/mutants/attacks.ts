@@ -105,8 +105,7 @@ export const attacks: readonly Mutant[] = [
       "    return seats.size < limits.total || makeRoom(null);",
     ].join("\n"),
     becomes: "    return seats.size < limits.total;",
-    tests: ["test/attack-flood.test.ts"],
-    title: "400 trickling connections on the operator socket: gw lock and gw unlock still work",
+    tests: ["src/surfaces/plane/seats.test.ts"],
   },
   {
     rule: "attack: heads are timed on the agent plane",
@@ -176,8 +175,7 @@ export const attacks: readonly Mutant[] = [
     file: "src/surfaces/mcp/transport.ts",
     text: "    if (idle) turns.queue(takeTurn);",
     becomes: "    while (idle && takeTurn().more);",
-    tests: ["test/attack-flood.test.ts"],
-    title: "lines that one MCP connection sends without end and those of another are taken in turns",
+    tests: ["src/surfaces/mcp/transport.test.ts"],
   },
   {
     rule: "attack: among the packs only regular files are opened, without waiting",
