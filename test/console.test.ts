@@ -140,6 +140,9 @@ describe("gw console", able, () => {
     });
     await approveButton(desk).waitFor();
     assert.equal(await desk.page.title(), "(1) gw");
+    const offered = await desk.page.getByRole("button", { name: "Tell me of new cards" }).count();
+    const settled = (await desk.page.evaluate("Notification.permission")) !== "default";
+    assert.equal(offered, settled ? 0 : 1);
     await clean(desk, "waiting-session");
     await press(desk, /Approve with passkey/);
     await says(desk, /is approved/);

@@ -7,7 +7,7 @@ import { Call } from "./call.tsx";
 import { Log } from "./log.tsx";
 import { type Connection, isOpen, type Me, START, type State, step } from "./model.ts";
 import { Now } from "./now.tsx";
-import { Chip } from "./parts.tsx";
+import { Button, Chip } from "./parts.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { Policy } from "./policy.tsx";
 import { Waiting } from "./waiting.tsx";
@@ -88,6 +88,7 @@ export function App() {
           ))}
         </nav>
         <p class="status" role="status">
+          <NotifyButton />
           <Standing connection={state.connection} gone={gone} />
           <span class="operator">{showText(me.operator)}</span>
         </p>
@@ -118,6 +119,17 @@ function Standing({ connection, gone }: { readonly connection: Connection | null
   if (connection === null) return <Chip kind="plain">connecting</Chip>;
   if (connection.kind === "lost") return <Chip kind="grave">no gateway</Chip>;
   return connection.locked ? <Chip kind="acts">locked</Chip> : <Chip kind="good">connected</Chip>;
+}
+
+/** Asked for by a click alone, and gone once the person has answered the browser. */
+function NotifyButton() {
+  const [permission, setPermission] = useState("Notification" in window ? Notification.permission : "denied");
+  if (permission !== "default") return null;
+  return (
+    <Button class="link" onClick={() => void Notification.requestPermission().then(setPermission)}>
+      Tell me of new cards
+    </Button>
+  );
 }
 
 interface Route {
