@@ -1,20 +1,34 @@
 import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion, packDebian } from "./support/debian.ts";
+import { demoPack, type Members, SECRET, until } from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+interface Agent {
+  ask(order: Members): Promise<Members>;
+  end(): void;
+}
 
 const root = join(import.meta.dirname, "..");
 const obstacle = findObstacle();
 
 describe("the Debian package on a machine", obstacle === undefined ? {} : { skip: obstacle }, () => {
   let machine: DebianMachine;
+  let provider: TestProvider | undefined;
+  let ident: ChildProcess | undefined;
   const must = (...command: readonly string[]): string => machine.must(...command);
   before(async () => {
     machine = await makeDebianMachine();
   });
-  after(() => machine?.remove());
+  after(async () => {
+    await provider?.close();
+    ident?.kill("SIGKILL");
+    await machine?.remove();
+  });
 
   test("checksums and the bill of materials are those of what was made", () => {
     const sums = readFileSync(join(machine.out, "SHA256SUMS"), "utf8").trim().split("\n");
@@ -119,6 +133,121 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     assert.match(capabilities, /^CapEff:\t0+$/m);
     assert.match(machine.asGw("gw", "metrics").stdout, /^gw_locked 0$/m);
     assert.match(must("cat", "/var/lib/gw/format"), /^gw\.home\/v1 state \d+\n$/);
+    await prepareUnattended();
     await machine.stop();
   });
+
+  const asOperator = ["--passphrase-file", "/var/lib/gw/passphrase"];
+  const gw = (...command: readonly string[]): string => {
+    const done = machine.asGw("gw", ...command);
+    assert.equal(done.status, 0, `gw ${command.join(" ")}: ${done.stdout}${done.stderr}`);
+    return done.stdout;
+  };
+
+  /** What an operator prepares for a machine that starts alone: a provider, and a key file that is signed for. */
+  async function prepareUnattended(): Promise<void> {
+    provider = await startProvider();
+    must("sh", "-c", `cat > /var/lib/gw/demo.yaml <<'END'\n${demoPack(provider.origin)}\nEND`);
+    must("sh", "-c", `printf %s '${SECRET}' > /var/lib/gw/token && chown gw /var/lib/gw/token /var/lib/gw/demo.yaml`);
+    const add = `gw credential add demo-token --kind bearer --origin ${provider.origin} ${asOperator.join(" ")}`;
+    assert.equal(machine.asGw("sh", "-c", `${add} < /var/lib/gw/token`).status, 0);
+    gw("pack", "add", "/var/lib/gw/demo.yaml");
+    gw("pack", "trust", "demo", ...asOperator);
+    gw("unlock", "--write-key-file", "/var/lib/gw/service.key", ...asOperator);
+    gw("policy", "set", "headless_unlock", "on", ...asOperator);
+  }
+
+  test("the drop-in that docs/install.md makes starts it unlocked, by its own command line", async (context) => {
+    const page = readFileSync(join(root, "docs", "install.md"), "utf8");
+    const lines = page.split("\n").filter((line) => line.includes("/etc/systemd/system/gw.service.d"));
+    assert.equal(lines.length, 2, "mkdir, and the file");
+    must("sh", "-ec", lines.join("\n"));
+    if (machine.inside(["systemd-analyze", "--version"]).status === 0) {
+      const verified = machine.inside(["systemd-analyze", "verify", "--man=no", "gw.service"]);
+      assert.deepEqual([verified.status, verified.stderr.replaceAll(/^(?!.*gw).*\n/gm, "")], [0, ""]);
+    } else context.diagnostic("systemd-analyze is not installed");
+    await machine.start();
+    const status = JSON.parse(gw("status", "--json")) as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      [status["locked"], status["mode"], status["key_file"]],
+      [false, "dedicated", { kind: "key file", signed: true, trouble: null }],
+    );
+  });
+
+  test("an operator's user who is in the group by /etc/group alone is guard-rail before anybody has logged in", async () => {
+    must("useradd", "--system", "--create-home", "--home-dir", "/var/ada", "--groups", "gw-operators", "ada");
+    must("install", "-o", "ada", "-m", "0600", "/var/lib/gw/passphrase", "/var/ada/passphrase");
+    ident = machine.startIdent();
+    const agent = agentOf("ada", "gw-agents");
+    assert.equal((await openRun(agent)).card["mode"], "guard-rail");
+    agent.end();
+  });
+
+  test("an account that is deleted leaves its process as a number: the session goes on until somebody ends it", async () => {
+    // A number of its own, beside those that the machine keeps for accounts of packages.
+    must("useradd", "--uid", String(52_000 + (process.pid % 8_000)), "--groups", "gw-agents", "deploybot");
+    const uid = Number(must("id", "-u", "deploybot").trim());
+    const agent = agentOf("deploybot", "gw-agents");
+    const { run, card } = await openRun(agent);
+    assert.deepEqual([card["mode"], uidOf(card)], ["dedicated", uid]);
+    const call = {
+      method: "POST",
+      path: `/v1/runs/${run}/calls`,
+      body: { action: "demo.thing.get", input: { id: "1" } },
+    };
+    assert.equal((await agent.ask(call))["outcome"], "success");
+    must("userdel", "--force", "deploybot");
+    assert.notEqual(machine.inside(["getent", "passwd", "deploybot"]).status, 0);
+    assert.equal((await agent.ask(call))["outcome"], "success", "whoever was approved is still that process");
+    const again = await openRun(agent);
+    assert.deepEqual([again.card["mode"], uidOf(again.card)], ["dedicated", uid], "a card shows the number");
+    const [session] = (JSON.parse(asAda("sessions", "--json")) as readonly Members[]).filter(
+      (one) => one["run_id"] === run && one["end_reason"] === null,
+    );
+    asAda("revoke", String(session?.["session_id"]));
+    assert.match(String((await agent.ask(call))["code"]), /^session_|^run_/);
+    agent.end();
+  });
+
+  const uidOf = (card: Members): unknown => ((card["caller"] as Members)["process"] as Members)["uid"];
+
+  function asAda(...command: readonly string[]): string {
+    const who = ["setpriv", "--reuid=ada", "--regid=ada", "--init-groups", "env", "HOME=/var/ada"];
+    const done = machine.inside([...who, "gw", ...command, "--passphrase-file", "/var/ada/passphrase"]);
+    assert.equal(done.status, 0, `gw ${command.join(" ")}: ${done.stdout}${done.stderr}`);
+    return done.stdout;
+  }
+
+  /** Asks for a run, and has it approved by the operator once its card waits; nobody logs in before. */
+  async function openRun(agent: Agent): Promise<{ readonly run: string; readonly card: Members }> {
+    const actions = ["demo.thing.get"];
+    const opening = agent.ask({ method: "POST", path: "/v1/runs", body: { purpose: "x", actions }, wait: 120 });
+    await until("its card waits", () => /^gw_cards_waiting 1$/m.test(gw("metrics")), 60_000);
+    const [approval = {}] = JSON.parse(asAda("approvals", "--json")) as readonly Members[];
+    asAda("approve", String(approval["approval_id"]));
+    return { run: String((await opening)["run_id"]), card: approval["card"] as Members };
+  }
+
+  /** The agent of the demo, which the package brings: it does what it is told on its standard input. */
+  function agentOf(name: string, group: string): Agent {
+    const node = "/usr/lib/gw/node_modules/node/bin/node";
+    const program = [node, "--disable-warning=ExperimentalWarning", "/usr/lib/gw/dist/programs/demo/agent.js"];
+    const groups = must("getent", "group", group).split(":")[2] ?? "";
+    const child = machine.spawn([...program, "/var/lib/gw"], { name, groups });
+    let said = "";
+    let told = 1;
+    child.stderr?.pipe(process.stderr);
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    return {
+      async ask(order) {
+        child.stdin?.write(`${JSON.stringify(order)}\n`);
+        const line = await until("it answers", () => said.split("\n").slice(0, -1)[told], 150_000);
+        told++;
+        return (JSON.parse(line) as { readonly body: Members }).body;
+      },
+      end: () => void child.kill("SIGKILL"),
+    };
+  }
 });

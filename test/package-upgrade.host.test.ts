@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion } from "./support/debian.ts";
+import { until } from "./support/home.ts";
 
 const NEXT = "99.0.0";
 const obstacle = findObstacle();
@@ -33,14 +34,62 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     await machine.stop();
   }
 
-  test("a newer package says what it will do, migrates at the next unlock and keeps a copy", async () => {
+  /** The home on a disk of its own, which can be filled. */
+  function moveToSmallDisk(): void {
+    must("cp", "-a", "/var/lib/gw", "/var/lib/gw.before");
+    must("mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", "/var/lib/gw");
+    must("chown", "gw:gw", "/var/lib/gw");
+    must("sh", "-c", "cp -a /var/lib/gw.before/. /var/lib/gw && rm -r /var/lib/gw.before");
+  }
+
+  /** Takes all that is left but so many kilobytes. */
+  function fill(leave: number): void {
+    machine.inside(["sh", "-c", "cat /dev/zero > /var/lib/gw/filled"]);
+    must("sh", "-c", `truncate --size=-${leave}K /var/lib/gw/filled`);
+  }
+
+  const unlock = (): ReturnType<typeof machine.asGw> =>
+    machine.asGw("gw", "unlock", "--first", "--passphrase-file", passphrase);
+
+  test("a newer package says what it will do, and on a disk that is full nothing is migrated and nothing lost", async () => {
     const said = must("dpkg", "--no-triggers", "--install", packNext());
     assert.ok(said.includes(`replaces ${ownVersion}`), said);
     assert.equal(must("gw", "--version").trim(), NEXT);
     assert.equal(readFormat(), format, "installing changes no data");
+    moveToSmallDisk();
+    const state = must("sha256sum", "/var/lib/gw/state.db");
+    fill(0);
+    await assert.rejects(machine.start(), /start_refused.*log_failed.*(no space left|disk is full)/s);
+    must("rm", "/var/lib/gw/filled");
+    await machine.start();
+    fill(32);
+    const refused = unlock();
+    assert.notEqual(refused.status, 0);
+    assert.match(refused.stderr, /^migration_failed: .*full/m);
+    assert.equal(must("sha256sum", "/var/lib/gw/state.db"), state);
+    assert.equal(readFormat(), format, "the older program still opens it");
+    must("rm", "/var/lib/gw/filled");
+    await machine.stop();
+  });
+
+  test("killed in the middle of a step it goes on at the next start, from a copy that is whole", async () => {
+    must("touch", "/run/gw/hold");
+    await machine.start();
+    const unlocking = machine.spawn([
+      ...["setpriv", "--reuid=gw", "--regid=gw", "--init-groups", "env", "HOME=/var/lib/gw"],
+      ...["gw", "unlock", "--first", "--passphrase-file", passphrase],
+    ]);
+    const ended = new Promise((resolve) => unlocking.once("exit", resolve));
+    await until("the step is under way", () => machine.inside(["test", "-e", "/run/gw/held"]).status === 0, 60_000);
+    await machine.stop("SIGKILL");
+    await ended;
+    assert.equal(readFormat(), format + 1, "older programs are kept away from here on");
+    assert.equal(must("ls", "/var/lib/gw/before-upgrade").trim(), `state-${format}.db`);
+    must("rm", "/run/gw/hold");
     await serveOnce();
     assert.equal(readFormat(), format + 1);
-    assert.equal(must("ls", "/var/lib/gw/before-upgrade").trim(), `state-${format}.db`);
+    const verified = machine.asGw("gw", "audit", "verify", "--log", "/var/lib/gw/audit", "--allow-unattested");
+    assert.equal(verified.status, 0, verified.stdout + verified.stderr);
   });
 
   test("an older package refuses a newer home, and the newer program stays", () => {
@@ -49,6 +98,28 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     assert.match(refused.stderr, /store_newer/);
     assert.equal(must("gw", "--version").trim(), NEXT);
     assert.match(must("dpkg", "--status", "gw"), /^Status: install ok installed\n(.*\n)*Version: 99\.0\.0$/m);
+    assert.equal(readFormat(), format + 1);
+  });
+
+  test("the way back that docs/upgrading.md gives works word by word", async () => {
+    const page = readFileSync(join(import.meta.dirname, "..", "docs", "upgrading.md"), "utf8");
+    const [, block = ""] = /## Going back\n.*?```\n(.*?)```/s.exec(page) ?? [];
+    // No systemd runs here, and apt would ask a repository.
+    const lines = block
+      .replaceAll(/^systemctl .*$/gm, "")
+      .replaceAll("state-N", `state-${format}`)
+      .replaceAll("state N", `state ${format}`)
+      .replace("apt install --allow-downgrades ./OLDER.deb", `dpkg --no-triggers --install ${machine.deb}`)
+      .replaceAll(
+        /sudo -u gw (.*)$/gm,
+        `setpriv --reuid=gw --regid=gw --init-groups env HOME=/var/lib/gw $1 --passphrase-file ${passphrase}`,
+      );
+    must("sh", "-ec", lines);
+    assert.equal(must("gw", "--version").trim(), ownVersion);
+    await serveOnce();
+    assert.equal(readFormat(), format);
+    must("dpkg", "--no-triggers", "--install", join(machine.folder, "next.deb"));
+    await serveOnce();
     assert.equal(readFormat(), format + 1);
   });
 
@@ -68,6 +139,8 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     assert.match(must("dpkg", "--no-triggers", "--remove", "gw"), /kept \/var\/lib\/gw/);
     must("test", "-s", "/var/lib/gw/vault.json");
     assert.notEqual(machine.inside(["gw", "--version"]).status, 0);
+    // A mount is emptied, and stays.
+    must("umount", "/var/lib/gw");
     must("usermod", "-aG", "gw-operators", "daemon");
     must("touch", "/etc/gw/mine");
     const said = must("dpkg", "--no-triggers", "--purge", "gw");
@@ -95,8 +168,18 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     edit("DEBIAN/control", (text) => text.replace(/^Version: .*$/m, `Version: ${NEXT}`));
     edit("DEBIAN/preinst", (text) => text.replace(/^known=\d+$/m, `known=${format + 1}`));
     edit("usr/lib/gw/package.json", (text) => text.replace(/"version": "[^"]+"/, `"version": "${NEXT}"`));
-    const step = `stateMigrations.push({ name: "next", up: (t) => t.schema.createTable("next").addColumn("id", "text").execute() });`;
-    edit("usr/lib/gw/dist/adapters/store/sqlite/state-schema.js", (text) => `${text}\n${step}\n`);
+    // Where a test wants to see it in the middle of the step, it stays there.
+    const step = `import { existsSync, writeFileSync } from "node:fs";
+stateMigrations.push({ name: "next", async up(t) {
+  await t.schema.createTable("next").addColumn("id", "text").execute();
+  if (!existsSync("/run/gw/hold")) return;
+  writeFileSync("/run/gw/held", "");
+  await new Promise((resolve) => setTimeout(resolve, 600_000));
+} });`;
+    const programs = join(tree, "usr/lib/gw/dist/programs");
+    const holds = (name: string): boolean => readFileSync(join(programs, name), "utf8").includes("stateMigrations = [");
+    const [part = ""] = readdirSync(programs).filter((name) => name.endsWith(".js") && holds(name));
+    edit(`usr/lib/gw/dist/programs/${part}`, (text) => `${text}\n${step}\n`);
     run("dpkg-deb", "-Znone", "--root-owner-group", "-b", tree, made);
     return made;
   }

@@ -42,11 +42,15 @@ export interface DebianMachine {
   inside(command: readonly string[]): SpawnSyncReturns<string>;
   must(...command: readonly string[]): string;
   asGw(...command: readonly string[]): SpawnSyncReturns<string>;
+  /** A process inside that stays; as a user with groups, where one is named. */
+  spawn(command: readonly string[], user?: { readonly name: string; readonly groups: string }): ChildProcess;
   /** A file with the passphrase that only gw reads. */
   passphraseFile(): string;
-  /** Starts the gateway by its unit, and waits until it says that it is ready. */
+  /** Starts the gateway by its unit and drop-ins, and waits until it says that it is ready. */
   start(): Promise<void>;
-  stop(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** gw-ident by its unit, as far as setpriv can. */
+  startIdent(): ChildProcess;
   remove(): Promise<void>;
 }
 
@@ -97,10 +101,20 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
     return done.stdout;
   }
 
+  /** The unit with the drop-ins that were put beside it: the last word of a setting counts. */
+  function readUnit(name: string): { setting(setting: string): string } {
+    const beside = `/etc/systemd/system/${name}.service.d`;
+    const text = must(
+      "sh",
+      "-c",
+      `cat /usr/lib/systemd/system/${name}.service; cat ${beside}/*.conf 2>/dev/null || true`,
+    );
+    return { setting: (setting) => [...text.matchAll(new RegExp(`^${setting}=(.*)$`, "gm"))].at(-1)?.[1] ?? "" };
+  }
+
   /** By the very command line, user and groups of the unit, since no systemd runs here. */
   function startByUnit(notify: string): { readonly process: ChildProcess; said(): string } {
-    const unit = must("cat", "/usr/lib/systemd/system/gw.service");
-    const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
+    const { setting } = readUnit("gw");
     const [user, group] = [setting("User"), setting("Group")];
     must("install", "-d", "-o", user, "-g", group, "-m", setting("RuntimeDirectoryMode"), "/run/gw");
     const groups = must("getent", "group", ...setting("SupplementaryGroups").split(" "))
@@ -126,6 +140,21 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
     must,
     asGw: (...command) =>
       inside(["setpriv", "--reuid=gw", "--regid=gw", "--init-groups", "env", "HOME=/var/lib/gw", ...command]),
+    spawn(command, user) {
+      const drop = user === undefined ? [] : ["setpriv", `--reuid=${user.name}`, `--regid=${user.name}`];
+      const groups = user === undefined ? [] : [user.groups === "" ? "--clear-groups" : `--groups=${user.groups}`];
+      return spawn("nsenter", [...enter, ...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"] });
+    },
+    startIdent() {
+      const { setting } = readUnit("gw-ident");
+      const [user, group] = [setting("User"), setting("Group")];
+      must("install", "-d", "-o", user, "-g", group, "-m", setting("RuntimeDirectoryMode"), "/run/gw-ident");
+      const right = setting("AmbientCapabilities").replace("CAP_", "").toLowerCase();
+      const sets = ["bounding-set", "inh-caps", "ambient-caps"].map((set) => `--${set}=-all,+${right}`);
+      const drop = ["setpriv", `--reuid=${user}`, `--regid=${group}`, "--clear-groups", ...sets];
+      const argv = [...enter, ...drop, "env", "-i", ...setting("ExecStart").split(" ")];
+      return spawn("nsenter", argv, { stdio: ["ignore", "pipe", "inherit"] });
+    },
     passphraseFile() {
       const given = join(folder, "passphrase");
       writeFileSync(given, `${PASSPHRASE}\n`);
@@ -146,9 +175,9 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
         manager.close();
       }
     },
-    async stop() {
+    async stop(signal = "SIGTERM") {
       const ended = new Promise((resolve) => gateway?.once("exit", resolve));
-      gateway?.kill("SIGTERM");
+      gateway?.kill(signal);
       await ended;
       gateway = null;
     },
