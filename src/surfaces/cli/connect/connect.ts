@@ -79,7 +79,9 @@ function print(client: Client, entry: Entry, file: string | null, { json }: Conn
     return exits.done;
   }
   io.err(
-    `For ${client.title}${file === null ? "" : `, in ${file}`} (gw connect ${client.id} --write merges it there):`,
+    file === null
+      ? `For ${client.title} (gw connect ${client.id} --file FILE --write merges it into a file of yours):`
+      : `For ${client.title}, in ${file} (gw connect ${client.id} --write merges it there):`,
   );
   for (const line of text.replace(/\n$/, "").split("\n")) io.out(line);
   return exits.done;
