@@ -200,6 +200,9 @@ request({ socketPath: path, path: "/v1/login" }, (r) => r.on("data", (d) => cons
       await pane.shows("PIN of ada:");
       pane.write(PIN);
       pane.type("Enter");
+      await pane.shows(/demo\.thing\.get[\s\S]*Sign this\?/);
+      pane.write("y");
+      pane.type("Enter");
       assert.equal((await calling.exited).code, 0);
       await pane.shows(/approved\.\s+PIN of ada:/);
       pane.write(PIN);

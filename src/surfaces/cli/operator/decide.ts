@@ -82,6 +82,10 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
       throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
     }
     if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
+    if (decision === "approve" && !(await isMeant(options, deps))) {
+      deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
+      return exits.denied;
+    }
     if (options.grant === true) await signProposed(approval, session, options, deps);
     const decided = await client.decide(
       approval,
@@ -93,6 +97,12 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
   });
+}
+
+/** A person reads the card before anything is signed. A script, which has its passphrase in a file, has decided already. */
+async function isMeant({ json, passphraseFile }: ApproveOptions, { io }: CliDeps): Promise<boolean> {
+  if (json || passphraseFile !== undefined || !io.isTty) return true;
+  return (await io.ask("Sign this? y for yes, anything else leaves it waiting: ")).trim() === "y";
 }
 
 /** The narrowest grant that would have covered it, as the person leaves it. It is signed first: where it does not hold, nothing is approved. */
