@@ -136,7 +136,7 @@ test("a watcher that does not read at all is let go once too much news waits for
     stream.on("error", () => undefined);
     stream.pause();
     const card = { text: "x".repeat(100_000) };
-    const approval = { card, expiresBootMs: 0 } as never;
+    const approval = { card, given: [], expiresBootMs: 0 } as never;
     const most = Math.ceil(defaults.operatorStreamBytes / 100_000) * 4;
     for (let told = 0; told < most && stand.cards.size > 0; told++) {
       for (const listener of stand.cards) listener(approval);
