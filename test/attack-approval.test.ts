@@ -290,10 +290,10 @@ function sample(schema: Members): Json {
     case "null":
       return null;
     default:
-      // The only pattern on this plane is that of a digest in hex.
+      // The only patterns on this plane are those of a digest.
       return schema["pattern"] === undefined
         ? "x".repeat(Math.max(1, Number(schema["minLength"] ?? 1)))
-        : "0".repeat(64);
+        : `${String(schema["pattern"]).includes("sha256:") ? "sha256:" : ""}${"0".repeat(64)}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -14,6 +14,7 @@ import {
   makeFolder,
   openPlane,
   openRun,
+  type Plane,
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -124,26 +125,36 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
     }
   });
 
-  test("an edited pack is not in force, and its actions are denied like any unknown one", async () => {
+  test("an edited pack is not in force: the trusted one serves, and with that edited too its actions are denied like any unknown one", async () => {
     const twin = home.copy();
-    appendFileSync(join(twin.folder, "packs", "demo.yaml"), "# one more line\n");
-    const gateway = await twin.up();
-    const agent = openPlane(twin.agentSocket);
-    try {
+    const edit = (file: string): void => {
+      writeFileSync(file, readFileSync(file, "utf8").replace("/v1/things/{id}", "/v1/secrets/{id}"));
+    };
+    const looking = async (look: (agent: Plane, trouble: string) => Promise<void>): Promise<void> => {
+      const gateway = await twin.up();
+      const agent = openPlane(twin.agentSocket);
+      try {
+        const troubles = (await twin.status())["pack_troubles"] as readonly Members[];
+        await look(agent, troubles.map(({ file, why }) => `${file}: ${why}`).join());
+      } finally {
+        agent.close();
+        await gateway.end();
+      }
+    };
+    edit(join(twin.folder, "packs", "demo.yaml"));
+    await looking(async (agent, trouble) => {
+      assert.match((await agent.ask("GET", "/v1/actions")).text, /demo\.thing\.get/);
+      assert.match(trouble, /^demo\.yaml: the new version waits, the old one serves/);
+    });
+    edit(join(twin.folder, "packs", "trusted", "demo.yaml"));
+    await looking(async (agent, trouble) => {
       assert.equal((await agent.ask("GET", "/v1/actions")).text, "[]");
       const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
       const unknown = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["no.such"] });
       assert.deepEqual([asked.status, asked.body["code"]], [403, "action_not_permitted"]);
       assert.equal(asked.body["message"], unknown.body["message"], "nobody learns which it was");
-      const troubles = (await twin.status())["pack_troubles"] as readonly Members[];
-      assert.deepEqual(
-        troubles.map(({ file }) => file),
-        ["demo.yaml"],
-      );
-    } finally {
-      agent.close();
-      await gateway.end();
-    }
+      assert.match(trouble, /^demo\.yaml: not trusted as it is/);
+    });
   });
 
   test("an old vault is refused, and so is one with entries swapped", async () => {
@@ -197,7 +208,7 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
   test("an edited note about the last vault keeps the gateway locked", async () => {
     const twin = home.copy();
     const database = new DatabaseSync(join(twin.folder, "state.db"));
-    assert.equal(database.prepare("UPDATE notes SET state = state, id = 'trusd'").run().changes, 1);
+    assert.equal(database.prepare("UPDATE notes SET id = 'trusd' WHERE id = 'trust'").run().changes, 1);
     database.close();
     const refused = await twin.operator(["up"]);
     assert.deepEqual([refused.code, codeOf(refused)], [1, "state_tampered"]);
