@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { asUser, codeOf, type Exited, GW, Home, makeFolder, start, within } from "./support/home.ts";
@@ -30,6 +31,15 @@ describe("what the file system refuses is told with a code and what to do", asUs
     return within(running.exited, 60_000, `${command.join(" ")} with ${env["HOME"]}`).finally(() => running.end());
   }
 
+  /** The uid of the suite has no account where root started it. */
+  function hasAccount(): boolean {
+    try {
+      return userInfo().homedir !== "";
+    } catch {
+      return false;
+    }
+  }
+
   const init = ["init", "--operator", "ada", "--passphrase-file", passphrase];
 
   test("a home where none can be made: no right, a file on the way, a circle of links, too long a name, /proc", async () => {
@@ -50,8 +60,9 @@ describe("what the file system refuses is told with a code and what to do", asUs
     const home = await new Home(makeFolder()).init();
     const program = join(root, "src", "programs", "start.ts");
     const pack = join(root, "packs", "reference.yaml");
-    const provider = await runAs({}, [GW, "reference", "--home", "/proc/gw/home"]);
+    const provider = await runAs({ HOME: folder }, [GW, "reference", "--home", "/proc/gw/home"]);
     assertTold(provider, "file_unreadable", "gw reference below /proc");
+    if (!hasAccount()) assertTold(await runAs({}, [GW, "status"]), "file_unusable", "no account and no HOME");
     for (const at of ["/proc/gw", join(folder, "file")]) {
       const here = { HOME: at, SHELL: "/bin/bash", XDG_STATE_HOME: join(folder, "state") };
       const there = { HOME: folder, GW_HOME: join(at, "home"), XDG_STATE_HOME: join(folder, "state") };

@@ -42,7 +42,8 @@ export function atPath<Result>(path: string, work: () => Result): Result {
 /** The refusal that a failed file operation is for whoever asked; undefined for every other error, which is a fault of ours. */
 export function deniedByFiles(error: unknown): Denied | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
-  const { code, syscall, path, errcode } = error as Trouble;
+  const { code, syscall, path, errcode, info } = error as Trouble;
+  if (info?.syscall === "uv_os_homedir") return new Denied("file_unusable", NO_HOME);
   const words = syscall === undefined ? SQLITE_WORDS[Number(errcode) & 0xff] : WORDS[String(code)];
   if (words === undefined) return undefined;
   const [where, what] =
@@ -50,10 +51,15 @@ export function deniedByFiles(error: unknown): Denied | undefined {
   return new Denied("file_unusable", `${path ?? where}: ${words} (${what}).`);
 }
 
+const NO_HOME =
+  "This user has no home folder: the system has no account for it, and HOME is not set. Set HOME to a folder that is this user's own.";
+
 interface Trouble {
   readonly code?: unknown;
   readonly syscall?: string;
   readonly path?: string;
   /** Of SQLite. */
   readonly errcode?: unknown;
+  /** Of Node, where it asks the system for something that is no file. */
+  readonly info?: { readonly syscall?: string };
 }
