@@ -20,10 +20,10 @@ import {
  * write and a job whose answers were lost, a plan, and a write on its way. Its provider was at a port where nobody listens now.
  */
 const OLD = {
-  run: "run_01m7hb8fbxjf7d439nbtmfep87",
-  read: "call_01m7hb8jhn4cvf48x6vy7a257h",
-  write: "op_01m7hb8jqves0g0gq2f5fw2hqx",
-  job: "op_01m7hb8jrh3972n8tc3c2qhdzf",
+  run: "run_01m7hekeyhp94jpwreze1szz44",
+  read: "call_01m7hekfj1zgp0nbt2481m3w7a",
+  write: "op_01m7hekfkmbvn3hrf0mr93hsmv",
+  job: "op_01m7hekfky1nd29n5zy1jymzw7",
 };
 const ACTIONS = ["acme.thing.post", "acme.report.create"];
 
