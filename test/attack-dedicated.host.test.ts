@@ -13,9 +13,11 @@ const CALLER = `use Socket; $| = 1; socket(my $s, PF_UNIX, SOCK_STREAM, 0) or di
   send($s, "GET /v1/actions HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", 0); print "asked\\n"; recv($s, my $said, 65536, 0); print $said; sleep 600;`;
 
 /** Takes perf_event_open away and starts what follows: a kernel that does not report exec, as Debian's by default. */
-const WITHOUT_PERF = `my @f = ([0x20,0,0,0],[0x15,0,1,298],[0x06,0,0,0x00050001],[0x06,0,0,0x7fff0000]);
+const CALLS =
+  process.arch === "arm64" ? { perf: 241, prctl: 167, seccomp: 277 } : { perf: 298, prctl: 157, seccomp: 317 };
+const WITHOUT_PERF = `my @f = ([0x20,0,0,0],[0x15,0,1,${CALLS.perf}],[0x06,0,0,0x00050001],[0x06,0,0,0x7fff0000]);
   my $code = join '', map { pack('SCCL', @$_) } @f; my $program = pack('S x6 P', scalar(@f), $code);
-  syscall(157, 38, 1, 0, 0, 0) == 0 or die $!; syscall(317, 1, 0, $program) == 0 or die $!; exec @ARGV or die $!;`;
+  syscall(${CALLS.prctl}, 38, 1, 0, 0, 0) == 0 or die $!; syscall(${CALLS.seccomp}, 1, 0, $program) == 0 or die $!; exec @ARGV or die $!;`;
 
 describe("users of one machine against each other", cannotStand === undefined ? {} : { skip: cannotStand }, () => {
   const machine = new Machine();
