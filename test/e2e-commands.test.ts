@@ -171,6 +171,12 @@ describe("every command keeps the contract of the command line", asUser, () => {
     const [approval] = await home.approvals();
     const record = ["approval_id", "state", "run_id", "mode", "expires_at", "card_digest", "card"];
     for (const member of record) assert.ok(approval !== undefined && member in approval, member);
+    const card = approval?.["card"] as { readonly run: { readonly budget: Members } };
+    assert.deepEqual(
+      [card.run.budget["attempts"], card.run.budget["duration_seconds"]],
+      [40, 600],
+      "a run that names no budget",
+    );
     const id = String(asked.body["approval_id"]);
     const decided = JSON.parse((await home.must(["approve", id, "--attempts", "1", "--json"])).out) as Members;
     assert.deepEqual([decided["approval_id"], decided["state"], decided["decided_by"]], [id, "approved", "ada"]);

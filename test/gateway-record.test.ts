@@ -117,6 +117,29 @@ test("the log holds the exact card that was signed and the statement whose signa
   assert.ok(verify(null, Buffer.from(statement), operatorKeys.publicKey, signature));
 });
 
+test("what is in the log are JSON types: every time is ISO 8601 in UTC, every identifier an opaque text", async () => {
+  await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
+  const times: string[] = [];
+  const identifiers: string[] = [];
+  const walk = (value: unknown, name: string): void => {
+    if (Array.isArray(value)) for (const one of value) walk(one, name);
+    else if (typeof value === "object" && value !== null) {
+      assert.equal(Object.getPrototypeOf(value), Object.prototype, `${name} is an object and nothing else`);
+      for (const [member, inner] of Object.entries(value)) walk(inner, member);
+    } else {
+      assert.ok(value === null || ["string", "number", "boolean"].includes(typeof value), `${name}: ${typeof value}`);
+      if (typeof value === "number") assert.ok(Number.isFinite(value), name);
+      if (value !== null && /(?:^|_)at$/.test(name)) times.push(String(value));
+      if (value !== null && /^(?:event|run|call|attempt|approval|session)_id$/.test(name))
+        identifiers.push(String(value));
+    }
+  };
+  for (const event of bench.events()) walk(event, event.event_type);
+  assert.ok(times.length > 10 && identifiers.length > 10);
+  for (const time of times) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  for (const identifier of identifiers) assert.match(identifier, /^[a-z]{2,4}_[0-9a-z]{26}$/);
+});
+
 test("each attempt holds its URL, the canonical request, version selector, provider request id and status", async () => {
   provider.answer((_request, response) => {
     response.writeHead(201, { "x-request-id": "prov-9", "content-type": "application/json" });
