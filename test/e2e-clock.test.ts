@@ -69,14 +69,14 @@ describe("a clock that is set back while the gateway runs", compiler, () => {
   });
 
   async function actAtNight(): Promise<Members> {
-    const { out, err } = await start([nightly, home.agentSocket, "demo.thing.get", '{"id":"1"}']).exited;
+    const { out, err } = await start([nightly, home.agentSocket, "demo.thing.get", '{"id":"1"}', "60"]).exited;
     assert.notEqual(out, "", err);
     return JSON.parse(out) as Members;
   }
 
   /** A person is asked, and the agent gives up. */
   async function asksAtNight(why: string): Promise<void> {
-    const asking = start([nightly, home.agentSocket, "demo.thing.get", '{"id":"1"}']);
+    const asking = start([nightly, home.agentSocket, "demo.thing.get", '{"id":"1"}', "60"]);
     const waiting = async (): Promise<number> => Number((await home.status())["approvals_pending"]);
     await until(`a card waits: ${why}`, async () => {
       if (asking.child.exitCode !== null) assert.fail(`${why}: ${asking.out()}`);
