@@ -52,7 +52,7 @@ describe("gw credential import", asUser, () => {
   });
 
   test("reads the files of npm and netrc, a private key, and what gh holds", async () => {
-    writeFileSync(at(".npmrc"), `save-exact=true\n//registry.npmjs.org/:_authToken=${VALUES[2]}\n`);
+    writeFileSync(at(".npmrc"), `save-exact=true\n//registry.example/:_authToken=${VALUES[2]}\n`);
     writeFileSync(at(".netrc"), `machine git.acme.example\n  login ada\n  password ${VALUES[3]}\ndefault login x\n`);
     assert.equal((await take(["npmrc", at(".npmrc"), "--yes", "--delete"])).code, 0);
     assert.equal((await take(["netrc", at(".netrc"), "--yes", "--delete"])).code, 0);
@@ -71,7 +71,7 @@ describe("gw credential import", asUser, () => {
     assert.equal(readFileSync(at("gh-said"), "utf8"), "auth logout --hostname github.com\n");
     const held = (await labels()).join("\n");
     assert.match(held, /^git-acme-example basic https:\/\/git\.acme\.example$/m);
-    assert.match(held, /^npm-registry-npmjs-org bearer https:\/\/registry\.npmjs\.org$/m);
+    assert.match(held, /^npm-registry-example bearer https:\/\/registry\.example$/m);
     assert.match(held, /^github bearer https:\/\/api\.github\.com$/m);
     assert.match(held, /^host ssh /m);
     assert.equal(codeOf(await take(["op", "op://vault/item/field", "--label", "x", "--yes"])), "secret_missing");

@@ -23,7 +23,6 @@ const KNOWN: Readonly<Record<string, string>> = {
   STRIPE_API_KEY: "https://api.stripe.com",
   STRIPE_SECRET_KEY: "https://api.stripe.com",
   SLACK_BOT_TOKEN: "https://slack.com",
-  NPM_TOKEN: "https://registry.npmjs.org",
 };
 
 /** `NAME=value` or `export NAME="value"`, one a line. */
