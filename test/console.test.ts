@@ -26,6 +26,7 @@ import {
   type Gateway,
   Home,
   makeFolder,
+  openRun,
   type Started,
   startAgent,
   until,
@@ -33,6 +34,11 @@ import {
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
+
+/** Without the browser's own list of refused requests: some are refused on purpose, others until the person says who they are. */
+function ownComplaints({ complaints }: Sight): readonly string[] {
+  return complaints.filter((text) => !text.startsWith("Failed to load resource"));
+}
 
 /** The console as a person uses it: a real gateway, the real program, a real browser with an authenticator. */
 describe("gw console", able, () => {
@@ -71,6 +77,19 @@ describe("gw console", able, () => {
   const clean = async (sight: Sight, name: string): Promise<void> => {
     await shoot(sight, name);
     assert.deepEqual(await findBarriers(sight), [], name);
+  };
+  /** Whatever acts or signs asks who presses it. */
+  const prove = async (sight: Sight, secret = readFileSync(home.passphraseFile, "utf8").trim()): Promise<void> => {
+    const dialog = sight.page.getByRole("dialog", { name: "Is it you?" });
+    await dialog.locator("input").fill(secret);
+    await dialog.getByRole("button", { name: "Go on" }).click();
+  };
+  const enrol = async (sight: Sight, name: string): Promise<void> => {
+    await go(sight, "#/passkeys");
+    await sight.page.getByLabel("Name of the new one").fill(name);
+    await sight.page.getByRole("button", { name: "Enrol a passkey" }).click();
+    await prove(sight);
+    await says(sight, new RegExp(`${name} is enrolled`));
   };
   const agents: AgentProcess[] = [];
   const newAgent = async (): Promise<AgentProcess> => {
@@ -127,6 +146,11 @@ describe("gw console", able, () => {
     await go(desk, "#/passkeys");
     await desk.page.getByLabel("Name of the new one").fill("laptop");
     await desk.page.getByRole("button", { name: "Enrol a passkey" }).click();
+    await prove(desk, "not the passphrase at all");
+    await says(desk, /not the passphrase/);
+    await clean(desk, "passkeys-who");
+    assert.match((await home.run(["passkey", "list"])).out, /^(?!.*laptop)/s);
+    await prove(desk);
     await says(desk, /laptop is enrolled/);
     await clean(desk, "passkeys");
     assert.match((await home.run(["passkey", "list"])).out, /laptop {2}ada/);
@@ -240,6 +264,27 @@ describe("gw console", able, () => {
     asker.close();
   });
 
+  test("settles what nobody else can know by the person's own words, and asks who says so", async () => {
+    provider.answer((_request, response) => void response.destroy());
+    const agent = await newAgent();
+    const run = await openRun(home, agent, ["demo.thing.make", "demo.thing.burn"]);
+    const lost = await call(agent, run, "demo.thing.make", { name: "lost" });
+    assert.equal(lost.body["outcome"], "unknown", lost.text);
+    await go(desk, "#/now");
+    await desk.page.getByRole("button", { name: "It did not" }).click();
+    await desk.page.getByLabel(/Why/).fill("looked at the provider");
+    await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
+    await prove(desk);
+    await says(desk, /Settled by your signed word/);
+    await clean(desk, "now-settled");
+    const [said] = (await home.events("operation_settled")).slice(-1);
+    assert.deepEqual(
+      [said?.["happened"], said?.["reason"], said?.["although"]],
+      [false, "looked at the provider", null],
+    );
+    agent.close();
+  });
+
   test("shows hostile text as text, and runs none of it", async () => {
     const agent = await newAgent();
     const hostile = `<img src=x onerror=alert(1)> \u202Eevil \u001b[2J <script>window.gotcha=1</script> ${"x".repeat(300)}`;
@@ -257,10 +302,7 @@ describe("gw console", able, () => {
     const phone = await openSight(browser, await nextLink(), PHONE, "dark");
     await says(phone, /connected/);
     const authenticator = await addAuthenticator(phone);
-    await go(phone, "#/passkeys");
-    await phone.page.getByLabel("Name of the new one").fill("phone");
-    await phone.page.getByRole("button", { name: "Enrol a passkey" }).click();
-    await says(phone, /phone is enrolled/);
+    await enrol(phone, "phone");
     const agent = await newAgent();
     const id = await askFor(agent, ["demo.thing.get", "demo.thing.make"], "from the sofa");
     await go(phone, `#/waiting/${id}`);
@@ -284,7 +326,7 @@ describe("gw console", able, () => {
       assert.ok(Number(overflow) <= 0, `${screen} scrolls sideways by ${overflow}`);
     }
     agent.close();
-    assert.deepEqual(phone.complaints, []);
+    assert.deepEqual(ownComplaints(phone), []);
     await phone.context.close();
   });
 
@@ -360,9 +402,7 @@ describe("gw console", able, () => {
   test("asked nothing of anybody but itself, and weighs little", async (context) => {
     const foreign = desk.asked.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith("blob:"));
     assert.deepEqual(foreign, []);
-    // What the last test refused on purpose is in the browser's own list of errors.
-    const own = desk.complaints.filter((text) => !text.startsWith("Failed to load resource"));
-    assert.deepEqual(own, []);
+    assert.deepEqual(ownComplaints(desk), []);
     const weights = await Promise.all(
       ["/", "/page.js", "/page.css"].map(async (path) => {
         const { bytes } = await knock(port, "GET", path, { host: `gw.localhost:${port}` });

@@ -3,12 +3,14 @@ import type { JsonObject } from "../kernel/json.ts";
 import type { createDecisions } from "./decisions.ts";
 import type { Live } from "./live.ts";
 import type { LogRoom } from "./log.ts";
+import type { OwnSecret } from "./own-secret.ts";
 import type { createEnrolment } from "./passkeys.ts";
 import type { PolicyShown } from "./policy.ts";
 
 /** The console's work, as its routes see it. */
 export interface Api {
   readonly live: Live;
+  readonly secret: OwnSecret;
   readonly decisions: ReturnType<typeof createDecisions>;
   readonly enrolment: ReturnType<typeof createEnrolment>;
   readonly log: LogRoom;

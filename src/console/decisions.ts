@@ -5,12 +5,10 @@ import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { Secret } from "../kernel/secret.ts";
-import type { SecretAnswer } from "../surfaces/cli/watch/prompt.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalView } from "../surfaces/client/reading.ts";
-import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../vault/passphrase/pin.ts";
 import { textOf, textOrNull } from "./http.ts";
+import type { OwnSecret } from "./own-secret.ts";
 
 /** What a page still has to bring before its decision is signed. */
 export interface Drafted {
@@ -32,10 +30,7 @@ export interface DecisionPorts {
   client(): OperatorClient;
   /** Those of the operator at this console. */
   passkeys(): readonly EnrolledPasskey[];
-  guardRail(): boolean;
-  readonly hasPin: boolean;
-  /** Wipes what was typed. */
-  check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
+  readonly secret: OwnSecret;
 }
 
 /**
@@ -47,7 +42,6 @@ export function createDecisions(ports: DecisionPorts) {
     string,
     { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted }
   >();
-  let pinGuard = FRESH_PIN_GUARD;
 
   function keep(statement: DecisionStatement, wants: Omit<Drafted, "draft">): Drafted {
     const nowMs = ports.clock.bootMs();
@@ -56,24 +50,6 @@ export function createDecisions(ports: DecisionPorts) {
     const draft = ports.random.bytes(16).toString("base64url");
     drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: { draft, ...wants } });
     return { draft, ...wants };
-  }
-
-  /** As in gw watch: the PIN, or the passphrase where there is none or it was wrong too often. */
-  function secretWanted(): "pin" | "passphrase" {
-    return ports.hasPin && !needsPassphrase(pinGuard) ? "pin" : "passphrase";
-  }
-
-  async function requireSecret(which: "pin" | "passphrase", typed: Secret): Promise<void> {
-    if (which === "pin" && secretWanted() !== "pin") {
-      typed.wipe();
-      throw new Denied("pin_wrong", "Too many wrong PINs: approve again, with the passphrase.");
-    }
-    const answer = await ports.check(which, typed);
-    if (answer.kind === "pin") pinGuard = decidePin(pinGuard, answer.right).guard;
-    else if (answer.right) pinGuard = FRESH_PIN_GUARD;
-    if (answer.right) return;
-    if (answer.kind === "pin") throw new Denied("pin_wrong", "That is not the PIN. Nothing was decided.");
-    throw new Denied("passphrase_wrong", answer.why ?? "That is not the passphrase. Nothing was decided.");
   }
 
   return {
@@ -90,8 +66,7 @@ export function createDecisions(ports: DecisionPorts) {
       if (decision === "deny") return keep(statement, { passkey: null, secret: null });
       const usable = ports.passkeys().filter(({ origin }) => origin === ports.origin);
       const first = usable[0];
-      if (first === undefined)
-        return keep(statement, { passkey: null, secret: ports.guardRail() ? secretWanted() : null });
+      if (first === undefined) return keep(statement, { passkey: null, secret: ports.secret.wanted() });
       const challenge = challengeFor(statementBytes(statement)).toString("base64url");
       const credentials = usable.map(({ credentialId }) => credentialId);
       return keep(statement, { passkey: { challenge, rp_id: first.rpId, credentials }, secret: null });
@@ -103,7 +78,7 @@ export function createDecisions(ports: DecisionPorts) {
         throw new Denied("console_draft_gone", "That took too long, or was decided already. Decide again.");
       }
       const { statement, wants } = found;
-      if (wants.secret !== null) await requireSecret(wants.secret, Secret.fromText(textOf(body, "secret", 1_000)));
+      if (wants.secret !== null) await ports.secret.require(body);
       drafts.delete(id);
       return ports.client().submit(statement, wants.passkey === null ? null : readAssertion(body["assertion"]));
     },

@@ -10,6 +10,12 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
   const what = `${request.method} ${[noun, id === "" ? "" : "*", verb].filter((part) => part !== "").join("/")}`;
   const name = requireName(decodeURIComponent(id));
   const body = async (): Promise<JsonObject> => readBody(request);
+  /** What acts or signs: with the person's own secret, where the mode asks for it. */
+  const meant = async (): Promise<JsonObject> => {
+    const given = await body();
+    await api.secret.require(given);
+    return given;
+  };
   switch (what) {
     case "GET events":
       return follow(api, response);
@@ -29,11 +35,12 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
     case "GET operations/*":
       return sendJson(response, 200, await api.live.client().operation(name));
     case "POST operations/*/cancel":
-      return sendJson(response, 200, await api.live.client().cancelOperation(name, textOf(await body(), "reason")));
+      return sendJson(response, 200, await api.live.client().cancelOperation(name, textOf(await meant(), "reason")));
     case "POST operations/*/reconcile":
+      await meant();
       return sendJson(response, 200, await api.live.client().reconcileOperation(name));
     case "POST operations/*/settle":
-      return sendJson(response, 200, await api.settle(name, await body()));
+      return sendJson(response, 200, await api.settle(name, await meant()));
     case "GET activity":
       return sendJson(response, 200, await api.activity(url.searchParams));
     case "GET calls/*":
@@ -49,10 +56,14 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
     case "GET passkeys":
       return sendJson(response, 200, api.passkeys());
     case "POST passkeys/*":
-      if (name === "begin") return sendJson(response, 200, api.enrolment.begin());
+      if (name === "begin") {
+        await meant();
+        return sendJson(response, 200, api.enrolment.begin());
+      }
       if (name === "finish") return sendJson(response, 200, await api.enrolment.finish(await body()));
       return notThere();
     case "POST passkeys/*/remove":
+      await meant();
       return sendJson(response, 200, await api.enrolment.remove(name));
     default:
       return notThere();

@@ -21,6 +21,7 @@ import { textOf, textOrNull } from "./http.ts";
 import { createJournal } from "./journal.ts";
 import { followGateway } from "./live.ts";
 import { createLogRoom } from "./log.ts";
+import { createOwnSecret } from "./own-secret.ts";
 import { readPage } from "./page-files.ts";
 import { createEnrolment } from "./passkeys.ts";
 import { showPolicy } from "./policy.ts";
@@ -89,12 +90,16 @@ function createApi(
       (one) => one.operatorKeyId === operator.keyId && isEnrolledBy(one, signers.vaultId, signers.keys),
     );
   };
+  const secret = createOwnSecret({
+    guardRail: live.guardRail,
+    hasPin: operator.pin !== null,
+    check: (which, typed) => checkSecret(which, typed, { operator, home }, deps.vault),
+  });
   return {
     live,
+    secret,
     decisions: createDecisions({
-      ...{ clock, random, origin, client: live.client, passkeys: own, guardRail: live.guardRail },
-      hasPin: operator.pin !== null,
-      check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
+      ...{ clock, random, origin, client: live.client, passkeys: own, secret },
     }),
     enrolment: createEnrolment({
       ...{ clock, random, operator, origin, passkeys: listed },

@@ -625,6 +625,11 @@ export const codes = {
     means: "Another program listens where gw console would.",
     mend: "Stop it, or choose another with --port; passkeys belong to the port they were enrolled at.",
   },
+  console_secret_needed: {
+    status: 403,
+    means: "What was pressed in gw console acts or signs, and in guard-rail mode the person's own secret goes with it.",
+    mend: "Type the PIN, or the passphrase where there is none.",
+  },
   console_draft_gone: {
     status: 409,
     means: "What was about to be signed in the console is no longer held.",

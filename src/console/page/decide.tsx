@@ -4,6 +4,7 @@ import { ask } from "./api.ts";
 import { isOpen, type Me, type Row } from "./model.ts";
 import { Button, Dialog, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
+import { SecretDialog } from "./secret.tsx";
 
 interface Drafted {
   readonly draft: string;
@@ -140,7 +141,13 @@ export function Decide({
       {asking?.kind === "deny" && <DenyDialog onDeny={(reason) => void deny(reason)} onClose={() => setAsking(null)} />}
       {asking?.kind === "secret" && (
         <SecretDialog
-          which={asking.drafted.secret ?? "pin"}
+          title={asking.drafted.secret === "pin" ? "Your PIN" : "Your passphrase"}
+          words={
+            asking.drafted.secret === "pin"
+              ? "As in gw watch. With a passkey it is not asked for."
+              : "You have no PIN. A passkey is quicker, and safer."
+          }
+          verb="Approve"
           problem={problem}
           onSecret={(secret) => void run("secret", () => give(asking.drafted, { secret }))}
           onClose={() => setAsking(null)}
@@ -241,44 +248,6 @@ function DenyDialog({ onDeny, onClose }: { readonly onDeny: (reason: string) => 
             Deny
           </button>
           <Button class="plain" onClick={onClose}>
-            Back
-          </Button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
-
-/** Without a passkey, in guard-rail mode: what gw watch asks for. */
-function SecretDialog(props: {
-  readonly which: "pin" | "passphrase";
-  readonly problem: string | null;
-  readonly onSecret: (secret: string) => void;
-  readonly onClose: () => void;
-}) {
-  const field = useRef<HTMLInputElement>(null);
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    const secret = field.current?.value ?? "";
-    if (field.current !== null) field.current.value = "";
-    if (secret !== "") props.onSecret(secret);
-  };
-  const pin = props.which === "pin";
-  return (
-    <Dialog title={pin ? "Your PIN" : "Your passphrase"} onClose={props.onClose}>
-      <form onSubmit={submit}>
-        <label>
-          {pin
-            ? "As in gw watch. With a passkey it is not asked for."
-            : "You have no PIN. A passkey is quicker, and safer."}
-          <input ref={field} type="password" autocomplete="off" />
-        </label>
-        <Problem text={props.problem} />
-        <div class="buttons">
-          <button type="submit" class="yes">
-            Approve
-          </button>
-          <Button class="plain" onClick={props.onClose}>
             Back
           </Button>
         </div>

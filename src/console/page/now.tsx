@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OperationDetail, OperationSummary } from "../../conventions/operation/summary.ts";
 import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
-import { ask } from "./api.ts";
+import { ask, Refused } from "./api.ts";
 import type { OperationBoard } from "./model.ts";
 import { Button, Chip, Dialog, Empty, Id, Meter, Problem, Time } from "./parts.tsx";
+import { useMeant } from "./secret.tsx";
 
 interface Session {
   readonly session_id: string;
@@ -36,11 +37,8 @@ export function Now({ board }: { readonly board: OperationBoard }) {
   const [sessions, setSessions] = useState<readonly Session[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [said, setSaid] = useState("");
-  const [asking, setAsking] = useState<{
-    readonly title: string;
-    readonly verb: string;
-    readonly run: (reason: string) => Promise<void>;
-  } | null>(null);
+  const { meant, dialog } = useMeant();
+  const [asking, setAsking] = useState<Asked | null>(null);
 
   async function load(): Promise<void> {
     try {
@@ -120,18 +118,27 @@ export function Now({ board }: { readonly board: OperationBoard }) {
         )}
         <ul class="tiles">
           {[...board.shown, ...board.ended].map((one) => (
-            <OperationTile key={one.operation_id} operation={one} onAsk={setAsking} onSaid={setSaid} act={act} />
+            <OperationTile
+              key={one.operation_id}
+              operation={one}
+              onAsk={setAsking}
+              onSaid={setSaid}
+              act={act}
+              meant={meant}
+            />
           ))}
         </ul>
       </section>
       {asking !== null && (
         <ReasonDialog
+          key={asking.title}
           title={asking.title}
           verb={asking.verb}
           onClose={() => setAsking(null)}
           onReason={(reason) => void act(() => asking.run(reason))}
         />
       )}
+      {dialog}
     </>
   );
 }
@@ -180,43 +187,55 @@ function SessionTile({ session, onRevoke }: { readonly session: Session; readonl
   );
 }
 
-type AskReason = (asked: {
+interface Asked {
   readonly title: string;
   readonly verb: string;
   readonly run: (reason: string) => Promise<void>;
-}) => void;
+}
 
 function OperationTile(props: {
   readonly operation: OperationSummary;
-  readonly onAsk: AskReason;
+  readonly onAsk: (asked: Asked) => void;
   readonly onSaid: (text: string) => void;
   readonly act: (work: () => Promise<void>) => Promise<void>;
+  readonly meant: (path: string, body?: object) => Promise<unknown>;
 }) {
-  const { operation, onAsk, onSaid, act } = props;
+  const { operation, onAsk, onSaid, act, meant } = props;
   const { operation_id: id, state, progress, problem } = operation;
   const [detail, setDetail] = useState<OperationDetail | null>(null);
   const settled = state === "succeeded" || state === "failed" || state === "cancelled";
   const path = `/api/operations/${encodeURIComponent(id)}`;
   const errand = (verb: string, words: string): Promise<void> =>
     act(async () => {
-      setDetail((await ask("POST", `${path}/${verb}`)) as OperationDetail);
+      setDetail((await meant(`${path}/${verb}`)) as OperationDetail);
       onSaid(words);
     });
+  const sign = async (said: { happened: boolean; reason: string; although: string | null }): Promise<void> => {
+    try {
+      await meant(`${path}/settle`, said);
+      onSaid("Settled by your signed word. It cannot be taken back; the log keeps it.");
+    } catch (error) {
+      const looks = error instanceof Refused && error.code === "operation_evidence_pending" && said.although === null;
+      if (!looks) throw error;
+      onAsk({
+        title: "The gateway still looks by itself: say why not to wait",
+        verb: "Sign it all the same",
+        run: (although) => sign({ ...said, although }),
+      });
+    }
+  };
   const settle = (happened: boolean): void =>
     onAsk({
       title: happened ? "It happened: say how you know" : "It did not happen: say how you know",
       verb: "Sign it",
-      run: async (reason) => {
-        await ask("POST", `${path}/settle`, { happened, reason, although: "an operator looked" });
-        onSaid("Settled by your signed word. It cannot be taken back; the log keeps it.");
-      },
+      run: (reason) => sign({ happened, reason, although: null }),
     });
   const cancel = (): void =>
     onAsk({
       title: "Ask the provider to stop it",
       verb: "Cancel it",
       run: async (reason) => {
-        await ask("POST", `${path}/cancel`, { reason });
+        await meant(`${path}/cancel`, { reason });
         onSaid("The provider was asked to stop. How it ends is read afterwards.");
       },
     });

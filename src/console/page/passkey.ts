@@ -36,8 +36,8 @@ export async function answerWith(asked: PasskeyAsked): Promise<unknown> {
 }
 
 /** Makes a passkey in the authenticator, and has the operator's key sign for it. */
-export async function enrol(name: string): Promise<void> {
-  const asked = (await ask("POST", "/api/passkeys/begin")) as {
+export async function enrol(name: string, meant: (path: string) => Promise<unknown>): Promise<void> {
+  const asked = (await meant("/api/passkeys/begin")) as {
     readonly challenge: string;
     readonly rp_id: string;
     readonly user: string;

@@ -4,6 +4,7 @@ import { showText } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
 import { enrol } from "./passkey.ts";
+import { useMeant } from "./secret.tsx";
 
 type Shown = EnrolledPasskey & { readonly counts: boolean; readonly here: boolean };
 
@@ -14,6 +15,7 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
   const [busy, setBusy] = useState(false);
   const [said, setSaid] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
+  const { meant, dialog } = useMeant();
 
   async function work(words: string, does: () => Promise<unknown>): Promise<void> {
     setBusy(true);
@@ -34,7 +36,7 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
     event.preventDefault();
     const given = name.trim();
     void work(`${given} is enrolled. Your key signed for it; gw passkey remove takes it away.`, () =>
-      enrol(given),
+      enrol(given, meant),
     ).then(() => setName(""));
   };
   return (
@@ -76,7 +78,7 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
                 aria-disabled={busy}
                 onClick={() =>
                   void work(`${one.name} decides nothing any more.`, () =>
-                    ask("POST", `/api/passkeys/${one.credentialId}/remove`),
+                    meant(`/api/passkeys/${one.credentialId}/remove`),
                   )
                 }
               >
@@ -95,6 +97,7 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
           </li>
         ))}
       </ul>
+      {dialog}
     </section>
   );
 }
