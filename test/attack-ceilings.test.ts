@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
+  codeOf,
   demoPack,
   type Gateway,
   Home,
@@ -25,7 +26,6 @@ describe("an agent cannot give itself a budget", asUser, () => {
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
-    await home.must(["policy", "set", "session_approval", "off"]);
     await home.must(["policy", "set", "run_spend_cents", "500"]);
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
@@ -36,13 +36,15 @@ describe("an agent cannot give itself a budget", asUser, () => {
     await provider?.close();
   });
 
-  test("with session approval off, a run that asks for a million dollars gets what an operator signed", async () => {
+  test("a run that asks for a million dollars gets what an operator signed, whoever approves it", async () => {
     const opened = await agent.ask("POST", "/v1/runs", {
       purpose: "rich",
       actions: ["demo.thing.get"],
       budget: { spend_cents: 100_000_000, attempts: 10_000 },
     });
     const run = String(opened.body["run_id"]);
+    const [asked] = await home.approvals();
+    await home.approve(String(asked?.["approval_id"]));
     const shown = await agent.ask("GET", `/v1/runs/${run}`);
     assert.equal((shown.body["budget"] as Members)["spend_remaining_cents"], 500, shown.text);
     const first = await call(agent, run, "demo.thing.get", { id: "1" });
@@ -53,6 +55,12 @@ describe("an agent cannot give itself a budget", asUser, () => {
       return body["code"] !== undefined && String(body["code"]);
     });
     assert.equal(code, "attempts_exhausted");
+  });
+
+  test("no setting lets sessions begin without a person: that takes a grant, with its bounds", async () => {
+    const refused = await home.operator(["policy", "set", "session_approval", "off"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "value_not_allowed"]);
+    assert.match(refused.err, /session_approval is gone.*gw grant add/);
   });
 
   test("a ceiling is a whole number within bounds, and policy show tells it", async () => {

@@ -39,7 +39,7 @@ describe(
         const segments = (): number =>
           readdirSync(join(home.folder, "audit")).filter((name) => name.endsWith(".gwlog")).length;
         const before = segments();
-        for (const word of ["off", "on"]) await home.must(["policy", "set", "session_approval", word]);
+        for (const word of ["on", "off"]) await home.must(["policy", "set", "headless_unlock", word]);
         assert.ok(segments() >= before + 2, "a change of what is signed turns the log");
         await home.must(["lock"]);
         await home.must(["unlock"]);
@@ -71,7 +71,7 @@ describe(
         stranger.destroy();
         limit(1024);
         assert.match((await knocking.exited).err, /^not_found: No pack is trusted yet/m, "it is answered");
-        await home.must(["policy", "set", "session_approval", "off"]);
+        await home.must(["policy", "set", "headless_unlock", "on"]);
         const { stopped, locked } = await home.status();
         assert.deepEqual([stopped, locked], [null, false]);
       } finally {

@@ -328,7 +328,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       const refused = await operator.ask("POST", "/v1/reload");
       assert.deepEqual([refused.status, refused.body["code"]], [401, "operator_not_logged_in"]);
       const before = Number((await home.status())["policy_version"]);
-      await home.must(["policy", "set", "session_approval", "off"]);
+      await home.must(["policy", "set", "headless_unlock", "on"]);
       assert.ok(Number((await home.status())["policy_version"]) > before, "in force when the command returns");
     } finally {
       operator.close();

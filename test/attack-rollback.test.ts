@@ -20,9 +20,9 @@ describe("what was once in force does not come back behind our back", { ...asUse
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
     await home.must(["policy", "set", "headless_unlock", "on"]);
-    await home.must(["policy", "set", "session_approval", "off"]);
+    await home.must(["policy", "set", "callbacks", "loopback"]);
     for (const name of ["vault.json", "policy.json"]) old[name] = readFileSync(join(home.folder, name));
-    await home.must(["policy", "set", "session_approval", "on"]);
+    await home.must(["policy", "set", "callbacks", "off"]);
     await home.must(["credential", "disable", "demo-token"]);
     await home.must(["credential", "enable", "demo-token"]);
     const gateway = await home.up();

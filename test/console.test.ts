@@ -215,7 +215,7 @@ describe("gw console", able, () => {
     assert.match((await home.run(["policy", "show"])).out, /decide_with {2}passkey for effect write/);
     await go(desk, "#/policy");
     await says(desk, /a passkey for effect write/);
-    await says(desk, /session approval/);
+    await says(desk, /headless unlock/);
     await clean(desk, "policy");
     const agent = await newAgent();
     await go(desk, "#/waiting");

@@ -6,9 +6,9 @@ import { isoTime } from "../src/kernel/clock.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { grantFor } from "./support/grant.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-const DAY_MS = 86_400_000;
 let provider: TestProvider;
 let bench: Bench;
 let caller: ScriptedCaller;
@@ -42,21 +42,10 @@ actions:
 }
 
 function grantOf(change: Partial<Grant> = {}): Grant {
-  const wallMs = bench.time.clock.wallMs();
-  return {
-    name: "nightly",
-    caller: { authority: null, image: `sha256:${"ab".repeat(32)}`, uid: null },
-    actions: ["acme.thing.*"],
-    effects: ["read"],
+  return grantFor(bench, "acme.thing.*", {
     conditions: [{ kind: "one_of", input: "owner", values: ["acme"] }],
-    includes: [],
-    limits: { attempts: 3, sideEffects: 0, durationMs: 60_000, spendCents: 0 },
-    callsPerDay: 100,
-    createdAt: isoTime(wallMs - 1_000),
-    until: isoTime(wallMs + 300 * DAY_MS),
-    hours: null,
     ...change,
-  };
+  });
 }
 
 beforeEach(async () => {

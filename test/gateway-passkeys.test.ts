@@ -8,6 +8,7 @@ import type { Approval } from "../src/gateway/approval/question.ts";
 import { checkHand } from "../src/surfaces/cli/audit/check-hand.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type Bench, denies, operatorKeys, secondOperator, startBench, VAULT_ID } from "./support/gateway.ts";
+import { grantFor } from "./support/grant.ts";
 import { demoPack } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -111,8 +112,8 @@ describe("a yes that policy demands more of", () => {
     }
   });
 
-  test("is asked for although sessions begin by themselves", async () => {
-    bench.posture.sessionApproval = false;
+  test("is asked for although a grant covers the session", async () => {
+    bench.grants.push(grantFor(bench, "demo.thing.get"));
     demand({ passkey: everything });
     await bench.openRun(scriptedCaller(), ["demo.thing.get"]);
     assert.equal((await bench.waiting()).card?.decide?.passkey, true);

@@ -444,15 +444,6 @@ test("a locked gateway refuses, records the denial, ends sessions and withdraws 
     assert.ok(types.includes(type as never), type);
 });
 
-test("session approval is off only in signed policy, and every call then says so", async () => {
-  bench.posture.sessionApproval = false;
-  const run = await bench.openRun(caller, ["acme.thing.get"]);
-  assert.equal((await get(run)).outcome, "success");
-  const intent = bench.events().find(({ event_type }) => event_type === "intent_accepted");
-  assert.ok(intent?.event_type === "intent_accepted");
-  assert.equal(intent.authorization, "policy:session_approval_off");
-});
-
 test("a call that comes just after a person's no hears that no, with its reason", async () => {
   const run = await bench.openRun(caller, ["acme.thing.get"]);
   await bench.deny("not today");

@@ -169,17 +169,6 @@ test("a call that is redirected is charged once", async () => {
   assert.deepEqual([run.budget.attemptsUsed, run.budget.settledSpendCents, run.budget.reservedSpendCents], [2, 30, 0]);
 });
 
-test("a send that costs money asks where no person approved the session, however much the run may spend", async () => {
-  bench.posture.sessionApproval = false;
-  const run = await bench.openRun(caller, ["post.text.send"], { spendCents: 100, sideEffects: 2 });
-  const work = bench.gateway.startCall(caller, run.id, { action: "post.text.send", input: { to: "ada" } });
-  const asked = await bench.waiting();
-  assert.equal(asked.card?.call?.action, "post.text.send");
-  assert.equal(provider.received.length, 0);
-  await bench.approve();
-  assert.equal((await work.done).outcome, "success");
-});
-
 test("no run passes the ceilings of policy, also an approved one, and narrower wins at once", async () => {
   bench.posture.ceilings = { ...STANDARD_CEILINGS, spendCents: 40, attempts: 3, durationMs: 60_000 };
   const run = await bench.openRun(caller, ["post.text.send"], {

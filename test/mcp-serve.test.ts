@@ -5,6 +5,7 @@ import { defaults } from "../src/kernel/defaults.ts";
 import { openWire, PARENT, soon, waiting } from "./mcp-stand.ts";
 import { untilDone } from "./support/clock.ts";
 import { type Bench, startBench, TOKEN } from "./support/gateway.ts";
+import { grantFor } from "./support/grant.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let provider: TestProvider;
@@ -482,8 +483,8 @@ test("access that is asked for while the session is refused is refused with it",
   assert.equal((await asked).structuredContent["code"], "approval_denied");
 });
 
-test("where signed policy asks nobody about sessions, wider access still asks a person", async () => {
-  bench.posture.sessionApproval = false;
+test("where a grant covers the session, wider access still asks a person", async () => {
+  bench.grants.push(grantFor(bench, "acme.thing.get"));
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const asked = wire.call("gw_request_access", { actions: ["acme.thing.change"], reason: "x" });
   assert.equal((await waiting(bench)).mode, "access");

@@ -220,12 +220,12 @@ export const attacks: readonly Mutant[] = [
     title: "a flood of denials is counted, and cannot fill the disk",
   },
   {
-    rule: "attack: ceilings of signed policy bound a run that nobody approves",
+    rule: "attack: ceilings of signed policy bound a run, whoever approves it",
     file: "src/gateway/run/open.ts",
     text: "const limits = withinCeilings(request.limits, ceilingsOf(core));",
     becomes: "const limits = request.limits; void [withinCeilings, ceilingsOf];",
     tests: ["test/attack-ceilings.test.ts"],
-    title: "with session approval off, a run that asks for a million dollars gets what an operator signed",
+    title: "a run that asks for a million dollars gets what an operator signed, whoever approves it",
   },
   {
     rule: "attack: a ceiling that became narrower holds in a run that stands",
@@ -233,7 +233,7 @@ export const attacks: readonly Mutant[] = [
     text: "  return narrowBudget(budget, ceilingsOf(core));",
     becomes: "  void [core, narrowBudget];\n  return budget;",
     tests: ["test/attack-ceilings.test.ts"],
-    title: "with session approval off, a run that asks for a million dollars gets what an operator signed",
+    title: "a run that asks for a million dollars gets what an operator signed, whoever approves it",
   },
   {
     rule: "attack: a redirect of the same origin repeats no write",

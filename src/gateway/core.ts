@@ -30,8 +30,6 @@ export interface Posture {
   readonly mode: "guard-rail" | "dedicated";
   /** Whether a caller's user could act as the gateway or as an operator: its cards say guard-rail, whatever the mode. */
   mayDecide?(caller: Pick<LiveCaller, "uid" | "pid">): boolean;
-  /** Off only in signed policy; every call then says so in the log. */
-  readonly sessionApproval: boolean;
   /** What no run passes; the standard ones where policy names none. */
   readonly ceilings?: Ceilings;
   /** What a yes needs beside an operator's key, and where passkeys decide; nothing where it is absent. */

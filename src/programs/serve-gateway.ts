@@ -152,7 +152,6 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       posture: () => ({
         mode: modes.mode(),
         mayDecide: modes.mayDecide,
-        sessionApproval: state.trust.policy?.settings.sessionApproval ?? true,
         ceilings: ceilingsIn(state.trust),
         decisions: decisionsIn(state.trust),
       }),

@@ -61,7 +61,6 @@ export interface Bench {
   readonly agentUsers: number[];
   posture: {
     mode: "guard-rail" | "dedicated";
-    sessionApproval: boolean;
     ceilings?: Ceilings;
     decisions?: { rules: DecisionRules; where: readonly string[] };
   };
@@ -186,7 +185,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       connected: false,
     }),
   };
-  const posture: Bench["posture"] = { mode: "guard-rail", sessionApproval: true };
+  const posture: Bench["posture"] = { mode: "guard-rail" };
   const transport: HttpTransport = {
     send(receipt, request, credential, limits) {
       sent.push(`${request.method} ${request.url}`);

@@ -5,12 +5,12 @@ import type { ApprovalId } from "../../kernel/ids.ts";
 import type { Session } from "../run/run.ts";
 
 /**
- * Proof that a person allowed this call: a verified signature over a card, or a session that one stands behind. Only this
+ * Proof that a person allowed this call: a verified signature over a card or a grant, or a session that one stands behind. Only this
  * file makes one, and an attempt cannot be made without it.
  */
 export type Authorization = Brand<
   {
-    readonly kind: "session" | "each_use" | "policy" | "operator" | "grant";
+    readonly kind: "session" | "each_use" | "operator" | "grant";
     readonly approvalId: ApprovalId | null;
     readonly authorizedBy: string;
     readonly decidedAt: string;
@@ -30,7 +30,7 @@ export function authorizedByCard(decision: Verified<DecisionStatement>): Authori
 
 export function authorizedBySession(session: Session): Authorization {
   return {
-    kind: session.approvalId === null ? "policy" : "session",
+    kind: session.grant === null ? "session" : "grant",
     approvalId: session.approvalId,
     authorizedBy: session.approvedBy,
     decidedAt: session.approvedAt,
@@ -56,5 +56,5 @@ export function authorizedWith(authorization: Authorization): Authorization {
 export function describeAuthorization(authorization: Authorization): string {
   const { kind, approvalId, authorizedBy } = authorization;
   if (kind === "grant") return `grant:${authorizedBy.slice("grant ".length)}`;
-  return `${kind}:${approvalId ?? (kind === "operator" ? authorizedBy : "session_approval_off")}`;
+  return `${kind}:${approvalId ?? authorizedBy}`;
 }

@@ -62,7 +62,7 @@ function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing 
   const owner = run.sessions.get(run.ownerKey);
   if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
   const { cdhash } = caller.evidence;
-  if (cdhash === owner.caller.evidence.cdhash || !core.posture().sessionApproval) return owner;
+  if (cdhash === owner.caller.evidence.cdhash) return owner;
   const known = kin.images.get(cdhash);
   if (known !== undefined) return known;
   const asked = askAboutImage(core, run, owner, caller);

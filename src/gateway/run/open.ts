@@ -4,6 +4,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
+import { needsPerson } from "../approval/demand.ts";
 import { type Core, ceilingsOf, now, requireSpace, requireUnlocked, requireVolume } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant } from "../outbound/grants.ts";
@@ -48,9 +49,9 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
   const asked = { actions: definitions.map(reachOf), requestBytes: requestBytesOf(request) };
-  const ahead = findGrant(core, asked, caller) !== null;
+  const ahead = findGrant(core, asked, caller) !== null && !needsPerson(core, asked.actions);
   if (!ahead) requireVolume(core, caller);
-  requireOpening(core, caller, request);
+  requireOpening(core, caller, request, ahead);
   const moment = now(core);
   const id = core.ports.ids.next("run");
   const run: Run = {
@@ -110,8 +111,13 @@ function requestBytesOf({ contained }: RunRequest): number {
 }
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
-function requireOpening(core: Core, caller: LiveCaller, { purpose, actions, command = [] }: RunRequest): void {
-  if (core.posture().sessionApproval) core.desk.requireRoom({ callerKey: caller.key, uid: caller.uid });
+function requireOpening(
+  core: Core,
+  caller: LiveCaller,
+  { purpose, actions, command = [] }: RunRequest,
+  ahead: boolean,
+): void {
+  if (!ahead) core.desk.requireRoom({ callerKey: caller.key, uid: caller.uid });
   const bytes = [...actions, ...command].reduce((sum, name) => sum + name.length, purpose.length * 3);
   const cost = 1 + Math.floor(bytes / defaults.runCostBytes);
   if (core.openings.take(`uid ${caller.uid}`, core.ports.clock.bootMs(), cost)) return;

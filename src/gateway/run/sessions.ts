@@ -21,7 +21,7 @@ import { runRow } from "../record/rows.ts";
 import { payerOf } from "../record/written.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
-/** Asks a person to tie this caller to the run, or does so by signed policy where a grant there or a setting decides it ahead. */
+/** Asks a person to tie this caller to the run, or does so where a grant in signed policy decides it ahead. */
 export function requestSession(
   core: Core,
   run: Run,
@@ -30,9 +30,8 @@ export function requestSession(
   call: CallAsked | null,
 ): Admission {
   const grant = mode === "session" ? findGrant(core, run.asked, caller) : null;
-  const decidedAhead = grant !== null || !core.posture().sessionApproval;
-  if (decidedAhead && !needsPerson(core, run.asked.actions)) {
-    const session = grant === null ? grantSession(core, run, caller, null) : startUnderGrant(core, run, caller, grant);
+  if (grant !== null && !needsPerson(core, run.asked.actions)) {
+    const session = startUnderGrant(core, run, caller, grant);
     session.catch(() => undefined);
     return { approvalId: "" as ApprovalId, callerKey: caller.key, session };
   }
@@ -103,12 +102,11 @@ async function grantSession(
   core: Core,
   run: Run,
   caller: LiveCaller,
-  decision: Verified<DecisionStatement> | null,
+  { statement }: Verified<DecisionStatement>,
 ): Promise<Session> {
   requireLiveCaller(caller);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? ""}).`);
-  const statement = decision?.statement ?? null;
-  const narrow = statement?.narrow ?? null;
+  const { narrow } = statement;
   const first = run.sessions.size === 0;
   if (first && narrow !== null && narrow.budget !== null) {
     run.budget = narrowBudget(run.budget, readLimits(narrow.budget, run.budget.limits));
@@ -121,8 +119,8 @@ async function grantSession(
   run.admission = null;
   return startSession(core, run, caller, {
     scope,
-    approvalId: statement === null ? null : (statement.approval_id as ApprovalId),
-    approvedBy: statement?.operator ?? "policy: session approval is off",
+    approvalId: statement.approval_id as ApprovalId,
+    approvedBy: statement.operator,
     approvedAt: isoTime(core.ports.clock.wallMs()),
     grant: null,
   });

@@ -162,7 +162,7 @@ test("a pack, a caller, a reader of the log and a lowered setting are each told"
     auditRecipients: [{ name: "auditor", keyId: BOB, publicKey: Buffer.alloc(32) }],
     ticketIssuers: [{ issuer: "tracker", publicKey: Buffer.alloc(32) }],
     eachUse: ["acme"],
-    settings: { ...SAFE_SETTINGS, sessionApproval: false },
+    settings: { ...SAFE_SETTINGS, headlessUnlock: true },
   });
   const events = tell(trust(), trust({ policy: next }));
   assert.deepEqual(
@@ -172,7 +172,7 @@ test("a pack, a caller, a reader of the log and a lowered setting are each told"
   assert.deepEqual(events[0]?.["changes"], [
     "each-use mark acme added",
     "ticket issuer tracker added",
-    "sessionApproval is false",
+    "headlessUnlock is true",
   ]);
   const back = tell(trust({ policy: next }), trust({ policy: policy({ version: 3, digest: digest("3") }) }));
   assert.deepEqual(

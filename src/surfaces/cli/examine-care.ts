@@ -64,13 +64,10 @@ function askedRow(vault: Vault, policy: Policy, packs: readonly Pack[], wallMs: 
     ...(labels.length === 0 ? [] : [`each use of ${labels.map(showIdentifier).join(", ")}`]),
     ...(actions.length === 0 ? [] : [`each call of ${actions.map(showIdentifier).join(", ")}`]),
   ];
-  if (!policy.settings.sessionApproval) {
-    const detail = ["no session at all (session_approval is off)", ...each].join("; ");
-    return { name, state: "warning", detail, mend: "gw policy set session_approval on" };
-  }
   const session =
     grants.length === 0
       ? "every session"
       : `every session that no grant covers (${grants.map(showIdentifier).join(", ")})`;
-  return { name, state: "ok", detail: [session, ...each].join("; "), mend: null };
+  const gone = policy.settings.sessionApproval ? [] : ["session_approval off, which was signed once, counts no more"];
+  return { name, state: "ok", detail: [session, ...each, ...gone].join("; "), mend: null };
 }

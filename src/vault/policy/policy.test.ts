@@ -105,14 +105,7 @@ test("every setting that lowers protection is named when it does", () => {
     callbacks: "network",
     webhooks: true,
   } as const;
-  assert.deepEqual(loweredSettings(all), [
-    "sessionApproval",
-    "watchPin",
-    "headlessUnlock",
-    "loopbackAgents",
-    "callbacks",
-    "webhooks",
-  ]);
+  assert.deepEqual(loweredSettings(all), ["watchPin", "headlessUnlock", "loopbackAgents", "callbacks", "webhooks"]);
   assert.deepEqual(sign({ ...draft, settings: all }).settings, all);
 });
 

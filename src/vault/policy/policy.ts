@@ -116,7 +116,7 @@ export interface ImaKeyTrust {
 /** Every setting that can lower protection. The safe value of each is in `SAFE_SETTINGS`. */
 export interface PolicySettings {
   readonly mode: "guard_rail" | "dedicated";
-  /** Off: a new caller's session needs no person. */
+  /** Reserved: off once let every caller begin a session. Nothing acts on it; a grant bounds whom, what and how long. */
   readonly sessionApproval: boolean;
   /** Reserved: nothing acts on it, and `gw watch` always asks its PIN in guard-rail mode. */
   readonly watchPin: boolean;
@@ -143,10 +143,13 @@ export const SAFE_SETTINGS: PolicySettings = {
 /** A policy whose signature holds for this vault. Only `verify.ts` makes one. */
 export type Policy = Brand<PolicyContent & { readonly signature: Buffer; readonly digest: Digest }, "Policy">;
 
+/** Signed in older policies, and without effect. */
+const RETIRED: ReadonlySet<keyof PolicySettings> = new Set(["sessionApproval"]);
+
 /** The settings that stand lower than they could, for cards, status and the threat model. Mode is said apart. */
 export function loweredSettings(settings: PolicySettings): readonly (keyof PolicySettings)[] {
   const names = Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[];
-  return names.filter((name) => name !== "mode" && settings[name] !== SAFE_SETTINGS[name]);
+  return names.filter((name) => name !== "mode" && !RETIRED.has(name) && settings[name] !== SAFE_SETTINGS[name]);
 }
 
 export function isPackTrusted(policy: PolicyContent, pack: string, digest: Digest): boolean {

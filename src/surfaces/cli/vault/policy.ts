@@ -10,7 +10,6 @@ import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOper
 
 /** The settings that this version of the gateway acts on, each with the words it takes; the first is the safe one. */
 const settings = {
-  session_approval: { name: "sessionApproval", words: { on: true, off: false } },
   headless_unlock: { name: "headlessUnlock", words: { off: false, on: true } },
   callbacks: { name: "callbacks", words: { off: "off", loopback: "loopback", network: "network" } },
 } as const satisfies Readonly<
@@ -98,6 +97,12 @@ function setCeiling(
 
 function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
   const known = Object.hasOwn(settings, setting) ? settings[setting as SettingName] : undefined;
+  if (setting === "session_approval") {
+    throw new Denied(
+      "value_not_allowed",
+      "session_approval is gone, and an older policy that has it off opens without it: a person is asked about every session that no grant covers. Bound whom, what and how long with: gw grant add",
+    );
+  }
   if (known === undefined) {
     throw new Denied(
       "value_not_allowed",
