@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { Pool } from "undici";
 import { createHttpTransport } from "../src/adapters/transport/http/transport.ts";
 import { prepareScreen } from "../src/conventions/outcome/echo.ts";
-import type { IntentReceipt, LentCredential, OutboundHttp, SendLimits } from "../src/gateway/ports.ts";
+import type { HttpSend, IntentReceipt, LentCredential, SendLimits } from "../src/gateway/ports.ts";
 import { Secret } from "../src/kernel/secret.ts";
 import { type Bench, median, rate } from "./bench.ts";
 
@@ -45,7 +45,8 @@ export const bench: Bench = {
       headerValue: Secret.fromText(`Bearer ${token}`),
       secrets: [Secret.fromText(token)],
     };
-    const request: OutboundHttp = {
+    const request: HttpSend = {
+      kind: "http",
       method: "GET",
       url: `${origin}/v1/projects`,
       headers: { accept: "application/json", "user-agent": "gw" },

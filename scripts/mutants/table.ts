@@ -79,7 +79,7 @@ const redirects: readonly Mutant[] = [
   {
     rule: "303: what is fetched there is no receipt of the write",
     file: "src/gateway/attempt/claim.ts",
-    text: "return before && request.method !== outbound.method;",
+    text: "return before && describeSend(request).method !== outbound.method;",
     becomes: "return false && request.method !== outbound.method;",
     tests: ["test/gateway-redirects.test.ts"],
   },

@@ -20,7 +20,7 @@ import { endUnseen } from "./operation/track.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
 import { coveringGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
-import { httpRequestOf } from "./outbound/request.ts";
+import { sendOf } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
@@ -116,7 +116,7 @@ async function dispatch(
   requireScope(session.scope, outbound);
   if (!call.wanted) throw callCancelled();
   call.state = "sending";
-  const wire = httpRequestOf(core, outbound, call.id);
+  const wire = sendOf(core, outbound, call.id);
   const { credential: label } = outbound;
   const errand = "call" as const;
   const claim = key === null ? undefined : openClaim(key, despite);

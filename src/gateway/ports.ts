@@ -1,5 +1,6 @@
 import type { NewEvent } from "../audit/event.ts";
 import type { IntentReceipt } from "../audit/receipt.ts";
+import type { HttpSend } from "../conventions/action/send.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
 import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
@@ -12,21 +13,7 @@ import type { ExchangeAsk } from "../vault/token/lend-exchange.ts";
 import type { StepPort } from "./steps.ts";
 
 export type { CallerPlatform, LiveCaller } from "../conventions/caller/port.ts";
-export type { IntentReceipt, LentCredential };
-
-/** One HTTP exchange: redirects are answers, and the gateway decides about them. */
-export interface OutboundHttp {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | null;
-  /** `private` only where the pack's own origin names such an address. */
-  readonly network: "public" | "private";
-  readonly ca: string | null;
-  readonly echo: "withhold" | "redact";
-  /** A field of the answer that the definition reads, beside those that every answer keeps. In lower case. */
-  readonly answerHeader?: string | undefined;
-}
+export type { HttpSend, IntentReceipt, LentCredential };
 
 export interface SendLimits {
   /** The smaller of the action's own cap and the run's time left. */
@@ -48,7 +35,7 @@ export interface SshTransport {
 export interface HttpTransport {
   send(
     receipt: IntentReceipt,
-    request: OutboundHttp,
+    request: HttpSend,
     credential: LentCredential | null,
     limits: SendLimits,
   ): Promise<TransportObservation>;

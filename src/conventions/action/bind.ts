@@ -25,6 +25,7 @@ import {
   type SshAction,
   type UrlAction,
 } from "./pack.ts";
+import type { HttpSend, SshSend } from "./send.ts";
 
 export type BoundAction = BoundHttp | BoundSsh;
 
@@ -56,31 +57,16 @@ export interface KeptCommand {
 }
 
 /** Also what a full-URL action becomes: from here on it is one HTTP request like any other. */
-export interface BoundHttp extends BoundBase {
-  readonly kind: "http";
+/** The credential, the idempotency token and the correlation id are added by the gateway. */
+export interface BoundHttp extends BoundBase, HttpSend {
   readonly method: Method;
-  readonly url: string;
   readonly origin: Origin;
-  /** Lower-case names. The credential, the idempotency token and the correlation id are added by the gateway. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | null;
   readonly credential: string | null;
   readonly auth: Auth | null;
-  readonly network: "public" | "private";
-  readonly ca: string | null;
-  readonly echo: "withhold" | "redact";
 }
 
-export interface BoundSsh extends BoundBase {
-  readonly kind: "ssh";
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly hostKey: string;
+export interface BoundSsh extends BoundBase, SshSend {
   readonly credential: string;
-  /** The operation of the receiver. */
-  readonly operation: string;
-  readonly fields: JsonObject;
 }
 
 export function bindAction(
@@ -190,6 +176,7 @@ function bindSsh(pack: Pack, action: SshAction, args: JsonObject, fill: GatewayF
     credential,
     operation,
     fields,
+    recording: action.recording ? "on" : "off",
   };
 }
 

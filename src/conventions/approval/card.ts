@@ -1,5 +1,6 @@
 import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import type { Send } from "../action/send.ts";
 import type { LimitsRecord } from "../budget/record.ts";
 import type { Assumption, EffectGroup, ReadRevision, Validation } from "../plan/record.ts";
 import type { ScopeRecord } from "../scope/scope.ts";
@@ -71,7 +72,7 @@ export type CardCall = {
   readonly call_id: string;
   readonly action: string;
   readonly effect: string;
-  readonly channel: "http" | "ssh";
+  readonly channel: Send["kind"];
   readonly method: string;
   /** The whole URL, or host, user and host-key fingerprint for SSH. */
   readonly target: string;

@@ -68,8 +68,10 @@ function commandOf(words: readonly string[]): string {
   return words.map((word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : quote(word))).join(" ");
 }
 
+const SENDS = { http: "request", ssh: "SSH to" } as const satisfies Record<CardCall["channel"], string>;
+
 function callLines(call: CardCall, spendCents: number): readonly string[] {
-  const sends = call.channel === "ssh" ? "SSH to" : "request";
+  const sends = SENDS[call.channel];
   const values = argumentLines(call.arguments, call.sent_as ?? {});
   return [
     field(

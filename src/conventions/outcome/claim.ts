@@ -1,6 +1,6 @@
 import { canonicalJson, type Digest, digestBytes, digestJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { BoundAction } from "../action/bind.ts";
+import type { BoundAction, BoundHttp } from "../action/bind.ts";
 import { isSettled, type OperationState } from "../operation/state.ts";
 
 /**
@@ -27,10 +27,17 @@ export type Holder = {
 
 /** Of the bound request, so that a constant spelled out, or 12 for "12" in a path, is the same claim. */
 export function claimOf(bound: BoundAction, versionHeader: string | null): ClaimKey {
-  if (bound.kind === "ssh") {
-    const { action, host, port, user, hostKey, operation, fields, credential } = bound;
-    return digestJson({ action, host, port, user, host_key: hostKey, operation, fields, credential });
+  switch (bound.kind) {
+    case "ssh": {
+      const { action, host, port, user, hostKey, operation, fields, credential } = bound;
+      return digestJson({ action, host, port, user, host_key: hostKey, operation, fields, credential });
+    }
+    case "http":
+      return httpClaim(bound, versionHeader);
   }
+}
+
+function httpClaim(bound: BoundHttp, versionHeader: string | null): ClaimKey {
   const ours = new Set(["accept", "content-type", versionHeader?.toLowerCase()]);
   const headers = Object.entries(bound.headers).filter(([name]) => !ours.has(name));
   return digestJson({

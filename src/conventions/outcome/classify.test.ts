@@ -21,46 +21,46 @@ const silent: Silent = { kind: "silent", reason: "timeout", detail: "no answer i
 const refused: NeverSent = { kind: "never_sent", reason: "connect_refused", detail: "", elapsedMs: 1, connected: true };
 
 test("a timeout after dispatch of a write is unknown, never a clean failure", () => {
-  assert.equal(classifyObservation(silent, true).kind, "unknown");
+  assert.equal(classifyObservation(silent, true, "http").kind, "unknown");
 });
 
 test("a read without an answer changed nothing", () => {
-  assert.equal(classifyObservation(silent, false).kind, "error");
+  assert.equal(classifyObservation(silent, false, "http").kind, "error");
 });
 
 test("what provably never left is an error, for reads and writes", () => {
-  assert.equal(classifyObservation(refused, true).kind, "error");
-  assert.equal(classifyObservation(refused, false).kind, "error");
+  assert.equal(classifyObservation(refused, true, "http").kind, "error");
+  assert.equal(classifyObservation(refused, false, "http").kind, "error");
 });
 
 test("202 is not completion", () => {
-  assert.equal(classifyObservation(answered(202), true).kind, "accepted");
+  assert.equal(classifyObservation(answered(202), true, "http").kind, "accepted");
 });
 
 test("a status that decides nothing leaves a write unknown", () => {
   for (const status of [408, 425, 500, 502, 503, 504, 599]) {
-    assert.equal(classifyObservation(answered(status), true).kind, "unknown", `${status}`);
-    assert.equal(classifyObservation(answered(status), false).kind, "error", `${status}`);
+    assert.equal(classifyObservation(answered(status), true, "http").kind, "unknown", `${status}`);
+    assert.equal(classifyObservation(answered(status), false, "http").kind, "error", `${status}`);
   }
 });
 
 test("a rejection is a confirmed failure of a write", () => {
   for (const status of [400, 401, 403, 404, 409, 412, 422, 429]) {
-    assert.equal(classifyObservation(answered(status), true).kind, "error", `${status}`);
+    assert.equal(classifyObservation(answered(status), true, "http").kind, "error", `${status}`);
   }
 });
 
 test("a redirect is left to the redirect rule", () => {
-  const verdict = classifyObservation(answered(307, { location: "/x" }), true);
+  const verdict = classifyObservation(answered(307, { location: "/x" }), true, "http");
   assert.deepEqual(verdict.kind === "redirect" && verdict.location, "/x");
-  assert.equal(classifyObservation(answered(304), false).kind, "error");
+  assert.equal(classifyObservation(answered(304), false, "http").kind, "error");
 });
 
 test("no observation without an answer is ever a success", () => {
   const observation = fc.oneof(fc.constant<TransportObservation>(silent), fc.constant<TransportObservation>(refused));
   fc.assert(
     fc.property(observation, fc.boolean(), (seen, sideEffect) => {
-      assert.notEqual(classifyObservation(seen, sideEffect).kind, "success");
+      assert.notEqual(classifyObservation(seen, sideEffect, "http").kind, "success");
     }),
   );
 });

@@ -1,3 +1,4 @@
+import type { Send } from "../action/send.ts";
 import type { Answered, TransportObservation } from "./observation.ts";
 
 /**
@@ -22,7 +23,7 @@ const UNDECIDED = new Set([408, 425, 500, 502, 503, 504]);
 export function classifyObservation(
   observation: TransportObservation,
   sideEffect: boolean,
-  channel: "http" | "ssh" = "http",
+  channel: Send["kind"],
 ): Verdict {
   switch (observation.kind) {
     case "never_sent":
@@ -32,7 +33,16 @@ export function classifyObservation(
         ? { kind: "unknown", reason: observation.reason, observation }
         : { kind: "error", reason: observation.reason, observation };
     case "answered":
-      return channel === "ssh" ? classifyReport(observation) : classifyAnswer(observation, sideEffect);
+      return classifyBy(channel, observation, sideEffect);
+  }
+}
+
+function classifyBy(channel: Send["kind"], observation: Answered, sideEffect: boolean): Verdict {
+  switch (channel) {
+    case "http":
+      return classifyAnswer(observation, sideEffect);
+    case "ssh":
+      return classifyReport(observation);
   }
 }
 

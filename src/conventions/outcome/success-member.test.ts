@@ -15,7 +15,7 @@ function judged(status: number, body: JsonValue, sideEffect: boolean): Verdict {
     body: Buffer.alloc(0),
     elapsedMs: 1,
   } as unknown as Answered;
-  return holdToMember(classifyObservation(observation, sideEffect), rule, sideEffect, () => body);
+  return holdToMember(classifyObservation(observation, sideEffect, "http"), rule, sideEffect, () => body);
 }
 
 test("a 2xx answer is a success only where its member says so", () => {
@@ -40,7 +40,7 @@ test("what the status already decides stays decided, and no rule changes nothing
   assert.equal(judged(202, { ok: false }, true).kind, "accepted");
   assert.equal(judged(503, { ok: true }, true).kind, "unknown");
   assert.equal(judged(403, { ok: true }, true).kind, "error");
-  const plain = classifyObservation({ kind: "answered", status: 200, headers: {} } as never, true);
+  const plain = classifyObservation({ kind: "answered", status: 200, headers: {} } as never, true, "http");
   assert.equal(
     holdToMember(plain, null, true, () => assert.fail("the body is not looked at")),
     plain,

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kernel/json.ts";
+import type { Send } from "../action/send.ts";
 
 /**
  * What a person granted one session: which actions, and through them which hosts, credentials, methods, SSH destinations,
@@ -7,7 +8,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 export interface ActionReach {
   readonly action: string;
   readonly effect: string;
-  readonly channel: "http" | "ssh";
+  readonly channel: Send["kind"];
   /** An origin, or `user@host:port` for SSH. */
   readonly destination: string;
   /** The fingerprint by which an SSH host is known; null for HTTP, where the name is proven by its certificate. */

@@ -39,20 +39,6 @@ export function readTarget(text: string): TicketTarget {
   return { text: query === "" ? location : `${location}?${query}`, location, pins };
 }
 
-/** The place of an HTTP request: everything before its query. */
-export function httpLocation(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
-}
-
-export function sshLocation(destination: {
-  readonly user: string;
-  readonly host: string;
-  readonly port: number;
-}): string {
-  return `ssh://${destination.user}@${destination.host}:${destination.port}`;
-}
-
 export function coversTarget(target: TicketTarget, call: CallTarget): boolean {
   if (target.location !== call.location) return false;
   for (const [name, wanted] of target.pins) {

@@ -247,10 +247,15 @@ async function reserve(
 /** What the answer proves, by its status and by what the provider says in it. */
 function judge({ sideEffect, channel, definition }: Outbound, observation: TransportObservation): Verdict {
   const verdict = classifyObservation(observation, sideEffect, channel);
-  if (channel !== "http") return verdict;
-  const readBody = () => (observation.kind === "answered" ? readJson(observation) : null);
-  if (documentOf(definition.action) !== null) return holdToGraphql(verdict, sideEffect, readBody);
-  return holdToMember(verdict, definition.pack.provider?.success ?? null, sideEffect, readBody);
+  switch (channel) {
+    case "http": {
+      const readBody = () => (observation.kind === "answered" ? readJson(observation) : null);
+      if (documentOf(definition.action) !== null) return holdToGraphql(verdict, sideEffect, readBody);
+      return holdToMember(verdict, definition.pack.provider?.success ?? null, sideEffect, readBody);
+    }
+    case "ssh":
+      return verdict;
+  }
 }
 
 /** Null while nobody knows what happened: the reserve stays held. A price counts whatever else the answer says. */

@@ -1,3 +1,4 @@
+import { describeSend } from "../../conventions/action/send.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import type { OperationState } from "../../conventions/operation/state.ts";
 import {
@@ -173,7 +174,7 @@ function isInDoubt({ outbound, request }: Sending | CustodySending, verdict: Ver
   switch (verdict.kind) {
     case "success":
       // The answer of a GET that a 303 led to is no receipt of the write.
-      return before && request.method !== outbound.method;
+      return before && describeSend(request).method !== outbound.method;
     case "error":
       return before;
     case "accepted":

@@ -1,3 +1,4 @@
+import { locationOf } from "../../conventions/action/send.ts";
 import { splitReference } from "../../conventions/ticket/context.ts";
 import { type Confirmed, readLookup, type TicketService, unconfirmed } from "../../conventions/ticket/lookup.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -5,9 +6,9 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
 import { requireCredential } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import { observedEvent } from "../ticket/attach.ts";
-import { isFresh, placeOf } from "../ticket/ticket.ts";
+import { isFresh } from "../ticket/ticket.ts";
 import type { TicketLookup, TicketUse } from "../ticket/tickets.ts";
 import { attempt } from "./attempt.ts";
 import { bindRead } from "./bind-read.ts";
@@ -31,7 +32,7 @@ async function lookUp(core: Core, sending: Sending, ticket: TicketUse, service: 
   const wanted: Confirmed = {
     reference,
     operation: sending.outbound.action,
-    location: placeOf(sending.outbound, sending.request),
+    location: locationOf(sending.request),
     arguments: ticket.arguments,
   };
   const outbound = bindLookup(core, service, wanted);
@@ -39,7 +40,7 @@ async function lookUp(core: Core, sending: Sending, ticket: TicketUse, service: 
   let found: string | Denied = unconfirmed(service, wanted, "it was not asked");
   const { attemptId } = await attempt(core, {
     ...{ errand: "confirm", run, session, callId, authorization, outbound },
-    request: httpRequestOf(core, outbound, callId),
+    request: sendOf(core, outbound, callId),
     credential: outbound.credential,
     after: (attempted): Beside => {
       found = judge(service, attempted, wanted);

@@ -4,7 +4,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { bindRead } from "./bind-read.ts";
 import type { Followed } from "./follow.ts";
@@ -29,7 +29,7 @@ export async function confirmSuccess(
   try {
     const outbound = bindRead(reader, known);
     if (outbound === null) return false;
-    const request = httpRequestOf(core, outbound, sending.callId);
+    const request = sendOf(core, outbound, sending.callId);
     const read = await attempt(core, {
       ...plainOf(sending),
       errand: "confirm",

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { describeSend, reachedBy } from "../../conventions/action/send.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
@@ -20,7 +21,8 @@ export function intentEvents(
 ): NewEvent[] {
   const { run, outbound, request, authorization } = sending;
   const shownUrl = shownUrlOf(sending);
-  const url = new URL(shownUrl);
+  const { destination, target, path } = reachedBy(request, shownUrl);
+  const { method, payload, mediaType } = describeSend(request);
   const fields = requestFields(outbound, sending.callId, describeAuthorization(authorization), null);
   const reserved: NewEvent = {
     ...core.envelope("budget_reserved"),
@@ -36,7 +38,7 @@ export function intentEvents(
   const granted = [
     ...contextEvents(sending),
     ...keptEvents(core, outbound),
-    ...grantEvents(core, sending, attemptId, url),
+    ...grantEvents(core, sending, attemptId, target),
   ];
   const { kept } = outbound.bound;
   const trace = sending.traceparent == null ? {} : { traceparent_claimed: sending.traceparent };
@@ -72,14 +74,14 @@ export function intentEvents(
       action_id: attemptId,
       operation_id: sending.operationId ?? null,
       channel: outbound.channel,
-      destination: outbound.channel === "ssh" ? outbound.reach.destination : url.origin,
-      method: request.method,
-      path: url.pathname,
-      payload_sha256: request.body === null ? null : digestBytes(request.body),
+      destination,
+      method,
+      path,
+      payload_sha256: payload === null ? null : digestBytes(payload),
       authorization: describeAuthorization(authorization),
       action: outbound.action,
       caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
-      media_type: request.headers["content-type"] ?? null,
+      media_type: mediaType,
       ...trace,
       ...sent,
       request: fields,
@@ -107,8 +109,10 @@ function keptEvents(core: Core, outbound: Outbound): NewEvent[] {
 
 /** Where this very attempt goes; what a redirect may have copied from a hidden argument is hidden with it. */
 function shownUrlOf({ outbound: { bound }, request }: Shot): string {
-  if (bound.kind === "ssh" || request.url === bound.url) return bound.kept.url;
-  return bound.kept.url === bound.url ? request.url : `${new URL(request.url).origin}/…`;
+  const { url } = describeSend(request);
+  const first = describeSend(bound).url;
+  if (url === first) return bound.kept.url;
+  return bound.kept.url === first ? url : `${new URL(url).origin}/…`;
 }
 
 /** Authorizations and contexts that the log already knows: retries and confirming reads rest on those of their call. */
@@ -130,7 +134,7 @@ export function tellGranted({ authorization, outbound, context }: Shot): void {
 }
 
 /** That it was allowed is evidence of its own, kept apart from what was done under it. */
-function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: string, url: URL): NewEvent[] {
+function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: string, target: string): NewEvent[] {
   const { run, outbound, authorization } = sending;
   if (told.has(authorization)) return [];
   const { approvalId, authorizedBy } = authorization;
@@ -139,7 +143,7 @@ function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: s
       ...core.envelope("authorization_granted"),
       run: run.id,
       action: outbound.action,
-      target: outbound.channel === "ssh" ? outbound.reach.destination : `${url.origin}${url.pathname}`,
+      target,
       ...links(sending, attemptId),
       ...(approvalId === null ? {} : { approval_id: approvalId }),
       authorized_by: authorizedBy,

@@ -1,4 +1,5 @@
-import type { ActionDefinition } from "../../conventions/action/pack.ts";
+import type { HttpAction } from "../../conventions/action/pack.ts";
+import { describeSend } from "../../conventions/action/send.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import { matchPath } from "../../conventions/request/target.ts";
 import { decideRedirect, type RedirectTarget } from "../../conventions/url/redirect.ts";
@@ -16,17 +17,18 @@ export async function redirect(
   location: string,
   followed: number,
 ): Promise<Sending | null> {
-  const { definition, sideEffect } = sending.outbound;
-  const { provider } = definition.pack;
+  const { request, outbound } = sending;
+  const { pack, action } = outbound.definition;
+  const { provider } = pack;
   // A full URL is followed nowhere: its allow-list is for what the agent named, not for what a server answers.
-  if (provider === null || definition.action.kind !== "http") return null;
+  if (provider === null || request.kind !== "http" || action.kind !== "http") return null;
   const { redirects, origin } = provider;
   const decision = decideRedirect(
-    { status: answer.status, location, method: sending.request.method, url: sending.request.url, followed },
+    { status: answer.status, location, method: request.method, url: request.url, followed },
     {
       own: origin,
-      isOwnPath: (path) => isOwnPath(definition.action, path),
-      sideEffect,
+      isOwnPath: (path) => isOwnPath(action, path),
+      sideEffect: outbound.sideEffect,
       origins: [origin, ...redirects.origins],
       credentialOrigins: sending.credential === null ? [] : [origin],
       others: redirects.others,
@@ -40,17 +42,17 @@ export async function redirect(
   const because = becauseOf(core, decision.kind, credential, answer.status);
   const authorization = because === null ? sending.authorization : await ask(core, sending, target, because);
   if (authorization === null) return null;
-  const { "content-type": _type, ...bare } = sending.request.headers;
+  const { "content-type": _type, ...bare } = request.headers;
   return {
     ...sending,
     authorization,
     credential,
     request: {
-      ...sending.request,
+      ...request,
       url: target.url,
       method: target.method,
-      body: target.body === "keep" ? sending.request.body : null,
-      headers: target.body === "keep" ? sending.request.headers : bare,
+      body: target.body === "keep" ? request.body : null,
+      headers: target.body === "keep" ? request.headers : bare,
     },
   };
 }
@@ -58,7 +60,7 @@ export async function redirect(
 /** The same call once more. A credential that asks on every use asks for this one too; null where nobody agrees. */
 export async function allowRepeat(core: Core, sending: Sending, after: string): Promise<Sending | null> {
   if (!isEachUse(core, sending.credential)) return sending;
-  const { url, method } = sending.request;
+  const { url, method } = describeSend(sending.request);
   const because = `its credential is marked for approval on every use, and it is sent again after ${after}`;
   const authorization = await ask(core, sending, { url, method }, because, "each_use");
   return authorization === null ? null : { ...sending, authorization };
@@ -74,10 +76,9 @@ function isEachUse(core: Core, credential: string | null): boolean {
   return credential !== null && core.credentials()?.find(credential)?.eachUse === true;
 }
 
-function isOwnPath(action: ActionDefinition, path: string): boolean {
-  if (action.kind !== "http") return false;
+function isOwnPath({ template }: HttpAction, path: string): boolean {
   try {
-    return matchPath(action.template, path) !== undefined;
+    return matchPath(template, path) !== undefined;
   } catch (error) {
     if (error instanceof Denied) return false;
     throw error;
@@ -96,7 +97,7 @@ async function ask(
     outbound: { ...outbound, method: target.method },
     target: target.url,
     because: [because],
-    notes: mode === "redirect" ? notesOf(target, request.url) : [],
+    notes: mode === "redirect" ? notesOf(target, describeSend(request).url) : [],
     ...(ticket === undefined ? {} : { ticket: ticket.evidence }),
   };
   const asked = core.desk.ask(writeQuestion(core, { mode, run, caller: session.caller, scope: null, call }));

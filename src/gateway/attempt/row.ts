@@ -1,3 +1,4 @@
+import { describeSend } from "../../conventions/action/send.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { tokenOf } from "../outbound/request.ts";
 import type { StateRow } from "../ports.ts";
@@ -11,6 +12,7 @@ export function attemptRow(
   reservation: Reservation,
 ): StateRow {
   const { outbound, run, session } = sending;
+  const { url, method } = describeSend(sending.request);
   const place = { table: "attempts", id: attemptId, runId: run.id, state } as const;
   if (state === "settled" || state === "tracked") return { ...place, body: {}, over: true };
   return {
@@ -25,8 +27,8 @@ export function attemptRow(
       maximum_cents: reservation.maximumCents,
       ...(isPreview(outbound) ? { preview: true } : {}),
       ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
-      target: sending.request.url,
-      method: sending.request.method,
+      target: url,
+      method,
       ...(outbound.sideEffect ? evidenceOf(sending) : {}),
     },
   };

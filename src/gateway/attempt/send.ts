@@ -1,9 +1,10 @@
+import type { SshSend } from "../../conventions/action/send.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import { type Core, requireUnlocked } from "../core.ts";
-import { sshRequestOf } from "../outbound/request.ts";
-import type { IntentReceipt } from "../ports.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
 import type { Shot } from "./sending.ts";
 
 /** Step 10: the one place where something leaves the process. */
@@ -31,32 +32,12 @@ async function exchange(
 ): Promise<TransportObservation> {
   const { request, outbound } = sending;
   const limits = { timeoutMs, responseBytes: outbound.definition.action.limits.responseBytes, signal: NEVER };
-  if (sending.credential === null) return core.ports.http.send(receipt, request, null, limits);
   try {
-    if (outbound.bound.kind === "ssh") {
-      const signer = requireUnlocked(core).lendSshSigner(sending.credential, outbound.bound.hostKey);
-      try {
-        return await core.ports.ssh.send(
-          receipt,
-          sshRequestOf(outbound.bound, outbound.definition, attemptId),
-          signer,
-          limits,
-        );
-      } finally {
-        signer.release();
-      }
-    }
-    const { origin } = new URL(request.url);
-    const loan = sending.lend?.(origin) ?? lend(core, sending, sending.credential, origin);
-    // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
-    const entrusted = core.deployments.lendSecrets(outbound.definition.pack.name);
-    try {
-      const { secrets } = entrusted;
-      const lent = secrets.length === 0 ? loan : { ...loan, secrets: [...loan.secrets, ...secrets] };
-      return await core.ports.http.send(receipt, request, lent, limits);
-    } finally {
-      entrusted.release();
-      loan.release();
+    switch (request.kind) {
+      case "http":
+        return await sendHttp(core, sending, request, receipt, limits);
+      case "ssh":
+        return await sendSsh(core, sending, request, receipt, limits, attemptId);
     }
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
@@ -65,17 +46,58 @@ async function exchange(
   }
 }
 
+async function sendHttp(
+  core: Core,
+  sending: Shot,
+  request: HttpSend,
+  receipt: IntentReceipt,
+  limits: SendLimits,
+): Promise<TransportObservation> {
+  const { http } = core.ports;
+  if (sending.credential === null) return http.send(receipt, request, null, limits);
+  const { origin } = new URL(request.url);
+  const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential, origin);
+  // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
+  const entrusted = core.deployments.lendSecrets(sending.outbound.definition.pack.name);
+  try {
+    const { secrets } = entrusted;
+    const lent = secrets.length === 0 ? loan : { ...loan, secrets: [...loan.secrets, ...secrets] };
+    return await http.send(receipt, request, lent, limits);
+  } finally {
+    entrusted.release();
+    loan.release();
+  }
+}
+
+/** Its identifier is the attempt's: a repeat is refused on the host. */
+async function sendSsh(
+  core: Core,
+  { credential }: Shot,
+  { kind: _, operation: action, ...request }: SshSend,
+  receipt: IntentReceipt,
+  limits: SendLimits,
+  requestId: string,
+): Promise<TransportObservation> {
+  if (credential === null) throw new Denied("credential_missing", "A host lets nobody in without a key.");
+  const signer = requireUnlocked(core).lendSshSigner(credential, request.hostKey);
+  try {
+    return await core.ports.ssh.send(receipt, { ...request, action, requestId }, signer, limits);
+  } finally {
+    signer.release();
+  }
+}
+
 /** Where the credential is exchanged, its token is lent and never itself. */
-function lend(core: Core, sending: Shot, label: string, origin: string): HttpLoan {
-  const signing = toSign(core, sending);
+function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string, origin: string): HttpLoan {
+  const signing = toSign(core, outbound, request);
   core.tokens.used(label);
-  const token = signing === null ? core.tokens.lend(label, sending.outbound, origin) : null;
+  const token = signing === null ? core.tokens.lend(label, outbound, origin) : null;
   return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */
-function toSign({ ports }: Core, { request, outbound }: Shot): ToSign | null {
-  const auth = outbound.definition.pack.provider?.auth ?? null;
+function toSign({ ports }: Core, { definition }: Outbound, request: HttpSend): ToSign | null {
+  const auth = definition.pack.provider?.auth ?? null;
   if (auth?.scheme !== "aws-sigv4") return null;
   const { method, url, headers, body } = request;
   const { region, service } = auth;

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import type { Send } from "../../conventions/action/send.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import type { CostRecord } from "../../conventions/budget/record.ts";
@@ -10,7 +11,7 @@ import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { OutboundHttp, StateRow } from "../ports.ts";
+import type { StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
@@ -22,7 +23,7 @@ export interface Shot {
   readonly callId: CallId;
   readonly outbound: Outbound;
   readonly authorization: Authorization;
-  readonly request: OutboundHttp;
+  readonly request: Send;
   /** The label to lend, or null where the redirect rule stripped it. */
   readonly credential: string | null;
   /** Lends what the vault does not hold, such as a test token of one probe; the vault lends without it. */

@@ -1,4 +1,5 @@
 import type { Pages } from "../../conventions/action/pack.ts";
+import { describeSend } from "../../conventions/action/send.ts";
 import type { BudgetStop } from "../../conventions/budget/budget.ts";
 import { type PageReading, readPage } from "../../conventions/discovery/read-page.ts";
 import { reportWalk, type StopReason } from "../../conventions/discovery/report.ts";
@@ -12,7 +13,7 @@ import { readJson } from "../attempt/read-json.ts";
 import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { bindDefinition, requireScope } from "../outbound/admit.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import type { Continuation } from "./handles.ts";
 import { handleFor, type ListStart } from "./start.ts";
 
@@ -38,7 +39,11 @@ export async function discover(core: Core, first: Sending, { pages, from }: List
     if (answer.withheld !== null) {
       return conclude(first, pages, walk, { kind: "unanswered", reason: answer.withheld }, good ?? result);
     }
-    const page = { url: sending.request.url, body: readJson(answer), link: answer.headers["link"] ?? null };
+    const page = {
+      url: describeSend(sending.request).url,
+      body: readJson(answer),
+      link: answer.headers["link"] ?? null,
+    };
     const bytes = answer.body.byteLength;
     const step = takePage(walk, skipRecords(readPage(page, pages), here.skip), bytes);
     if (step.walk.pages > walk.pages) good = result;
@@ -91,7 +96,7 @@ function turnPage(core: Core, first: Sending, cursor: string, pageSize: number):
   try {
     const outbound = bindDefinition(definition, input, { cursor, pageSize });
     requireScope(first.session.scope, outbound);
-    return { ...first, errand: "page", outbound, request: httpRequestOf(core, outbound, first.callId) };
+    return { ...first, errand: "page", outbound, request: sendOf(core, outbound, first.callId) };
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;
@@ -148,8 +153,8 @@ function report(
   here: Here | null,
 ): CallResult {
   if (base === null) throw new Fault("a list ended before its first page was answered");
-  const { request, outbound } = first;
-  const scope = `${outbound.action}: ${request.method} ${request.url}`;
+  const { method, url } = describeSend(first.request);
+  const scope = `${first.outbound.action}: ${method} ${url}`;
   const told = reportWalk(walk, stop, scope, pages.sizeParam === null ? null : pages.pageSize);
   const discovery = { ...told, continue: here === null ? null : keepHandle(core, first, pages, walk, here) };
   // What is no list stays as it was answered: there is nothing collected that could stand in its place.

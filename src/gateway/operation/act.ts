@@ -11,7 +11,7 @@ import type { Attempted, CustodySending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import { isOvertaken, operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
@@ -53,7 +53,7 @@ export async function sendAsOperator(
     callId,
     outbound,
     authorization: authorizedByOperator(operator, isoTime(core.ports.clock.wallMs())),
-    request: httpRequestOf(core, outbound, callId),
+    request: sendOf(core, outbound, callId),
     credential: outbound.credential,
     operationId: operation.id,
     claim: openClaim(keyOf(outbound, null)),

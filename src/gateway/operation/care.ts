@@ -14,7 +14,7 @@ import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import { momentIn } from "./operation.ts";
 import { isOvertaken, operationRow } from "./operation-row.ts";
@@ -87,7 +87,7 @@ export async function readFor(
     callId: operation.callId,
     outbound,
     authorization: asked ?? operation.authorization,
-    request: httpRequestOf(core, outbound, operation.callId),
+    request: sendOf(core, outbound, operation.callId),
     credential: outbound.credential,
     operationId: operation.id,
     custody: () => (isOvertaken(core, operation) ? null : operationRow(core, operation)),

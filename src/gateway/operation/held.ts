@@ -3,6 +3,7 @@ import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
 import type { Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
+import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { budgetBody, readBudget, runRow } from "../record/rows.ts";
@@ -41,7 +42,7 @@ function settlementOf({ state }: Operation): Settlement | null {
 
 function settledEvent(core: Core, operation: Operation, budget: RunBudget, { kind }: Settlement): NewEvent {
   const found = core.packs().find(operation.action);
-  const channel = found?.action.kind === "ssh" ? "ssh" : "http";
+  const channel = found === null ? "http" : reachOf(found).channel;
   return {
     ...core.envelope("budget_settled"),
     ...linksOf(operation),

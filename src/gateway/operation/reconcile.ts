@@ -26,10 +26,16 @@ import { prepareRepeat, repeatUnderToken } from "./token-retry.ts";
  * record of every request, which is better evidence than any state.
  */
 export function reconcilerOf(core: Core, definition: Definition): Definition | null {
-  const { unknown, confirm, job } = definition.action;
-  if (definition.action.kind === "ssh") return statusReaderOf(definition);
-  const name = unknown.reconcile ?? (job === null ? confirm : null);
-  return name === null ? null : readerOf(core, definition, name);
+  const { action, pack } = definition;
+  switch (action.kind) {
+    case "http":
+    case "url": {
+      const name = action.unknown.reconcile ?? (action.job === null ? action.confirm : null);
+      return name === null ? null : readerOf(core, definition, name);
+    }
+    case "ssh":
+      return statusReaderOf(pack, action);
+  }
 }
 
 export const NO_READ = "the definition names no read that could tell what happened";

@@ -1,4 +1,4 @@
-import type { InputField, SshAction } from "../../conventions/action/pack.ts";
+import type { InputField, Pack, SshAction } from "../../conventions/action/pack.ts";
 import { STATUS_ACTION } from "../../conventions/ssh/manifest.ts";
 import type { Definition } from "../outbound/outbound.ts";
 
@@ -23,8 +23,7 @@ const OF: InputField = {
  * Every receiver answers one read about a request of its own host. It goes to where the request went, with the same key,
  * user and pinned host key, so that no pack has to define it and nothing new is reached.
  */
-export function statusReaderOf({ pack, action }: Definition): Definition | null {
-  if (action.kind !== "ssh") return null;
+export function statusReaderOf(pack: Pack, action: SshAction): Definition {
   const reader: SshAction = {
     ...action,
     qualifiedName: `${pack.name}.${STATUS_ACTION}`,

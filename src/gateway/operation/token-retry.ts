@@ -13,7 +13,7 @@ import type { Attempted, Beside } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { askOf, bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import { executionInput } from "../plan/execute.ts";
 import type { StateRow } from "../ports.ts";
 import { scheduleNext, standingOf, stopCaring } from "./care.ts";
@@ -74,7 +74,7 @@ export async function repeatUnderToken(
       callId: operation.callId,
       outbound,
       authorization: operation.authorization,
-      request: httpRequestOf(core, outbound, operation.callId, operation.token),
+      request: sendOf(core, outbound, operation.callId, operation.token),
       credential: outbound.credential,
       operationId: operation.id,
       claim: "held_by_operation",

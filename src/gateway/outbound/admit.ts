@@ -1,5 +1,6 @@
 import { bindAction } from "../../conventions/action/bind.ts";
 import type { GatewayFill } from "../../conventions/action/gather.ts";
+import { describeSend } from "../../conventions/action/send.ts";
 import { type BudgetStop, narrowBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import { decideReservation, type ReservationAsk } from "../../conventions/budget/decide.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
@@ -37,9 +38,9 @@ export function bindDefinition(definition: Definition, input: JsonObject, fill?:
     bound,
     input,
     action: action.qualifiedName,
-    channel: bound.kind === "ssh" ? "ssh" : "http",
+    channel: bound.kind,
     sideEffect: sideEffectOf(action),
-    method: bound.kind === "ssh" ? "ssh" : bound.method,
+    method: describeSend(bound).method,
     credential: bound.credential,
     reach: reachOf(definition),
     requestDigest: bound.requestDigest,

@@ -24,7 +24,7 @@ export interface Outbound {
   /** The arguments as they were bound. */
   readonly input: JsonObject;
   readonly action: string;
-  readonly channel: "http" | "ssh";
+  readonly channel: BoundAction["kind"];
   readonly sideEffect: boolean;
   readonly method: string;
   readonly credential: string | null;
@@ -95,8 +95,12 @@ export function reasonsToAsk(action: ActionDefinition, eachUse: boolean, standin
 
 /** Where it goes, as a card shows it: the whole URL, or the host, its user and the fingerprint of its key. */
 export function targetOf({ bound }: Outbound): string {
-  if (bound.kind !== "ssh") return bound.kept.url;
-  return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprintOf(bound.hostKey)}`;
+  switch (bound.kind) {
+    case "http":
+      return bound.kept.url;
+    case "ssh":
+      return `${bound.user}@${bound.host}:${bound.port} ${bound.operation}, host key ${fingerprintOf(bound.hostKey)}`;
+  }
 }
 
 function fingerprintOf(hostKey: string): string {

@@ -4,7 +4,7 @@ import { parseTemplate } from "../../conventions/url/template.ts";
 import { canonicalJson, digestJson, digestText } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import type { OutboundHttp } from "../ports.ts";
+import type { HttpSend } from "../ports.ts";
 import type { Outbound } from "./outbound.ts";
 
 /** A request with no pack behind it: what an operator's corpus or a sealed credential defines. */
@@ -12,7 +12,7 @@ export interface PlainRequest {
   /** Stands where a pack's name would. */
   readonly pack: string;
   readonly name: string;
-  readonly wire: OutboundHttp;
+  readonly wire: HttpSend;
   /** The body as the log keeps it. */
   readonly body: JsonValue;
   readonly sideEffect: boolean;

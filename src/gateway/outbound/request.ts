@@ -1,58 +1,49 @@
-import type { BoundSsh } from "../../conventions/action/bind.ts";
+import type { BoundHttp } from "../../conventions/action/bind.ts";
 import type { Pack } from "../../conventions/action/pack.ts";
-import type { OutboundSsh } from "../../conventions/ssh/outbound.ts";
-import { canonicalJson } from "../../kernel/canonical-json.ts";
+import type { HttpSend, Send } from "../../conventions/action/send.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { CallId } from "../../kernel/ids.ts";
 import type { Core } from "../core.ts";
-import type { OutboundHttp } from "../ports.ts";
-import type { Definition, Outbound } from "./outbound.ts";
+import type { Outbound } from "./outbound.ts";
 
-/** The bound command as it goes out, with the headers that are ours to add: correlation and, for writes, the token. */
-export function httpRequestOf(
+/** The bound command as it goes out, with what is ours to add; `token` where it is sent once more under the one it had. */
+export function sendOf(core: Core, outbound: Outbound, callId: CallId, token: string | null = null): Send {
+  const { bound } = outbound;
+  switch (bound.kind) {
+    case "http":
+      return httpSendOf(core, outbound, bound, callId, token);
+    case "ssh": {
+      const { kind, host, port, user, hostKey, operation, fields, recording } = bound;
+      return { kind, host, port, user, hostKey, operation, fields, recording };
+    }
+  }
+}
+
+/** With the headers that are ours to add: correlation and, for writes, the token. */
+function httpSendOf(
   core: Core,
-  { bound, definition, sideEffect }: Outbound,
+  { definition: { pack, action }, sideEffect }: Outbound,
+  { kind, method, url, headers: bare, body }: BoundHttp,
   callId: CallId,
-  token: string | null = null,
-): OutboundHttp {
-  if (bound.kind === "ssh") return sshDescription(bound);
-  const { pack, action } = definition;
-  const headers: Record<string, string> = { ...bound.headers };
+  token: string | null,
+): HttpSend {
+  const headers: Record<string, string> = { ...bare };
   const { provider } = pack;
   if (provider?.correlationHeader != null) headers[provider.correlationHeader.toLowerCase()] = callId;
   if (provider?.idempotency != null && sideEffect) {
     headers[provider.idempotency.header.toLowerCase()] = token ?? makeToken(core, pack);
   }
   return {
-    method: bound.method,
-    url: bound.url,
+    kind,
+    method,
+    url,
     headers,
-    body: bound.body,
+    body,
     network: provider?.network ?? "public",
     ca: provider?.ca ?? null,
     echo: action.echo,
     answerHeader: action.actualCost?.at.kind === "header" ? action.actualCost.at.name : undefined,
   };
-}
-
-/** An SSH operation in the words that records and cards share with HTTP; what is sent is `sshRequestOf`. */
-function sshDescription({ user, host, port, operation, fields }: BoundSsh): OutboundHttp {
-  return {
-    method: "ssh",
-    url: `ssh://${user}@${host}:${port}/${operation}`,
-    headers: {},
-    body: Buffer.from(canonicalJson(fields), "utf8"),
-    network: "public",
-    ca: null,
-    echo: "withhold",
-  };
-}
-
-/** The request that the receiver gets. Its identifier is the attempt's: a repeat is refused on the host. */
-export function sshRequestOf(bound: BoundSsh, { action }: Definition, attemptId: string): OutboundSsh {
-  const { host, port, user, hostKey, operation, fields } = bound;
-  const recording = action.kind === "ssh" && action.recording ? "on" : "off";
-  return { host, port, user, hostKey, action: operation, fields, requestId: attemptId, recording };
 }
 
 /** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. A UUID unless it says otherwise. */
@@ -65,7 +56,13 @@ export function makeToken({ ports: { random } }: Core, { provider }: Pack): stri
 }
 
 /** The token that goes with a request, where its provider takes one. */
-export function tokenOf({ headers }: OutboundHttp, { provider }: Pack): string | null {
-  const header = provider?.idempotency?.header.toLowerCase();
-  return header === undefined ? null : (headers[header] ?? null);
+export function tokenOf(send: Send, { provider }: Pack): string | null {
+  switch (send.kind) {
+    case "http": {
+      const header = provider?.idempotency?.header.toLowerCase();
+      return header === undefined ? null : (send.headers[header] ?? null);
+    }
+    case "ssh":
+      return null;
+  }
 }

@@ -1,3 +1,4 @@
+import type { Send } from "../../conventions/action/send.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
@@ -71,17 +72,21 @@ export async function executeThrough(
 }
 
 /** What the provider says has changed; null when it did not refuse the plan as stale. */
-function staleAnswer({ verdict }: Followed, channel: "http" | "ssh"): readonly string[] | null {
+function staleAnswer({ verdict }: Followed, channel: Send["kind"]): readonly string[] | null {
   if (verdict.kind !== "error" || verdict.observation.kind !== "answered") return null;
   const { status } = verdict.observation;
   const answer = readJson(verdict.observation);
   const body = isJsonObject(answer) ? answer : {};
   const code = body["code"] ?? body["error"];
-  // A program on a host has no statuses to choose from: what it writes says it.
-  if (channel === "ssh") return code === "plan_stale" ? namesOf(body["changed"], []) : null;
-  if (status === 412) return namesOf(body["changed"], ["expected_revision"]);
-  if (status !== 409 || (code !== "plan_stale" && code !== "version_conflict")) return null;
-  return namesOf(body["changed"], []);
+  switch (channel) {
+    case "http":
+      if (status === 412) return namesOf(body["changed"], ["expected_revision"]);
+      if (status !== 409 || (code !== "plan_stale" && code !== "version_conflict")) return null;
+      return namesOf(body["changed"], []);
+    // A program on a host has no statuses to choose from: what it writes says it.
+    case "ssh":
+      return code === "plan_stale" ? namesOf(body["changed"], []) : null;
+  }
 }
 
 function namesOf(value: JsonValue | undefined, otherwise: readonly string[]): readonly string[] {

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import type { HttpSend, Send } from "../../conventions/action/send.ts";
 import { pollDelayMs, standardSchedule } from "../../conventions/operation/poll.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
@@ -16,7 +17,6 @@ import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import { notPermitted } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
-import type { OutboundHttp } from "../ports.ts";
 import { requestFields } from "../record/record.ts";
 import { makePlan, planRecord, planRow } from "./plan.ts";
 import type { Plan } from "./shelf.ts";
@@ -83,10 +83,10 @@ async function followPlanning(core: Core, first: Sending): Promise<CallResult> {
 }
 
 /** Where a 202 says that the plan will be; only what a redirect of this provider could lead to as well. */
-function statusOf({ request, outbound }: Sending, { headers }: Answered): OutboundHttp | null {
+function statusOf({ request, outbound }: Sending, { headers }: Answered): HttpSend | null {
   const { provider } = outbound.definition.pack;
   const location = headers["location"] ?? null;
-  if (provider === null || location === null) return null;
+  if (provider === null || location === null || request.kind !== "http") return null;
   const { method, url } = request;
   const { origin } = provider;
   const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };
@@ -105,10 +105,19 @@ function readAnswer(core: Core, sending: Sending, executes: Definition, { verdic
   if (body.byteLength > defaults.previewBytes) {
     return new Denied("preview_too_large", `The preview has ${body.byteLength} bytes; ${defaults.previewBytes} fit.`);
   }
-  // A receiver says with exit status 0 what a provider says with 200.
-  const reading = readPreview(sending.outbound.channel === "ssh" && status === 0 ? 200 : status, body);
+  const reading = readPreview(httpStatusOf(sending.request, status), body);
   if (reading.kind === "not_a_preview") return previewInvalid(reading.why, status);
   return makePlan(core, sending.run, sending.session.caller, sending.outbound, executes, reading.preview);
+}
+
+/** A receiver says with exit status 0 what a provider says with 200. */
+function httpStatusOf({ kind }: Send, status: number): number {
+  switch (kind) {
+    case "http":
+      return status;
+    case "ssh":
+      return status === 0 ? 200 : status;
+  }
 }
 
 function previewInvalid(why: string, status: number): Denied {

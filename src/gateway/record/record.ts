@@ -55,9 +55,14 @@ export function budgetFields(
 
 /** What kind of place it goes to. Whether it changes something there is the action's effect, not the destination's. */
 function destinationClass({ channel, definition }: Parameters<typeof budgetFields>[1]): string {
-  if (channel === "ssh") return "ssh_host";
-  const network = definition?.pack.provider?.network;
-  return network === undefined ? "listed_url" : `${network}_api`;
+  switch (channel) {
+    case "http": {
+      const network = definition?.pack.provider?.network;
+      return network === undefined ? "listed_url" : `${network}_api`;
+    }
+    case "ssh":
+      return "ssh_host";
+  }
 }
 
 /** The caller as journals show it: what the operating system says, the path as context. */

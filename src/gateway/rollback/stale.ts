@@ -10,7 +10,7 @@ import { readJson } from "../attempt/read-json.ts";
 import type { Core } from "../core.ts";
 import { requireCredential } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
-import { httpRequestOf } from "../outbound/request.ts";
+import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Deployment } from "./deployments.ts";
 
@@ -84,7 +84,7 @@ async function readNow(
     const { verdict } = await attempt(core, {
       ...{ errand: "confirm", run, session, callId, outbound },
       authorization: authorizedBySession(session),
-      request: httpRequestOf(core, outbound, callId),
+      request: sendOf(core, outbound, callId),
       credential: outbound.credential,
     });
     if (verdict.kind !== "success") return `${name} failed`;

@@ -1,9 +1,9 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { locationOf, type Send } from "../../conventions/action/send.ts";
 import { splitReference } from "../../conventions/ticket/context.ts";
 import { requireCovered } from "../../conventions/ticket/cover.ts";
 import { type TicketService, unconfirmed } from "../../conventions/ticket/lookup.ts";
 import { needOf } from "../../conventions/ticket/need.ts";
-import { httpLocation, sshLocation } from "../../conventions/ticket/target.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -13,7 +13,6 @@ import { type Authorization, describeAuthorization } from "../approval/authorize
 import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { tokenOf } from "../outbound/request.ts";
-import type { OutboundHttp } from "../ports.ts";
 import { nameCaller, requestFields } from "../record/record.ts";
 import type { Run, Session } from "../run/run.ts";
 import { batchOf, openEntry, type TicketEntry } from "./attach.ts";
@@ -26,7 +25,7 @@ interface Ticketed {
   readonly callId: CallId;
   readonly outbound: Outbound;
   readonly authorization: Authorization;
-  readonly request: OutboundHttp;
+  readonly request: Send;
   readonly ticket?: TicketUse | undefined;
 }
 
@@ -43,7 +42,7 @@ export type CallTicket =
 export function findTicket(core: Core, run: Run, outbound: Outbound, planned: JsonObject | undefined): CallTicket {
   if (outbound.definition.action.needs.ticket && core.tickets.of(run) === null) {
     const args = { ...planned, ...outbound.shownArguments };
-    const need = needOf(outbound.action, { location: locationOf(outbound), arguments: args });
+    const need = needOf(outbound.action, { location: locationOf(outbound.bound), arguments: args });
     if (need !== undefined) return { kind: "missing", entry: openEntry(core, run, need, args) };
   }
   const use = requireTicket(core, run, outbound, planned);
@@ -61,7 +60,7 @@ export function requireTicket(
   const args = { ...planned, ...outbound.shownArguments };
   return {
     of: "run",
-    evidence: covered(core, run, outbound, locationOf(outbound), args, core.tickets.of(run)),
+    evidence: covered(core, run, outbound, locationOf(outbound.bound), args, core.tickets.of(run)),
     arguments: args,
   };
 }
@@ -99,7 +98,8 @@ export function requireTicketStill(core: Core, sending: Ticketed): TicketEvidenc
   if (ticket !== undefined && ticket.evidence !== evidence) {
     throw new Denied("ticket_scope_mismatch", "The work context was replaced while this call waited. Call it again.");
   }
-  const location = placeOf(outbound, request);
+  // Of this very send, after redirects too.
+  const location = locationOf(request);
   const found = covered(core, run, outbound, location, ticket?.arguments ?? outbound.shownArguments, evidence);
   requireFresh(core, found, ticket);
   return found;
@@ -122,11 +122,6 @@ export function isFresh(core: Core, service: TicketService, ticket: TicketUse | 
   return core.ports.clock.bootMs() - lookup.bootMs < defaults.ticketObservedMs;
 }
 
-/** Where this very send goes, after redirects too. */
-export function placeOf(outbound: Outbound, request: OutboundHttp): string {
-  return outbound.channel === "ssh" ? locationOf(outbound) : httpLocation(request.url);
-}
-
 function covered(
   core: Core,
   run: Run,
@@ -140,10 +135,6 @@ function covered(
   return requireCovered(evidence, call, { bootMs: core.ports.clock.bootMs(), isIssuer });
 }
 
-function locationOf({ bound }: Outbound): string {
-  return bound.kind === "ssh" ? sshLocation(bound) : httpLocation(bound.url);
-}
-
 /** The intent with its ticket, durable in the same write as the attempt's own. */
 export function ticketIntent(
   core: Core,
@@ -153,7 +144,6 @@ export function ticketIntent(
 ): NewEvent {
   const { run, session, outbound, authorization, request, callId } = sending;
   const lookup = sending.ticket?.lookup;
-  const ssh = outbound.channel === "ssh";
   return {
     ...core.envelope("action.intent"),
     agent_run_id: run.id,
@@ -176,9 +166,9 @@ export function ticketIntent(
     action: {
       channel: outbound.channel,
       operation: outbound.action,
-      target: placeOf(outbound, request),
+      target: locationOf(request),
       request_digest: outbound.requestDigest,
-      idempotency_id: ssh ? null : tokenOf(request, outbound.definition.pack),
+      idempotency_id: tokenOf(request, outbound.definition.pack),
     },
     decision: {
       reference_required: true,

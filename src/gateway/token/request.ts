@@ -2,12 +2,12 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { describePlain } from "../outbound/plain.ts";
-import type { OutboundHttp } from "../ports.ts";
+import type { HttpSend } from "../ports.ts";
 import type { Narrowing } from "./narrow.ts";
 
 /** One request to an authorization server, without what is secret of it: that is lent at the moment it leaves. */
 export interface TokenRequest {
-  readonly wire: OutboundHttp;
+  readonly wire: HttpSend;
   readonly outbound: Outbound;
 }
 
@@ -71,10 +71,11 @@ function requestTo(
   label: string,
   exchange: TokenExchange,
   url: string,
-  headers: OutboundHttp["headers"],
+  headers: HttpSend["headers"],
   body: string,
 ): TokenRequest {
-  const wire: OutboundHttp = {
+  const wire: HttpSend = {
+    kind: "http",
     method: "POST",
     url,
     headers,

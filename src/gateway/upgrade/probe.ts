@@ -13,7 +13,7 @@ import { type Authorization, authorizedByOperator } from "../approval/authorize.
 import { attempt } from "../attempt/attempt.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { describePlain } from "../outbound/plain.ts";
-import type { OutboundHttp, StateRow } from "../ports.ts";
+import type { HttpSend, StateRow } from "../ports.ts";
 import { budgetBody } from "../record/rows.ts";
 
 /** A test token of one probe run: kept here for its length and nowhere else, and lent to the two origins alone. */
@@ -142,7 +142,8 @@ async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promi
   if (request.sideEffect && probe.opening.sideEffects === 0)
     throw new Denied("side_effect_unapproved", "Nobody approved the side effects of this corpus. Nothing was sent.");
   const { body, type } = bodyOf(request, credential);
-  const wire: OutboundHttp = {
+  const wire: HttpSend = {
+    kind: "http",
     method: request.method,
     url: url.href,
     headers: { ...request.headers, ...(type === null ? {} : { "content-type": type }) },

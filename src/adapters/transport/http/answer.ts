@@ -1,13 +1,13 @@
 import type { Screen } from "../../../conventions/outcome/echo.ts";
 import type { Answered } from "../../../conventions/outcome/observation.ts";
-import type { OutboundHttp } from "../../../gateway/ports.ts";
+import type { HttpSend } from "../../../gateway/ports.ts";
 import type { Exchanged } from "./exchange.ts";
 import { remoteRequestId } from "./response-headers.ts";
 
 /** Turns a whole response into what may leave the transport: screened for the credential that went with the request. */
 export function answer(
   { status, head, body }: Extract<Exchanged, { kind: "answered" }>,
-  echo: OutboundHttp["echo"],
+  echo: HttpSend["echo"],
   screen: Screen,
 ): Omit<Answered, "elapsedMs"> {
   const whole = { headers: head.headers, body };

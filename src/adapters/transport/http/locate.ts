@@ -1,4 +1,4 @@
-import type { OutboundHttp } from "../../../gateway/ports.ts";
+import type { HttpSend } from "../../../gateway/ports.ts";
 import { addressAllowed, classifyAddress } from "./address.ts";
 import type { ResolveName } from "./resolve.ts";
 import type { Stop, StopCause } from "./stop.ts";
@@ -15,7 +15,7 @@ export type Located =
 
 export async function locate(
   target: Target,
-  network: OutboundHttp["network"],
+  network: HttpSend["network"],
   resolve: ResolveName,
   stop: Stop,
 ): Promise<Located> {

@@ -1,10 +1,10 @@
 import type { TransportObservation } from "../../../conventions/outcome/observation.ts";
-import type { IntentReceipt, LentCredential, OutboundHttp, SendLimits } from "../../../gateway/ports.ts";
+import type { HttpSend, IntentReceipt, LentCredential, SendLimits } from "../../../gateway/ports.ts";
 import { Secret } from "../../../kernel/secret.ts";
 import { createHttpTransport, type HttpTransportOptions } from "./transport.ts";
 
 /** What a test says about one send; the rest is filled in. For tests only. */
-export interface Rehearsal extends Partial<Omit<OutboundHttp, "url">> {
+export interface Rehearsal extends Partial<Omit<HttpSend, "url">> {
   readonly url: string;
   readonly token?: string;
   readonly credential?: LentCredential;
@@ -36,7 +36,16 @@ export function rehearse(options: HttpTransportOptions = {}) {
     const lent = credential ?? (token === undefined ? null : lend(token));
     return transport.send(
       RECEIPT,
-      { method: "GET", headers: {}, body: null, network: "private", ca: null, echo: "withhold", ...request },
+      {
+        kind: "http",
+        method: "GET",
+        headers: {},
+        body: null,
+        network: "private",
+        ca: null,
+        echo: "withhold",
+        ...request,
+      },
       lent,
       limits,
     );

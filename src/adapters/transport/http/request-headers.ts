@@ -1,5 +1,5 @@
 import { prepareScreen, type Screen } from "../../../conventions/outcome/echo.ts";
-import type { LentCredential, OutboundHttp } from "../../../gateway/ports.ts";
+import type { HttpSend, LentCredential } from "../../../gateway/ports.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { Read } from "./target.ts";
 
@@ -21,7 +21,7 @@ const OURS = new Set([
 
 /** Checks everything about the header section that can be known before a connection is opened. */
 export function checkRequestHeaders(
-  headers: OutboundHttp["headers"],
+  headers: HttpSend["headers"],
   credential: LentCredential | null,
 ): Read<readonly string[]> {
   const flat: string[] = ["accept-encoding", "identity"];

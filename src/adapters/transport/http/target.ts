@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { OutboundHttp } from "../../../gateway/ports.ts";
+import type { HttpSend } from "../../../gateway/ports.ts";
 
 /** Where one request goes, read from a URL that is already in its one canonical spelling. */
 export interface Target {
@@ -29,7 +29,7 @@ export function isSafe(method: string): boolean {
  * The URL must be exactly what the parser would write: dot segments, default ports, upper-case or Unicode hosts and
  * stray characters are refused instead of repaired, so that what was approved is what goes on the wire.
  */
-export function readTarget(request: Pick<OutboundHttp, "method" | "url">): Read<Target> {
+export function readTarget(request: Pick<HttpSend, "method" | "url">): Read<Target> {
   if (!METHODS.has(request.method)) return refused("the method is not one that is sent");
   const url = URL.parse(request.url);
   if (url === null) return refused("the URL cannot be read");

@@ -5,7 +5,7 @@
  */
 import type { SecureContext } from "node:tls";
 import type { NeverSent, TransportObservation } from "../../../conventions/outcome/observation.ts";
-import type { HttpTransport, LentCredential, OutboundHttp, SendLimits } from "../../../gateway/ports.ts";
+import type { HttpSend, HttpTransport, LentCredential, SendLimits } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { answer } from "./answer.ts";
 import { type Connection, openConnection } from "./connection.ts";
@@ -63,7 +63,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
   };
 
   async function attempt(
-    request: OutboundHttp,
+    request: HttpSend,
     credential: LentCredential | null,
     limits: SendLimits,
     state: SendState,
@@ -115,7 +115,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     }
   }
 
-  function readRoute(target: Target, request: OutboundHttp, addresses: readonly string[]): Route | null {
+  function readRoute(target: Target, request: HttpSend, addresses: readonly string[]): Route | null {
     const safe = isSafe(request.method);
     const idleMs = safe ? settings.idleMs : settings.effectIdleMs;
     const lane = safe ? "read" : "effect";
