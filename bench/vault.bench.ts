@@ -40,6 +40,8 @@ export const bench: Bench = {
       ...{
         tokenEndpoint: "https://login.acme.example/token",
         revocationEndpoint: null,
+        authorizationEndpoint: null,
+        deviceEndpoint: null,
         issuer: null,
         network: "public",
       },

@@ -159,11 +159,19 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     assert.equal(asked(), before + 1);
     assert.equal((await listed("person"))["state"], "suspended");
     assert.match(gateway.err(), /person is suspended/);
+    const doctor = JSON.parse((await home.run(["doctor", "--json"])).out) as readonly Members[];
+    const told = doctor.find(({ name }) => name === "suspended");
+    assert.match(String(told?.["detail"]), /^person since .*invalid_grant/);
+    assert.equal(told?.["mend"], "gw credential login person");
   });
 
   test("an operator tries it, sees when it was used, and has the provider forget it with the removal", async () => {
     const tried = JSON.parse((await home.must(["credential", "test", "machine-basic", "--json"])).out) as Members;
     assert.deepEqual([tried["label"], tried["scopes"], tried["missing"]], ["machine-basic", ["api:read"], []]);
+    const rows = JSON.parse((await home.must(["credential", "list", "--json"])).out) as readonly Members[];
+    const rowOf = (label: string): Members => rows.find((row) => row["label"] === label) ?? {};
+    assert.equal(rowOf("machine-basic")["token_expires_at"], tried["expires_at"]);
+    assert.match(String(rowOf("person")["last_used_at"]), /^20/);
     const uses = JSON.parse((await home.must(["credential", "uses", "--json"])).out) as readonly Members[];
     assert.ok(
       uses.some(({ label, token }) => label === "machine-basic" && token !== null),

@@ -27,6 +27,8 @@ function exchangeWith(change: Partial<TokenExchange> = {}): TokenExchange {
     issuer: null,
     tokenEndpoint: `${endpoint.origin}/token`,
     revocationEndpoint: null,
+    authorizationEndpoint: null,
+    deviceEndpoint: null,
     clientId: "acme:app",
     clientAuth: "client_secret_basic",
     keyId: null,

@@ -1052,7 +1052,7 @@ export const codes = {
     status: 403,
     means:
       "The consent behind the credential was withdrawn or its refresh token is spent. It was suspended; nothing of the call was sent.",
-    mend: "An operator gets a new refresh token and gives it with gw credential rotate LABEL.",
+    mend: "An operator agrees once more with gw credential login LABEL, or gives a new one with gw credential rotate LABEL.",
   },
   token_scope_missing: {
     status: 403,

@@ -315,6 +315,9 @@ export const defaults = {
   tokensHeld: 256,
   /** How far a provider's clock may be from ours for its Date to count. */
   tokenSkewMs: 86_400_000,
+  /** How long a person who logs in has to agree, and how often a provider that says nothing else is asked whether they did. */
+  loginWaitMs: 900_000,
+  devicePollMs: 5_000,
   /** A public document that an operator's command fetches. */
   documentMs: 15_000,
   documentBytes: 262_144,

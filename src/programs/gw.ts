@@ -88,6 +88,10 @@ function createDeps(): CliDeps {
       logins,
       fetchDocument: async (url, ca) =>
         (await import("../adapters/transport/http/fetch-document.ts")).fetchDocument(url, ca),
+      postForm: async (url, ca, headers, body) =>
+        (await import("../adapters/transport/http/fetch-document.ts")).postForm(url, ca, headers, body),
+      awaitBrowser: async (port, state) =>
+        (await import("../adapters/transport/http/await-browser.ts")).awaitBrowser(port, state),
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
       afterWrongPassphrase: ({ operator, failedAttempts }) =>

@@ -11,6 +11,7 @@ import { serviceSubkey } from "./service-key.ts";
 import { importSshKey } from "./ssh/import-key.ts";
 import { openStateRoot } from "./state-root.ts";
 import { checkExchange, EXCHANGED_KINDS, isExchanged, type TokenExchange } from "./token/exchange.ts";
+import { splitParts } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
 import { signVault } from "./verify.ts";
 
@@ -99,6 +100,17 @@ export async function rotateCredential(
     sealed: sealEntry(key, vault.vaultId, binding, secret, random),
   };
   return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
+}
+
+/** What proves the client of a credential that a person agrees to once more; null for a client that has nothing. */
+export function openProof(vault: Vault, operator: OpenOperator, label: string): Secret | null {
+  const entry = findEntry(vault, label);
+  if (entry.exchange === null) throw new Fault("a proof of what is not exchanged");
+  using sealed = openEntry(entryKey(vault, operator), vault.vaultId, entry);
+  const { exchange } = entry;
+  const { refreshToken, proof } = sealed.use((bytes) => splitParts(exchange, bytes));
+  refreshToken?.wipe();
+  return proof;
 }
 
 export interface CredentialChange {

@@ -54,6 +54,8 @@ export function exchangeAt(origin: string): TokenExchange {
     issuer: null,
     tokenEndpoint: `${origin}/token`,
     revocationEndpoint: null,
+    authorizationEndpoint: null,
+    deviceEndpoint: null,
     clientId: "crash",
     clientAuth: "none",
     keyId: null,

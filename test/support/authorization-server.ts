@@ -1,8 +1,9 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import Provider from "oidc-provider";
+import Provider, { errors } from "oidc-provider";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
 
 /** A real authorization server (`oidc-provider`, certified) on loopback with TLS; its authority is written to `caFile`. */
@@ -16,11 +17,17 @@ export interface AuthorizationServer {
   agree(client: string, scope: string): Promise<{ readonly refreshToken: string; withdraw(): Promise<void> }>;
   /** Whether a token is one that it handed out and has not taken back. */
   knows(token: string): Promise<boolean>;
+  /** Every refresh token that it handed out to a person who agreed. */
+  readonly refreshTokens: readonly string[];
+  /** Everybody who agreed takes that back. */
+  withdrawAll(): Promise<void>;
   /** Takes an access token back. */
   takeBack(token: string): Promise<void>;
   close(): Promise<void>;
 }
 
+/** The one resource that it knows (RFC 8707). */
+export const AS_RESOURCE = "https://api.acme.example/v1";
 export const AS_SECRET = "secret-of-the-basic-client-0123456789";
 
 export async function startAuthorizationServer(caFile: string): Promise<AuthorizationServer> {
@@ -35,7 +42,8 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
     (request, response) => {
       const path = request.url?.split("?")[0] ?? "";
       asked.set(path, (asked.get(path) ?? 0) + 1);
-      serve?.(request, response);
+      if (path.startsWith("/interaction/")) void agreeTo(request, response);
+      else serve?.(request, response);
     },
   );
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
@@ -47,9 +55,9 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
     scope: "api:read api:write",
   };
   const person = {
-    redirect_uris: ["http://127.0.0.1/cb"],
+    redirect_uris: ["http://127.0.0.1/callback"],
     response_types: ["code"],
-    grant_types: ["authorization_code", "refresh_token"],
+    grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
     scope: "openid offline_access api:read",
   };
   const provider = new Provider(issuer, {
@@ -72,6 +80,10 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
         jwks: { keys: [{ ...clientKeys.publicKey.export({ format: "jwk" }), kid: "k1" }] },
       },
       { client_id: "person-client", token_endpoint_auth_method: "none", application_type: "native", ...person },
+      {
+        ...{ client_id: "person-with-secret", client_secret: AS_SECRET, application_type: "native", ...person },
+        token_endpoint_auth_method: "client_secret_basic",
+      },
     ],
     jwks: { keys: [{ ...own.privateKey.export({ format: "jwk" }), kid: "as", use: "sig", alg: "RS256" }] },
     scopes: ["openid", "offline_access", "api:read", "api:write"],
@@ -80,12 +92,41 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
       revocation: { enabled: true },
       introspection: { enabled: true },
       devInteractions: { enabled: false },
+      deviceFlow: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context: unknown, resource: string) => {
+          if (resource !== AS_RESOURCE) throw new errors.InvalidTarget();
+          return { scope: "api:read", audience: resource, accessTokenFormat: "opaque" };
+        },
+      },
     },
+    interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
     rotateRefreshToken: () => true,
     ttl: { AccessToken: 600, ClientCredentials: 600, RefreshToken: 86_400, Grant: 86_400 },
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
   });
   serve = provider.callback();
+  const grants: { destroy(): Promise<void> }[] = [];
+  const refreshTokens: string[] = [];
+  provider.on("refresh_token.saved", (token) => refreshTokens.push((token as { readonly jti: string }).jti));
+
+  /** A person who agrees to whatever they are asked. */
+  async function agreeTo(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { prompt, params, grantId } = await provider.interactionDetails(request, response);
+    if (prompt.name === "login") {
+      await provider.interactionFinished(request, response, { login: { accountId: "ada" } });
+      return;
+    }
+    const known = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+    const grant = known ?? new provider.Grant({ accountId: "ada", clientId: params["client_id"] });
+    grant.addOIDCScope(params["scope"] ?? "");
+    if (params["resource"] !== undefined) grant.addResourceScope(params["resource"], "api:read");
+    grants.push(grant);
+    await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
+  }
+
   const find = async (token: string) =>
     (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
   return {
@@ -100,6 +141,10 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
       const about = { accountId: "ada", client, grantId, scope, gty: "authorization_code" };
       const refreshToken = await new provider.RefreshToken(about).save();
       return { refreshToken, withdraw: () => grant.destroy() };
+    },
+    refreshTokens,
+    async withdrawAll() {
+      for (const grant of grants.splice(0)) await grant.destroy();
     },
     knows: async (token) => (await find(token)) !== undefined,
     takeBack: async (token) => (await find(token))?.destroy(),

@@ -5,6 +5,8 @@ export interface ProviderMetadata {
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint: string | null;
+  readonly authorizationEndpoint: string | null;
+  readonly deviceEndpoint: string | null;
   readonly clientAuths: readonly string[];
 }
 
@@ -25,12 +27,17 @@ export function readMetadata(value: JsonValue, issuer: string): ProviderMetadata
     return { trouble: `it speaks for another issuer than ${issuer}, which must be the very same text` };
   const tokenEndpoint = value["token_endpoint"];
   if (typeof tokenEndpoint !== "string") return { trouble: "it names no token_endpoint" };
-  const revocation = value["revocation_endpoint"];
+  const place = (name: string): string | null => {
+    const url = value[name];
+    return typeof url === "string" ? url : null;
+  };
   const auths = value["token_endpoint_auth_methods_supported"];
   return {
     issuer,
     tokenEndpoint,
-    revocationEndpoint: typeof revocation === "string" ? revocation : null,
+    revocationEndpoint: place("revocation_endpoint"),
+    authorizationEndpoint: place("authorization_endpoint"),
+    deviceEndpoint: place("device_authorization_endpoint"),
     // RFC 8414: what holds where nothing is said.
     clientAuths: Array.isArray(auths) ? auths.filter((one) => typeof one === "string") : ["client_secret_basic"],
   };

@@ -90,7 +90,7 @@ function requestTo(
 }
 
 /** Who asks, where nothing that is lent says so. */
-function clientPairs({ clientAuth, grant, clientId }: TokenExchange): readonly (readonly [string, string])[] {
+export function clientPairs({ clientAuth, grant, clientId }: TokenExchange): readonly (readonly [string, string])[] {
   if (grant === "jwt_bearer") return [];
   if (clientAuth === "private_key_jwt") return [["client_assertion_type", ASSERTION_TYPE]];
   return clientAuth === "client_secret_basic" ? [] : [["client_id", clientId]];

@@ -216,7 +216,10 @@ function refusalOf(label: string, { answer, afterCut }: Exchanged, waitMs: numbe
     case "ended": {
       const cut = afterCut ? " The gateway ended during the last refresh, so that its answer was lost." : "";
       const words = `${label}: the provider says invalid_grant: consent was withdrawn or the refresh token is spent.${cut}`;
-      return new Denied("token_grant_ended", `${words} An operator gives a new one: gw credential rotate ${label}.`);
+      return new Denied(
+        "token_grant_ended",
+        `${words} An operator agrees once more with gw credential login ${label}, or gives a new one: gw credential rotate ${label}.`,
+      );
     }
     case "refused":
       return new Denied(

@@ -8,6 +8,7 @@ import { readStatus } from "../client/operator.ts";
 import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
 import { examineCare } from "./examine-care.ts";
+import { examineCredentials } from "./examine-credentials.ts";
 import { labelsOf, listPackTrust, readTrustedPacks } from "./packs.ts";
 import { readMade } from "./vault/made.ts";
 
@@ -34,6 +35,7 @@ export async function examineGateway(
       gateway,
       packsRow(packs),
       credentialsRow([...wanted].filter((label) => !labels.has(label))),
+      ...examineCredentials(vault),
       ...examineCare(vault, policy, trusted, readMade(stateFolder, vault.vaultId), clock.wallMs()),
     ];
   } catch (error) {

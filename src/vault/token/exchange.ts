@@ -16,6 +16,9 @@ export interface TokenExchange {
   readonly issuer: string | null;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint: string | null;
+  /** Where a person agrees in a browser, and where a code for another device is got: for `gw credential login`. */
+  readonly authorizationEndpoint: string | null;
+  readonly deviceEndpoint: string | null;
   /** Who asks: the client, the issuer of an assertion, or the app. */
   readonly clientId: string;
   readonly clientAuth: (typeof CLIENT_AUTHS)[number];
@@ -55,31 +58,37 @@ function exchangePage(exchange: TokenExchange): JsonObject {
     resource: exchange.resource,
     ca: exchange.ca,
     network: exchange.network,
+    // Left out where there is none, so that what was sealed before them still opens.
+    ...(exchange.authorizationEndpoint === null ? {} : { authorization_endpoint: exchange.authorizationEndpoint }),
+    ...(exchange.deviceEndpoint === null ? {} : { device_endpoint: exchange.deviceEndpoint }),
   };
 }
+
+const MEMBERS = [
+  "grant",
+  "issuer",
+  "token_endpoint",
+  "revocation_endpoint",
+  "client_id",
+  "client_auth",
+  "key_id",
+  "subject",
+  "scopes",
+  "audience",
+  "resource",
+  "ca",
+  "network",
+] as const;
+const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint"] as const;
 
 const URL_LENGTH = 2_048;
 const NAME_LENGTH = 512;
 
 export function readExchangePage(shape: Shape, value: JsonValue, where: string): TokenExchange {
-  const page = shape.members(value, where, [
-    "grant",
-    "issuer",
-    "token_endpoint",
-    "revocation_endpoint",
-    "client_id",
-    "client_auth",
-    "key_id",
-    "subject",
-    "scopes",
-    "audience",
-    "resource",
-    "ca",
-    "network",
-  ]);
+  const page = shape.members(value, where, MEMBERS, LATER_MEMBERS);
   const text = (name: keyof typeof page, most: number): string => shape.text(page[name], `${where}/${name}`, most);
   const optional = (name: keyof typeof page, most: number): string | null =>
-    page[name] === null ? null : text(name, most);
+    (page[name] ?? null) === null ? null : text(name, most);
   return {
     grant: shape.oneOf(page.grant, `${where}/grant`, GRANTS),
     issuer: optional("issuer", URL_LENGTH),
@@ -96,6 +105,8 @@ export function readExchangePage(shape: Shape, value: JsonValue, where: string):
     resource: optional("resource", URL_LENGTH),
     ca: optional("ca", defaults.tokenAuthorityBytes),
     network: shape.oneOf(page.network, `${where}/network`, ["public", "private"]),
+    authorizationEndpoint: optional("authorization_endpoint", URL_LENGTH),
+    deviceEndpoint: optional("device_endpoint", URL_LENGTH),
   };
 }
 
@@ -121,6 +132,9 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
     );
   checkEndpoint("The token endpoint", exchange.tokenEndpoint);
   if (exchange.revocationEndpoint !== null) checkEndpoint("The revocation endpoint", exchange.revocationEndpoint);
+  if (exchange.authorizationEndpoint !== null)
+    checkEndpoint("The authorization endpoint", exchange.authorizationEndpoint);
+  if (exchange.deviceEndpoint !== null) checkEndpoint("The device authorization endpoint", exchange.deviceEndpoint);
   if (exchange.issuer !== null) checkEndpoint("The issuer", exchange.issuer);
   checkText("A client identifier", exchange.clientId, WORDS, NAME_LENGTH);
   if (exchange.keyId !== null) checkText("A key identifier", exchange.keyId, WORDS, NAME_LENGTH);

@@ -9,7 +9,7 @@ import { algorithmOf, type ExchangeParts, readKey, splitParts, wipeParts } from 
 
 /** What one exchange is for, and at which moment. */
 export interface ExchangeAsk {
-  readonly errand: "token" | "revoke";
+  readonly errand: "token" | "revoke" | "login";
   /** The newest one, where the provider has replaced the one that is sealed. */
   readonly refreshToken: Secret | null;
   /** The provider's time as well as we know it. */
@@ -26,6 +26,27 @@ const ASSERTION_BACK_S = 30;
 export function exchangeLoan(label: string, exchange: TokenExchange, secret: Secret, ask: ExchangeAsk): HttpLoan {
   const parts = secret.use((bytes) => splitParts(exchange, bytes));
   secret.wipe();
+  return loanOf(label, exchange, parts, ask, []);
+}
+
+/** What goes along where a person has just agreed: what they were given for it, and what proves the client. Takes copies. */
+export function loginLoan(
+  exchange: TokenExchange,
+  proof: Secret | null,
+  given: readonly LentField[],
+  moment: Pick<ExchangeAsk, "atMs" | "assertionId">,
+): HttpLoan {
+  const parts = { refreshToken: null, proof: proof === null ? null : copyOf(proof) };
+  return loanOf(exchange.clientId, exchange, parts, { errand: "login", refreshToken: null, ...moment }, given);
+}
+
+function loanOf(
+  label: string,
+  exchange: TokenExchange,
+  parts: ExchangeParts,
+  ask: ExchangeAsk,
+  given: readonly LentField[],
+): HttpLoan {
   const wiped: Secret[] = [];
   const own = (made: Secret): Secret => {
     wiped.push(made);
@@ -36,7 +57,7 @@ export function exchangeLoan(label: string, exchange: TokenExchange, secret: Sec
     wipeParts(parts);
   };
   try {
-    const form: LentField[] = [];
+    const form = given.map(({ name, value }): LentField => ({ name, value: own(copyOf(value)) }));
     const refreshToken = ask.refreshToken ?? parts.refreshToken;
     if (exchange.grant === "refresh_token" && refreshToken !== null)
       form.push({ name: ask.errand === "token" ? "refresh_token" : "token", value: own(copyOf(refreshToken)) });

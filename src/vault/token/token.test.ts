@@ -17,6 +17,8 @@ const exchange: TokenExchange = {
   issuer: null,
   tokenEndpoint: ENDPOINT,
   revocationEndpoint: REVOCATION,
+  authorizationEndpoint: null,
+  deviceEndpoint: null,
   clientId: "acme",
   clientAuth: "client_secret_post",
   keyId: null,

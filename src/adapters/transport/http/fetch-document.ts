@@ -1,5 +1,5 @@
-import { get as getPlain } from "node:http";
-import { get } from "node:https";
+import { type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
+import { request } from "node:https";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 
@@ -7,27 +7,47 @@ import { Denied } from "../../../kernel/failure.ts";
  * One public document, fetched by an operator's own command and never by the gateway: no credential goes along, no redirect
  * is followed. Undefined where there is none.
  */
-export function fetchDocument(url: string, ca: string | null): Promise<Buffer | undefined> {
+export async function fetchDocument(url: string, ca: string | null): Promise<Buffer | undefined> {
+  const { status, body } = await ask("GET", url, ca, { accept: "application/json" }, null);
+  if (status === 404) return undefined;
+  if (status !== 200) throw unreadable(url, `it answered ${status}`);
+  return body;
+}
+
+/** One form, sent by an operator's own command for a person who logs in. Whatever is answered is for the caller to judge. */
+export function postForm(
+  url: string,
+  ca: string | null,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<Asked> {
+  const own = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  return ask("POST", url, ca, { ...own, ...headers }, body);
+}
+
+interface Asked {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+function ask(
+  method: string,
+  url: string,
+  ca: string | null,
+  headers: Readonly<Record<string, string>>,
+  body: string | null,
+): Promise<Asked> {
   const options = {
-    headers: { accept: "application/json" },
+    method,
+    headers: body === null ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
     agent: false,
     signal: AbortSignal.timeout(defaults.documentMs),
     ...(ca === null ? {} : { ca }),
   } as const;
   return new Promise((resolve, reject) => {
-    const fail = (why: string): void => reject(new Denied("token_unavailable", `${url} cannot be read: ${why}.`));
-    const asked = (url.startsWith("https:") ? get : getPlain)(url, options, (response) => {
-      const { statusCode = 0 } = response;
-      if (statusCode === 404) {
-        response.destroy();
-        resolve(undefined);
-        return;
-      }
-      if (statusCode !== 200) {
-        response.destroy();
-        fail(`it answered ${statusCode}`);
-        return;
-      }
+    const fail = (why: string): void => reject(unreadable(url, why));
+    const read = (response: IncomingMessage): void => {
       const parts: Buffer[] = [];
       let size = 0;
       response.on("data", (part: Buffer) => {
@@ -36,8 +56,25 @@ export function fetchDocument(url: string, ca: string | null): Promise<Buffer | 
         else response.destroy(new Error("too large"));
       });
       response.on("error", () => fail("it is too large, or was cut off"));
-      response.on("end", () => resolve(Buffer.concat(parts)));
-    });
+      response.on("end", () => {
+        const { statusCode: status = 0, headers: fields } = response;
+        resolve({ status, headers: onlyText(fields), body: Buffer.concat(parts) });
+      });
+    };
+    const asked: ClientRequest = url.startsWith("https:")
+      ? request(url, options, read)
+      : requestPlain(url, options, read);
     asked.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.name));
+    asked.end(body ?? undefined);
   });
+}
+
+function onlyText(fields: IncomingMessage["headers"]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
+  );
+}
+
+function unreadable(url: string, why: string): Denied {
+  return new Denied("token_unavailable", `${url} cannot be read: ${why}.`);
 }

@@ -2,7 +2,10 @@ import type { Command } from "commander";
 import { CREDENTIAL_KINDS } from "../../../vault/vault.ts";
 import type { OperatorOptions } from "../options.ts";
 import type { ImportOptions } from "../vault/import/import.ts";
+import type { CredentialLoginOptions } from "../vault/login/credential-login.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+
+type LoginOptions = Omit<CredentialLoginOptions, "origins">;
 
 export function addVaultCommands(program: Command, deps: CliDeps): void {
   const { io, vault, finish } = deps;
@@ -93,6 +96,35 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     });
   addOperatorCommand(
     credential,
+    "login <LABEL>",
+    "have a person agree at the provider, and seal the refresh token; once more for a label that is there",
+    "gw credential login acme-person --issuer https://login.acme.example --client-id acme-cli --scope offline_access --origin https://api.acme.example\ngw credential login acme-person --device",
+  )
+    .option("--device", "agree on another device, by a code (RFC 8628)", false)
+    .option("--redirect-port <N>", "the port on 127.0.0.1 that the provider knows; any free one otherwise", Number, 0)
+    .option("--origin <URL>", "an origin a token may be sent to (repeatable)", many, [])
+    .option("--each-use", "ask a person on every use", false)
+    .option("--issuer <URL>", "whose metadata is read now and pinned")
+    .option("--token-endpoint <URL>", "where a token is got, where there is no metadata")
+    .option("--authorization-endpoint <URL>", "where a person agrees in a browser, where there is no metadata")
+    .option("--device-endpoint <URL>", "where a code for another device is got, where there is no metadata")
+    .option("--revocation-endpoint <URL>", "where the refresh token is revoked, where there is no metadata")
+    .option("--client-id <ID>", "who asks")
+    .option("--client-auth <METHOD>", "none (the usual), client_secret_basic, client_secret_post or private_key_jwt")
+    .option("--key-id <ID>", "names the key at the provider")
+    .option("--scope <SCOPE>", "what a token may be good for (repeatable)", many, [])
+    .option("--audience <NAME>", "whom a token is for")
+    .option("--resource <URI>", "the resource that a token is for (RFC 8707)")
+    .option("--ca <FILE>", "trust this authority at the provider instead of the system's")
+    .option("--private-network", "the token endpoint may resolve to a private address", false)
+    .option("--secret-fd <N>", "read the client's secret or key from this descriptor", Number)
+    .action(async (label: string, _options, command: Command) => {
+      const { runCredentialLogin } = await import("../vault/login/credential-login.ts");
+      const { origin, ...rest } = optionsOf<LoginOptions & { origin: string[] }>(command);
+      finish(await runCredentialLogin(label, { ...rest, origins: origin }, io, vault));
+    });
+  addOperatorCommand(
+    credential,
     "import <SOURCE> [FILE]",
     "take secrets over from where they lie: gh, env FILE, netrc, npmrc, ssh-key FILE, op REFERENCE",
     "gw credential import npmrc\ngw credential import env .env --bind acme-key=https://api.acme.example",
@@ -130,10 +162,17 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
       const { origin, ...rest } = optionsOf<OperatorOptions & { origin: string[]; eachUse: boolean }>(command);
       finish(await runAdopt(mintedId, label, { ...rest, origins: origin }, io, vault, await openMinted()));
     });
-  addCommand(credential, "list", "labels, kinds and bindings", "gw credential list").action(
-    async (_options, command: Command) =>
-      finish(await (await import("../vault/credentials.ts")).runCredentialList(optionsOf(command), io, vault)),
-  );
+  addOperatorCommand(
+    credential,
+    "list",
+    "labels, kinds and bindings; once you are logged in also last use and expiry",
+    "gw credential list",
+  ).action(async (_options, command: Command) => {
+    const options = optionsOf<OperatorOptions>(command);
+    const { runCredentialList } = await import("../vault/credential-list.ts");
+    const { askUses } = await import("../vault/credential-use.ts");
+    finish(await runCredentialList(options, io, vault, () => askUses(options, deps)));
+  });
   addOperatorCommand(
     credential,
     "rotate <LABEL>",

@@ -1,11 +1,11 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { connectOperator } from "../../client/operator.ts";
-import type { TokenView } from "../../client/reading.ts";
+import type { CredentialUse, ReadingClient, TokenView } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import { withGateway, withReadingGateway } from "../operator/session.ts";
+import { lookFirst, withGateway, withReadingGateway } from "../operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { say, type VaultSession } from "./session.ts";
 
@@ -33,6 +33,25 @@ export function runCredentialUses(options: OperatorOptions, deps: CliDeps): Prom
       return exits.done;
     }),
   );
+}
+
+/** Null where there is nobody to ask, or nobody who may. */
+export async function askUses(options: OperatorOptions, deps: CliDeps): Promise<readonly CredentialUse[] | null> {
+  let uses: readonly CredentialUse[] | null = null;
+  const look = async (client: ReadingClient): Promise<void> => {
+    uses = await client.credentialUses();
+  };
+  try {
+    if (options.passphraseFile === undefined) await lookFirst(options, deps, look);
+    else
+      await withReadingGateway(options, deps, async ({ client }) => {
+        await look(client);
+        return exits.done;
+      });
+  } catch (error) {
+    if (!(error instanceof Denied || error instanceof Unreachable)) throw error;
+  }
+  return uses;
 }
 
 function sayToken({ expires_at, scopes, missing }: TokenView): string {

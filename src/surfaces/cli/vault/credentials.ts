@@ -7,11 +7,12 @@ import {
   switchCredential,
 } from "../../../vault/credential.ts";
 import { openHome } from "../../../vault/files/home.ts";
-import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
-import { exchangeMember, isExchanged } from "../../../vault/token/exchange.ts";
+import { summariesOf } from "../../../vault/lend.ts";
+import { isExchanged } from "../../../vault/token/exchange.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { recordOf } from "./credential-list.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { readGoogleKey } from "./google-key.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
@@ -97,17 +98,6 @@ export function runCredentialRotate(
   });
 }
 
-export function runCredentialList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, async () => {
-    const rows = summariesOf(openHome(options.home, ports.random).readVault()).map(recordOf);
-    if (options.json) io.out(JSON.stringify(rows));
-    else if (rows.length === 0)
-      io.out("No credentials yet: gw credential add LABEL --kind bearer --origin https://HOST");
-    else for (const row of rows) io.out(lineOf(row));
-    return exits.done;
-  });
-}
-
 export function runCredentialRemove(
   label: string,
   options: VaultOptions,
@@ -187,7 +177,7 @@ function kindOf(vault: Vault, label: string): CredentialKind {
   return entry.kind;
 }
 
-function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, label: string, verb: string): Exit {
+export function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, label: string, verb: string): Exit {
   const summary = summariesOf(vault).find((one) => one.label === label);
   const record = summary === undefined ? { label, removed: true } : recordOf(summary);
   say(
@@ -197,28 +187,4 @@ function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, label: st
     `${label} ${verb.replaceAll("_", " ")}, vault generation ${vault.generation}.`,
   );
   return exits.done;
-}
-
-function recordOf(summary: CredentialSummary) {
-  return {
-    label: summary.label,
-    kind: summary.kind,
-    version: summary.version,
-    bound_to: summary.boundTo,
-    each_use: summary.eachUse,
-    state: summary.state,
-    header_name: summary.headerName,
-    public_key: summary.publicKey,
-    ...exchangeMember(summary.exchange),
-    created_at: summary.createdAt,
-    rotated_at: summary.rotatedAt,
-    retired_versions: summary.retiredVersions,
-  };
-}
-
-function lineOf(row: ReturnType<typeof recordOf>): string {
-  const marks = [row.each_use ? "asks each use" : "", row.state === "enabled" ? "" : row.state]
-    .filter(Boolean)
-    .join(", ");
-  return `${row.label}  ${row.kind} v${row.version}  ${row.bound_to.join(" ")}${marks === "" ? "" : `  (${marks})`}`;
 }

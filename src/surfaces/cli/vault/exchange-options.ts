@@ -15,6 +15,8 @@ export interface ExchangeOptions {
   readonly issuer?: string;
   readonly tokenEndpoint?: string;
   readonly revocationEndpoint?: string;
+  readonly authorizationEndpoint?: string;
+  readonly deviceEndpoint?: string;
   readonly clientId?: string;
   readonly clientAuth?: string;
   readonly keyId?: string;
@@ -59,11 +61,16 @@ export async function readExchangeOptions(
   if (options.clientId === undefined)
     throw new Denied("credential_invalid", `The kind ${kind} needs --client-id, as the provider knows the client.`);
   const host = URL.parse(tokenEndpoint)?.hostname ?? "";
+  const grant = oneOf("--grant", GRANTS, options.grant ?? standardGrant(kind));
+  // Only what a person agreed to is ever agreed to again.
+  const agrees = grant === "refresh_token";
   return {
-    grant: oneOf("--grant", GRANTS, options.grant ?? standardGrant(kind)),
+    grant,
     issuer: options.issuer ?? null,
     tokenEndpoint,
     revocationEndpoint: options.revocationEndpoint ?? found?.revocationEndpoint ?? null,
+    authorizationEndpoint: options.authorizationEndpoint ?? (agrees ? (found?.authorizationEndpoint ?? null) : null),
+    deviceEndpoint: options.deviceEndpoint ?? (agrees ? (found?.deviceEndpoint ?? null) : null),
     clientId: options.clientId,
     clientAuth,
     keyId: options.keyId ?? null,
@@ -87,11 +94,16 @@ function installationEndpoint(
 }
 
 /** None of these may stand beside a kind whose secret is lent as it is. */
-export function refuseExchangeOptions(options: ExchangeOptions): void {
+export function refuseExchangeOptions(
+  options: ExchangeOptions,
+  why = "How a token is got is for --kind oauth2, jwt-bearer and github-app alone.",
+): void {
   const { scope = [], privateNetwork, grant, issuer, tokenEndpoint, clientId, clientAuth } = options;
   const { revocationEndpoint, keyId, subject, audience, resource, ca } = options;
   const texts = [
     options.installation,
+    options.authorizationEndpoint,
+    options.deviceEndpoint,
     grant,
     issuer,
     tokenEndpoint,
@@ -104,7 +116,7 @@ export function refuseExchangeOptions(options: ExchangeOptions): void {
   ];
   if (scope.length === 0 && privateNetwork !== true && [...texts, resource, ca].every((one) => one === undefined))
     return;
-  throw new Denied("credential_invalid", "How a token is got is for --kind oauth2, jwt-bearer and github-app alone.");
+  throw new Denied("credential_invalid", why);
 }
 
 async function discover(issuer: string, ca: string | null, fetchDocument: FetchDocument): Promise<ProviderMetadata> {

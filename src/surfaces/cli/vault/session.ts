@@ -46,6 +46,19 @@ export interface LoginPorts {
   start(holder: KeyHolder, keys: Compartment, forMs: number): Promise<void>;
 }
 
+export interface FormAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export interface AwaitedBrowser {
+  readonly redirectUri: string;
+  /** The query that the browser came back with, of the one that carries our state. */
+  readonly came: Promise<URLSearchParams>;
+  close(): void;
+}
+
 export interface VaultCliPorts {
   readonly clock: Pick<Clock, "wallMs">;
   readonly sleep: Sleep;
@@ -55,6 +68,15 @@ export interface VaultCliPorts {
   readonly logins: LoginPorts;
   /** A public document, such as what a provider says of itself; undefined where there is none. */
   fetchDocument?(url: string, ca: string | null): Promise<Buffer | undefined>;
+  /** One form to an authorization server, for a person who logs in. */
+  postForm?(
+    url: string,
+    ca: string | null,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+  ): Promise<FormAnswer>;
+  /** Waits on loopback for a browser to bring back what a provider sent it with. Port 0 takes a free one. */
+  awaitBrowser?(port: number, state: string): Promise<AwaitedBrowser>;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: {
     readonly home: string;

@@ -21,9 +21,9 @@ import { readKeyFile } from "../../../vault/files/key-file.ts";
 import { openService } from "../../../vault/lend.ts";
 import { unlockOperator } from "../../../vault/operator.ts";
 import type { CliIo } from "../io.ts";
+import { runCredentialList } from "./credential-list.ts";
 import {
   runCredentialAdd,
-  runCredentialList,
   runCredentialMark,
   runCredentialRemove,
   runCredentialRotate,
