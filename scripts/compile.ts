@@ -8,7 +8,7 @@ export interface CompileOptions {
   readonly types: boolean;
   /** Another clone than the one of this script. */
   readonly root?: string;
-  /** Whether the types have to be right, which they are unless somebody breaks the sources on purpose. */
+  /** Whether the types have to be right, which takes four times as long. */
   readonly checked?: boolean;
   /** Changes what was compiled before it is bundled. */
   readonly change?: () => void;

@@ -67,8 +67,7 @@ async function runBroken(mutant: Mutant): Promise<readonly string[]> {
 
 /** The names of the tests that fail, or what stands for them where the file did not even start. */
 async function runTests(tests: readonly string[], title: string | undefined): Promise<readonly string[]> {
-  // What was broken need not satisfy the compiler's checks; it has to run.
-  const program = tests.some((file) => file.startsWith("test/")) ? await compileProduct(scratch, false) : null;
+  const program = tests.some((file) => file.startsWith("test/")) ? await compileProduct(scratch) : null;
   const product = program ?? { program: join(scratch, "bin", "gw"), remove: () => undefined };
   const stand = process.getuid?.() === 0 ? unprivilegedStand(scratch, product) : ownStand(scratch, product);
   const argv = [
