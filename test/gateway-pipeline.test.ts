@@ -350,6 +350,20 @@ test("a session ends when its process exits, when its image is replaced, and whe
   assert.equal(provider.received.length, 0);
 });
 
+test("an ended session is never revived, although its process and its run live on", async () => {
+  const run = await openApproved();
+  const joined = scriptedCaller();
+  await bench.gateway.joinRun(joined, run.id);
+  await bench.approve();
+  const session = await run.admission?.session;
+  assert.ok(session !== undefined);
+  const ask = () => bench.gateway.startCall(joined, run.id, { action: "acme.thing.get", input: { id: "1" } }).done;
+  assert.equal((await ask()).outcome, "success");
+  await bench.gateway.revoke(bench.revocation(session.id));
+  for (const _ of [1, 2]) await assert.rejects(ask(), denies("session_ended"));
+  assert.deepEqual([run.state, session.state, provider.received.length], ["open", "ended", 1]);
+});
+
 test("the caller is checked again after the approval wait", async () => {
   bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
   const run = await openApproved();

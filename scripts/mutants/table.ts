@@ -125,6 +125,14 @@ const reservations: readonly Mutant[] = [
 
 const records: readonly Mutant[] = [
   {
+    rule: "sessions: an ended one is never revived",
+    file: "src/conventions/caller/session.ts",
+    text: '{ from: "approved", trigger: "same_process_continues", to: "approved" },',
+    becomes:
+      '{ from: "approved", trigger: "same_process_continues", to: "approved" }, { from: "ended", trigger: "same_process_continues", to: "approved" },',
+    tests: ["test/gateway-pipeline.test.ts"],
+  },
+  {
     rule: "evidence order: the caller's evidence stands before its session",
     file: "src/gateway/run/sessions.ts",
     text: "sessionEvents(core, run, session), [runRow(run)]);",

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { endReasonOf, isEnding, type SessionState, type SessionTrigger, sessionTable, stepSession } from "./session.ts";
+import {
+  beginSession,
+  mayContinue,
+  type SessionState,
+  type SessionTrigger,
+  sessionTable,
+  stepSession,
+} from "./session.ts";
 
 const states: readonly SessionState[] = ["none", "requested", "approved", "ended"];
 const triggers = [...new Set(sessionTable.map(({ trigger }) => trigger))];
@@ -17,7 +24,6 @@ test("the same process continues: allowed for that run", () => {
 test("the process exits, its image is replaced, or the operator revokes: the session ends", () => {
   for (const trigger of ["process_exited", "image_replaced", "operator_revoked"] as const) {
     assert.deepEqual(stepSession("approved", trigger), { kind: "moved", to: "ended" });
-    assert.equal(endReasonOf(trigger), trigger);
   }
 });
 
@@ -38,9 +44,12 @@ test("a pair has at most one row, and every state and trigger is in the table", 
   for (const state of states.slice(0, 3)) assert.ok(sessionTable.some(({ from }) => from === state));
 });
 
-test("only an ending can be the reason of an end", () => {
-  assert.throws(() => endReasonOf("operator_approved"), { name: "Fault" });
-  assert.equal(isEnding("same_process_continues"), false);
+test("a session begins approved, and only an approved one goes on", () => {
+  assert.equal(beginSession(), "approved");
+  assert.deepEqual(
+    states.filter((state) => mayContinue({ state })),
+    ["approved"],
+  );
 });
 
 test("whatever happens in whatever order, a session that has ended stays ended", () => {

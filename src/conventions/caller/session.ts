@@ -60,12 +60,16 @@ export function stepSession(from: SessionState, trigger: SessionTrigger): Sessio
   return row === undefined ? { kind: "refused", from, trigger } : { kind: "moved", to: row.to };
 }
 
-export function isEnding(trigger: SessionTrigger): trigger is SessionEnding {
-  return (endings as readonly SessionTrigger[]).includes(trigger);
+/** A session as it begins: somebody asked for it, and it was approved. */
+export function beginSession(): SessionState {
+  return (["action_requested", "operator_approved"] as const).reduce<SessionState>((from, trigger) => {
+    const step = stepSession(from, trigger);
+    if (step.kind === "refused") throw new Fault(`no session begins: ${trigger} does nothing to ${from}`);
+    return step.to;
+  }, "none");
 }
 
-/** The `end_reason` of a session record, or a fault: only an ending can be one. */
-export function endReasonOf(trigger: SessionTrigger): SessionEnding {
-  if (!isEnding(trigger)) throw new Fault(`${trigger} does not end a session`);
-  return trigger;
+/** Whether the same process may go on under it. That it is still the same process is asked of the process itself. */
+export function mayContinue({ state }: { readonly state: SessionState }): boolean {
+  return stepSession(state, "same_process_continues").kind === "moved";
 }

@@ -2,6 +2,7 @@ import type { Card, CardAsks, CardCall, CardPlan, CardRun, CardSession } from ".
 import { limitsRecord } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller, encodeCallerContext } from "../../conventions/caller/evidence.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import { type Allowed, type Demand, isDemanding } from "../../conventions/passkey/demand.ts";
 import { type Scope, scopeRecord } from "../../conventions/scope/scope.ts";
 import type { TicketNeed } from "../../conventions/ticket/need.ts";
@@ -127,7 +128,7 @@ export function allowedBy({ action, definition, credential }: Outbound): Allowed
 /** The session that this very caller has, where the question is about more within it. */
 function sessionOf(run: Run, caller: LiveCaller): CardSession | undefined {
   const session = run.sessions.get(caller.key);
-  if (session === undefined || session.endReason !== null) return undefined;
+  if (session === undefined || !mayContinue(session)) return undefined;
   return { session_id: session.id, approved_by: session.approvedBy, approved_at: session.approvedAt };
 }
 

@@ -1,5 +1,6 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Job } from "../../conventions/action/pack.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import { pollDelayMs } from "../../conventions/operation/poll.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
@@ -42,7 +43,7 @@ export function standingOf(core: Core, operation: Operation): { readonly run: Ru
   const run = core.book.run(operation.purse.id);
   if (run === undefined || run.state === "ended") return null;
   const session = [...run.sessions.values()].find(({ id }) => id === operation.sessionId);
-  return session === undefined || session.endReason !== null ? null : { run, session };
+  return session === undefined || !mayContinue(session) ? null : { run, session };
 }
 
 /** From here on the gateway reads on its own account: ten reads, and nothing that has an effect. */

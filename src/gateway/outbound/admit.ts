@@ -4,6 +4,7 @@ import { describeSend } from "../../conventions/action/send.ts";
 import { type BudgetStop, narrowBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import { decideReservation, type ReservationAsk } from "../../conventions/budget/decide.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import { decideScope, type Scope } from "../../conventions/scope/scope.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -105,7 +106,7 @@ export function requireCredential(core: Core, outbound: Outbound): { readonly ea
 export function requireStanding(core: Core, run: Run, session: Session): void {
   requireUnlocked(core);
   // First: an ended session has let go of its caller, who may well be alive and should learn what ended.
-  if (session.endReason !== null) {
+  if (!mayContinue(session)) {
     throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
   }
   requireLiveCaller(session.caller);

@@ -1,4 +1,5 @@
 import type { RunBudget } from "../../conventions/budget/budget.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { StateRow } from "../ports.ts";
 import type { Run } from "../run/run.ts";
@@ -12,7 +13,7 @@ export function runRow(run: Run): StateRow {
     state: run.state,
     body: {
       budget: budgetBody(run.budget),
-      sessions: [...run.sessions.values()].filter(({ endReason }) => endReason === null).map(({ id }) => id),
+      sessions: [...run.sessions.values()].filter(mayContinue).map(({ id }) => id),
       end_reason: run.endReason,
     },
   };

@@ -18,7 +18,13 @@ function call(id: string, runId: string, state: Call["state"] = "done"): Call {
 }
 
 function session(id: string, key: string): Session {
-  return { id: id as SessionId, caller: { key }, endReason: null, endedAt: null } as never as Session;
+  return {
+    id: id as SessionId,
+    caller: { key },
+    state: "approved",
+    endReason: null,
+    endedAt: null,
+  } as never as Session;
 }
 
 test("open runs are counted by their owner, and an ended one no longer", () => {

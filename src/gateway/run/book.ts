@@ -1,4 +1,4 @@
-import type { SessionEnding } from "../../conventions/caller/session.ts";
+import { type SessionEnding, stepSession } from "../../conventions/caller/session.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallId, RunId, SessionId } from "../../kernel/ids.ts";
 import type { Call, Run, Session } from "./run.ts";
@@ -83,7 +83,9 @@ export function createBook(limits: BookLimits): Book {
       count(liveOf, session.caller.key, 1);
     },
     endSession(session, reason, at) {
-      if (session.endReason !== null) return false;
+      const step = stepSession(session.state, reason);
+      if (step.kind === "refused") return false;
+      session.state = step.to;
       session.endReason = reason;
       session.endedAt = at;
       count(liveOf, session.caller.key, -1);

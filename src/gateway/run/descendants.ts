@@ -1,3 +1,4 @@
+import { mayContinue } from "../../conventions/caller/session.ts";
 import { narrowScope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
@@ -27,7 +28,7 @@ const ENDED_KEPT = 200;
 /** Whether the caller is, right now, below the live process that opened the run. Anything unclear is no. */
 export function isDescendant(run: Run, caller: LiveCaller): boolean {
   const owner = run.sessions.get(run.ownerKey);
-  if (run.kin === null || run.state !== "open" || owner === undefined || owner.endReason !== null) return false;
+  if (run.kin === null || run.state !== "open" || owner === undefined || !mayContinue(owner)) return false;
   if (caller.key === run.ownerKey || caller.uid !== owner.caller.uid || caller.binding !== "process") return false;
   // The owner is held and alive on both sides of the walk, so its pid meant nobody else in between.
   return bothLive(owner.caller, caller) && reaches(caller, owner.caller) && bothLive(owner.caller, caller);

@@ -1,6 +1,6 @@
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
-import type { SessionEnding } from "../../conventions/caller/session.ts";
+import type { SessionEnding, SessionState } from "../../conventions/caller/session.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
 import type { Denied } from "../../kernel/failure.ts";
@@ -88,6 +88,8 @@ export interface Session {
   readonly approvedAt: string;
   /** Null where a person approved the session itself. */
   readonly grant: StandingOn | null;
+  /** Where the table of sessions (`conventions/caller/session.ts`) has it; the book moves it, by that table. */
+  state: SessionState;
   endedAt: string | null;
   endReason: SessionEnding | null;
 }

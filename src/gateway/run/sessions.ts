@@ -4,7 +4,7 @@ import { narrowBudget } from "../../conventions/budget/budget.ts";
 import { readLimits } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
-import type { SessionEnding } from "../../conventions/caller/session.ts";
+import { beginSession, mayContinue, type SessionEnding } from "../../conventions/caller/session.ts";
 import type { Grant } from "../../conventions/grant/grant.ts";
 import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -157,6 +157,7 @@ export async function startSession(
     approvedBy,
     approvedAt,
     grant,
+    state: beginSession(),
     endedAt: null,
     endReason: null,
   };
@@ -239,7 +240,7 @@ export async function closeSession(
     const rest = reason === "process_exited" || reason === "image_replaced" ? "parent_exited" : reason;
     for (const other of run.sessions.values()) await closeSession(core, run, other, rest, endedBy);
   }
-  if ([...run.sessions.values()].every(({ endReason }) => endReason !== null)) await endRun(core, run, reason);
+  if (![...run.sessions.values()].some(mayContinue)) await endRun(core, run, reason);
 }
 
 export async function endRun(core: Core, run: Run, reason: string): Promise<void> {
@@ -265,7 +266,7 @@ export async function revokeSession(
   const session = core.book.session(statement.session_id as SessionId);
   const run = session === undefined ? undefined : core.book.run(session.runId);
   if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
-  if (session.endReason !== null) return;
+  if (!mayContinue(session)) return;
   await core.ledger.record("session.revoked", [
     {
       ...core.envelope("session_revoked"),

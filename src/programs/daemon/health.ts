@@ -1,6 +1,7 @@
 import { readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findServiceManager, type ServiceManager } from "../../adapters/platform/linux/notify.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { AuditSink } from "../../gateway/ports.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -65,7 +66,7 @@ export function gaugesOf(
     cardsWaiting: waiting.length,
     oldestCardS: Math.max(0, oldestMs / 1_000),
     operationsOpen: operations.board().open,
-    sessionsLive: gateway.sessions().filter(({ endReason }) => endReason === null).length,
+    sessionsLive: gateway.sessions().filter(mayContinue).length,
   };
 }
 

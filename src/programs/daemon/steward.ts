@@ -3,6 +3,7 @@ import { readAttestation } from "../../audit/attestation.ts";
 import { readCut } from "../../audit/cut/cut.ts";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
@@ -332,7 +333,7 @@ function statusOf(parts: StewardParts): JsonObject {
     pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
     callbacks: callbacks.status(),
     approvals_pending: gateway.desk.list().length,
-    sessions_live: gateway.sessions().filter(({ endReason }) => endReason === null).length,
+    sessions_live: gateway.sessions().filter(mayContinue).length,
     log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },
   };
 }

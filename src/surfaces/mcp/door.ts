@@ -1,4 +1,4 @@
-import type { SessionEnding } from "../../conventions/caller/session.ts";
+import { mayContinue, type SessionEnding } from "../../conventions/caller/session.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
@@ -49,7 +49,7 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
   function session(): Session | null {
     if (run === null || run.state !== "open") return null;
     const found = run.sessions.get(caller.key);
-    return found === undefined || found.endReason !== null ? null : found;
+    return found === undefined || !mayContinue(found) ? null : found;
   }
 
   /** The wrapper's run, where the kernel says that the wrapper started this bridge. */

@@ -34,7 +34,7 @@ export function sessionRecord(session: Session, run: Run | undefined): JsonObjec
   return {
     session_id: session.id,
     run_id: session.runId,
-    state: session.endReason === null ? "approved" : "ended",
+    state: session.state,
     caller: encodeCaller(session.caller.evidence),
     scope_granted: scopeRecord(session.scope),
     budget_granted: run === undefined ? null : limitsRecord(run.budget.limits),
