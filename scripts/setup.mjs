@@ -19,6 +19,7 @@ const jobs = {
       { command: "/usr/bin/sudo", debian: "sudo", for: "the test of a sudo rule" },
       { command: "/usr/bin/gh", debian: "gh", for: "the test of gh in a box" },
       { command: "/usr/bin/chromium", debian: "chromium", for: "the browser tests" },
+      { command: "/usr/bin/pg_createcluster", debian: "postgresql", for: "the hub tests" },
     ],
     run: ["scripts/test.ts"],
   },
@@ -124,10 +125,11 @@ function installDebianPackages(packages) {
   const policy = "/usr/sbin/policy-rc.d";
   const ours = !existsSync(policy);
   if (ours) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  if (missing.some((entry) => entry.debian === "postgresql")) wantNoCluster();
   try {
     const quiet = {
       stdio: ["ignore", "ignore", "inherit"],
-      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", UCF_FORCE_CONFFOLD: "1" },
     };
     spawnSync("apt-get", ["update", "-qq"], quiet);
     const done = spawnSync(
@@ -142,6 +144,14 @@ function installDebianPackages(packages) {
   } finally {
     if (ours) rmSync(policy, { force: true });
   }
+}
+
+/** The package would make a database of its own beside the programs; the tests make theirs where they run. */
+function wantNoCluster() {
+  const settings = "/etc/postgresql-common/createcluster.conf";
+  if (existsSync(settings)) return;
+  mkdirSync(dirname(settings), { recursive: true });
+  writeFileSync(settings, "create_main_cluster = false\n");
 }
 
 function run(command, args, hint) {

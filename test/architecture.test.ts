@@ -15,9 +15,11 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
   { room: "conventions", may: ["kernel"] },
   { room: "audit", may: ["kernel"] },
   { room: "vault", may: ["kernel"] },
+  // What goes to and comes from a database that is trusted with nothing: signed by us, checked by us.
+  { room: "hub", may: ["kernel", "conventions", "audit"] },
   { room: "gateway", may: ["kernel", "conventions", "audit", "vault"] },
   { room: "adapters", may: ["kernel", "conventions", "gateway"] },
-  { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault", "conformance"] },
+  { room: "surfaces", may: ["kernel", "conventions", "gateway", "audit", "vault", "hub", "conformance"] },
   // The operator's own program in a browser: it does what the command line does, with the same parts.
   { room: "console", may: ["kernel", "conventions", "audit", "vault", "surfaces"] },
   { room: "receiver", may: ["kernel", "conventions/ssh"] },
@@ -30,6 +32,7 @@ const rooms: readonly { readonly room: string; readonly may: readonly string[] }
       "conventions",
       "audit",
       "vault",
+      "hub",
       "gateway",
       "adapters",
       "surfaces",

@@ -1209,6 +1209,48 @@ export const codes = {
     means: "The key does not open the audit log, or a part of it.",
     mend: "Use the reading key of an audit recipient; a later recipient needs rewrapped seeds for older segments.",
   },
+  // The hub: a database that joins gateways and is trusted with nothing but being there
+  hub_unreachable: {
+    status: 503,
+    means: "The hub's database does not answer.",
+    mend: "Look at the database and the network. The gateway tries again by itself, and nothing is lost meanwhile.",
+  },
+  hub_unknown: {
+    status: 409,
+    means: "The database holds no hub, another one, or one of a version that this gw does not know.",
+    mend: "Make one with gw hub init URL as its owner, or use the gw of the version that made it.",
+  },
+  hub_refused: {
+    status: 403,
+    means: "The hub's database refused the login, or what was asked with it.",
+    mend: "Check user and password; a gateway's login is a member of gw_gateway, an operator's of gw_operator.",
+  },
+  hub_name_taken: {
+    status: 409,
+    means: "Another gateway joined the hub under this name.",
+    mend: "Choose another with --name.",
+  },
+  hub_not_joined: {
+    status: 409,
+    means: "This gateway belongs to no hub.",
+    mend: "Join one with gw hub join URL.",
+  },
+  hub_rolled_back: {
+    status: 503,
+    means: "The hub shows less than this gateway wrote there: it was restored, failed over with a loss, or cut.",
+    mend: "Find out what happened to the database. Then sign that you know: gw hub join URL, with the same name.",
+  },
+  hub_forked: {
+    status: 503,
+    means:
+      "The hub holds another continuation of this gateway's log: a copy of this host wrote there, or this home was restored.",
+    mend: "Stop the copy. A restored home joins under another name: gw hub leave, then gw hub join URL --name NAME.",
+  },
+  hub_log_gone: {
+    status: 503,
+    means: "Parts of the log that the hub does not have yet were moved away.",
+    mend: "Bring the archived segments back into the log's folder until they are shipped.",
+  },
   // Providers: the reference provider and what its clients meet
   token_missing: {
     status: 401,

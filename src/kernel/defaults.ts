@@ -402,6 +402,25 @@ export const defaults = {
   // The conformance kit
   conformanceTimeoutMs: 15_000,
   conformanceReplyBytes: 1_048_576,
+  // The hub
+  hubConnectMs: 5_000,
+  hubQueryMs: 20_000,
+  /** Frames of so long a time go up together; under load a part is full before that. */
+  hubGatherMs: 250,
+  hubPartBytes: 1_048_576,
+  /** How often a gateway with nothing to say tells the hub that it lives, and after how long a silence others say so. */
+  hubBeatMs: 5_000,
+  hubSilentMs: 20_000,
+  hubAgainMs: 250,
+  hubAgainCapMs: 5_000,
+  /** How seldom the last tick is written down: a restart after a kill may know one that is so much older. */
+  hubRememberMs: 1_000,
+  /** What a stopping gateway gives its last frames to reach the hub. */
+  hubLastMs: 3_000,
+  hubSecretsBytes: 49_152,
+  hubAuthorityBytes: 32_768,
+  hubStatementBytes: 4_096,
+  hubGateways: 4_096,
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,

@@ -39,6 +39,7 @@ import { millisecondsAhead, tellClock, watchClock } from "./daemon/clock-set-bac
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
+import { createHubLink } from "./daemon/hub-link.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
@@ -125,6 +126,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const operatorUsers = createOperatorUsers(process.geteuid?.() ?? -1, (error) => onFault(error, correlationId()));
   const modes = createModeFinder(settings, operatorUsers);
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
+  const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, facts: health.facts, state });
   const http = createHttpTransport();
   const sshOptions: SshTransportOptions = {
     folder: sshFolder(folder),
@@ -146,7 +148,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     passkeys: passkeysOf(state.trust),
   });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: health.watch(log), http, ssh, space, traffic },
+    { clock, sleep, random, ids, audit: hub.watch(health.watch(log)), http, ssh, space, traffic },
     {
       packs: () => state.packs.book,
       posture: () => ({
@@ -196,6 +198,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       logins,
       state,
       callbacks,
+      hub,
       space,
       custody,
       keyFile,
@@ -268,6 +271,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     callbacks.close();
     agentDoor.close();
     await steward.shutDown(signal);
+    await hub.finish();
     operatorDoor.close();
     callers.close();
     ssh.close();

@@ -65,6 +65,9 @@ function* describePolicyChanges(before: Policy, next: Policy): Iterable<string> 
   if (before.sigstore?.trustedRootDigest !== next.sigstore?.trustedRootDigest) {
     yield `Sigstore trusted root ${next.sigstore?.trustedRootDigest ?? "removed"}`;
   }
+  if (before.hub?.joinedAt !== next.hub?.joinedAt) {
+    yield next.hub === null ? "left the hub" : `joined ${next.hub.hubId} as ${next.hub.gateway}`;
+  }
   for (const name of Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[]) {
     if (before.settings[name] !== next.settings[name]) yield `${name} is ${next.settings[name]}`;
   }

@@ -26,6 +26,7 @@ import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost, type ProbeHost } from "./check-host.ts";
+import type { HubLink } from "./hub-link.ts";
 import type { KeyFileWatch } from "./key-file.ts";
 import type { OperatorUsers } from "./operator-users.ts";
 import { type LoadedPacks, loadPacks } from "./packs.ts";
@@ -48,6 +49,7 @@ export interface StewardParts {
   readonly state: StewardState;
   readonly probe: ProbeHost;
   readonly callbacks: CallbackDoor;
+  readonly hub: HubLink;
   readonly space: { low(): boolean };
   readonly custody: HomeCustody;
   mode(): string;
@@ -108,6 +110,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
           vault_generation: opened.service.generation,
         },
       ]);
+      await parts.hub.adjust();
     } catch (thrown) {
       await closeIfLocked();
       const error = deniedByFiles(thrown) ?? thrown;
@@ -158,6 +161,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     state.high = raisedBy(state.high, next);
     state.packs = loadPacks(parts.settings.packsFolder, next.policy);
     await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
+    await parts.hub.adjust();
     await state.compartment?.remember(state.high);
     if (events.length > 0) {
       await log.rotate({
@@ -332,6 +336,7 @@ function statusOf(parts: StewardParts): JsonObject {
     packs: [...new Set(packs.book.all().map(({ pack }) => pack.name))],
     pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
     callbacks: callbacks.status(),
+    hub: parts.hub.status(),
     approvals_pending: gateway.desk.list().length,
     sessions_live: gateway.sessions().filter(mayContinue).length,
     log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },

@@ -11,6 +11,7 @@ import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
 import { addGrantCommands } from "./commands/grant.ts";
+import { addHubCommands } from "./commands/hub.ts";
 import { addInstallCommands } from "./commands/install.ts";
 import { addMcpCommands } from "./commands/mcp.ts";
 import { addOperationCommands } from "./commands/operation.ts";
@@ -67,6 +68,7 @@ export function createProgram(deps: CliDeps): Command {
   addMcpCommands(program, deps);
   addAuditCommands(program, deps);
   addBackupCommands(program, deps);
+  addHubCommands(program, deps);
   addSshCommands(program, deps);
   addUpgradeCommands(program, deps);
   addReferenceCommand(program, deps);

@@ -24,6 +24,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     ceilings: NO_CEILINGS,
     passkeys: [],
     decide: NO_RULES,
+    hub: null,
   };
 }
 

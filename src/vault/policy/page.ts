@@ -21,6 +21,7 @@ import {
   TIME,
 } from "./entries.ts";
 import { readGrant } from "./grant-entries.ts";
+import { hubPage, readHub } from "./hub-entries.ts";
 import type { PolicyContent } from "./policy.ts";
 import { readService, servicePage } from "./service-entries.ts";
 import { readSigstore, sigstorePage, sortSigstore } from "./sigstore-entries.ts";
@@ -53,6 +54,7 @@ const LATER_MEMBERS = [
   "ceilings",
   "passkeys",
   "decide",
+  "hub",
 ] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
@@ -102,6 +104,7 @@ export function policyPage(content: PolicyContent): JsonObject {
     ...(ceilings === undefined ? {} : { ceilings }),
     ...(content.passkeys.length === 0 ? {} : { passkeys: content.passkeys.map(passkeyPage) }),
     ...(decide === undefined ? {} : { decide }),
+    ...(content.hub === null ? {} : { hub: hubPage(content.hub) }),
   };
 }
 
@@ -127,6 +130,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       ceilings: readCeilings(policy.ceilings, "/ceilings"),
       passkeys: laterList(policy.passkeys, "/passkeys", readPasskey, ({ credentialId }) => credentialId),
       decide: readRules(policy.decide, "/decide"),
+      hub: policy.hub === undefined ? null : readHub(policy.hub, "/hub"),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),

@@ -36,6 +36,19 @@ export interface PolicyContent {
   readonly passkeys: readonly EnrolledPasskey[];
   /** What a yes needs beside one operator's key. */
   readonly decide: DecisionRules;
+  /** The hub that this gateway belongs to; null for most. */
+  readonly hub: HubMembership | null;
+}
+
+/** Who this gateway is on a hub, as the operator signed it, and what it needs there, sealed under the service key. */
+export interface HubMembership {
+  readonly hubId: string;
+  /** The gateway's name on that hub. */
+  readonly gateway: string;
+  readonly identityKey: Buffer;
+  /** Another time means: a person has looked, and what was remembered of the hub before does not count. */
+  readonly joinedAt: string;
+  readonly sealed: Buffer;
 }
 
 /** Null: the standard ceiling. */

@@ -5,28 +5,38 @@ import type { ArchiveOptions } from "../audit/archive.ts";
 import type { JournalOptions } from "../audit/journals.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { withHubLogin } from "./hub.ts";
 
 export function addAuditCommands(program: Command, deps: CliDeps): void {
   const { io, finish } = deps;
   const audit = program.command("audit").description("the sealed, chained log");
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-  addCommand(
-    audit,
-    "verify",
-    "check the log offline, without any key: 0 intact, 1 not intact, 2 could not read",
-    "gw audit verify --log ./copy-of-audit --operator <key>",
+  withHubLogin(
+    addCommand(
+      audit,
+      "verify",
+      "check the log offline, without any key: 0 intact, 1 not intact, 2 could not read",
+      "gw audit verify --log ./copy-of-audit --operator <key>\ngw audit verify --hub postgres://ada@db.example/gw --operator <key>",
+    ),
   )
+    .option("--hub <URL>", "the logs of all gateways of a hub, from the hub alone")
     .option("--log <DIR>", "the log folder; the home's own without it")
     .option("--operator <KEY>", "pin who may attest: a public key, or a file with one (repeatable)", many)
     .option("--checkpoint <FILE>", "a checkpoint that the log must extend")
     .option("--allow-unattested", "accept segments that no operator attested", false)
     .option("--archive <DIR>", "a folder that older segments were moved to (repeatable)", many)
     .action(async (_options, command: Command) => {
-      const options = optionsOf<BaseOptions & { readonly log?: string; readonly operator?: readonly string[] }>(
-        command,
-      );
-      const { runAuditVerify } = await import("../audit/verify.ts");
+      const options = optionsOf<
+        BaseOptions & { readonly log?: string; readonly hub?: string; readonly operator?: readonly string[] }
+      >(command);
+      const { hub } = options;
       const vault = options.log === undefined ? await vaultOf(options.home, deps) : null;
+      if (hub !== undefined) {
+        const { runHubVerify } = await import("../hub/verify.ts");
+        finish(await runHubVerify({ ...options, hub, vault, stateFolder: deps.vault.stateFolder }, io));
+        return;
+      }
+      const { runAuditVerify } = await import("../audit/verify.ts");
       const own = vault === null ? {} : { vault };
       finish(await runAuditVerify({ ...options, ...own, log: options.log ?? join(options.home, "audit") }, io));
     });

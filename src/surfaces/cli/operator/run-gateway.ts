@@ -5,6 +5,7 @@ import { readStatus } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
+import { hubLines } from "../hub/status-lines.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
@@ -141,6 +142,7 @@ export function statusLines(status: JsonObject): readonly string[] {
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
     `  callbacks ${callbacksLine(status["callbacks"])}`,
+    ...hubLines(status["hub"]),
     ...(list("lowered").length === 0
       ? []
       : [`  LOWERED   ${list("lowered").map(settingName).join(", ")} (signed policy)`]),

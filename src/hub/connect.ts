@@ -1,0 +1,148 @@
+import { isIP } from "node:net";
+import type { Client } from "pg";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { Secret } from "../kernel/secret.ts";
+import { type HubAddress, isSocket } from "./address.ts";
+import { HUB_SCHEMA, HUB_VERSION } from "./schema.ts";
+
+/** How somebody logs in to a hub's database. */
+export interface HubLogin {
+  readonly address: HubAddress;
+  readonly password: Secret | null;
+  /** PEM; null for the authorities that the system knows. */
+  readonly authority: string | null;
+}
+
+export interface HubConnection {
+  /** Rows of one statement; what the database or the network refuses is Denied `hub_…`. */
+  ask<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  /** Called once, when the connection is gone. */
+  onLost(told: () => void): void;
+  close(): Promise<void>;
+}
+
+/** The first host that answers and takes writes. Whoever makes the hub has none to look at yet. */
+export async function connectHub(login: HubLogin, expected: string | null): Promise<HubConnection & { hubId: string }> {
+  const connection = await connectDatabase(login);
+  try {
+    const hub = await readHub(connection);
+    if (hub === null)
+      throw new Denied("hub_unknown", "There is no hub in this database. Its owner makes one: gw hub init URL");
+    if (expected !== null && hub.hubId !== expected) {
+      throw new Denied("hub_unknown", `This database holds hub ${hub.hubId}, and this gateway joined ${expected}.`);
+    }
+    return { ...connection, hubId: hub.hubId };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** Null where the schema is not there; a schema of another version is refused. */
+export async function readHub(connection: HubConnection): Promise<{ readonly hubId: string } | null> {
+  const [there] = await connection.ask<{ readonly there: boolean }>(
+    `select to_regclass('${HUB_SCHEMA}.hub') is not null as there`,
+  );
+  if (there?.there !== true) return null;
+  const [hub] = await connection.ask<{ readonly hub_id: string; readonly version: number }>(
+    `select hub_id, version from ${HUB_SCHEMA}.hub`,
+  );
+  if (hub?.version !== HUB_VERSION) {
+    throw new Denied(
+      "hub_unknown",
+      `The hub has format ${hub?.version ?? "unknown"}, and this gw knows ${HUB_VERSION}.`,
+    );
+  }
+  return { hubId: hub.hub_id };
+}
+
+export async function connectDatabase(login: HubLogin): Promise<HubConnection> {
+  let trouble: unknown;
+  for (const at of login.address.hosts) {
+    try {
+      const client = await open(login, at);
+      const connection = connectionOf(client);
+      if (login.address.hosts.length === 1 || (await takesWrites(connection))) return connection;
+      await connection.close();
+    } catch (error) {
+      trouble ??= error;
+    }
+  }
+  throw refusalOf(trouble ?? new Error("no host takes writes"));
+}
+
+async function takesWrites(connection: HubConnection): Promise<boolean> {
+  const [row] = await connection.ask<{ readonly standby: boolean }>("select pg_is_in_recovery() as standby");
+  return row?.standby === false;
+}
+
+async function open({ address, password, authority }: HubLogin, at: HubAddress["hosts"][number]): Promise<Client> {
+  // The library fills what it is not told from these. The launcher drops them; whoever starts us otherwise may not.
+  for (const name of Object.keys(process.env)) if (name.startsWith("PG")) delete process.env[name];
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({
+    host: at.host,
+    port: at.port,
+    user: address.user,
+    database: address.database,
+    // A function, also where there is none: else the library looks for a password file.
+    password: () => password?.use((bytes) => bytes.toString("utf8")) ?? "",
+    ssl: isSocket(at)
+      ? false
+      : {
+          rejectUnauthorized: true,
+          minVersion: "TLSv1.2",
+          ...(isIP(at.host) === 0 ? { servername: at.host } : {}),
+          ...(authority === null ? {} : { ca: authority }),
+        },
+    enableChannelBinding: true,
+    application_name: "gw",
+    connectionTimeoutMillis: defaults.hubConnectMs,
+    query_timeout: defaults.hubQueryMs,
+    keepAlive: true,
+  });
+  // Without a listener a lost connection would end the process.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}
+
+function connectionOf(client: Client): HubConnection {
+  return {
+    async ask<Row extends object>(text: string, values: readonly unknown[] = []) {
+      try {
+        const { rows } = await client.query<Row>(text, [...values]);
+        return rows;
+      } catch (error) {
+        throw refusalOf(error);
+      }
+    },
+    onLost: (told) => void client.once("end", told),
+    close: async () => {
+      const stop = new AbortController();
+      // A connection to somebody who no longer answers is not waited for.
+      const gone = new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, defaults.hubAgainMs);
+        stop.signal.addEventListener("abort", () => clearTimeout(timer));
+      });
+      await Promise.race([client.end().catch(() => undefined), gone]);
+      stop.abort();
+      (
+        client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }
+      ).connection.stream.destroy();
+    },
+  };
+}
+
+/** What the server itself answers, by the class of its SQLSTATE; a server that stops, or has no room, is one that is away. */
+function refusalOf(error: unknown): Denied {
+  if (error instanceof Denied) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const message = (error instanceof Error ? error.message : String(error)).slice(0, 300);
+  if (["3D000", "42P01", "3F000"].includes(code)) return new Denied("hub_unknown", `The database says: ${message}.`);
+  if (code === "23505") return new Denied("hub_forked", `Somebody wrote there already: ${message}.`);
+  if (["22", "23", "28", "42"].includes(code.slice(0, 2)) && code.length === 5)
+    return new Denied("hub_refused", `The database refuses: ${message}.`);
+  return new Denied("hub_unreachable", `The hub's database does not answer: ${message || code || "no reason given"}.`);
+}

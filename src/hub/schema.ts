@@ -1,0 +1,70 @@
+/**
+ * What a hub is in its database. Nothing in it is believed: every row that counts is signed, and what is secret is sealed before
+ * it comes here. Grants and row security keep honest gateways apart, and an owned one to its own rows.
+ */
+export const HUB_SCHEMA = "gw_hub";
+export const HUB_VERSION = 1;
+export const GATEWAY_ROLE = "gw_gateway";
+export const OPERATOR_ROLE = "gw_operator";
+
+const own = (column: string): string =>
+  `exists (select from ${HUB_SCHEMA}.gateways g where g.name = ${column} and g.login = current_user)`;
+
+/** Run by the owner, in one transaction. Roles belong to the whole cluster and may be there already. */
+export const hubSchema = `
+do $$ begin
+  if not exists (select from pg_roles where rolname = '${GATEWAY_ROLE}') then create role ${GATEWAY_ROLE} nologin; end if;
+  if not exists (select from pg_roles where rolname = '${OPERATOR_ROLE}') then create role ${OPERATOR_ROLE} nologin; end if;
+end $$;
+create schema ${HUB_SCHEMA};
+revoke all on schema ${HUB_SCHEMA} from public;
+create table ${HUB_SCHEMA}.hub (
+  single  boolean primary key default true check (single),
+  hub_id  text not null,
+  version int  not null
+);
+create table ${HUB_SCHEMA}.gateways (
+  name            text collate "C" primary key,
+  login           text  not null,
+  enrolment       text  not null,
+  enrolment_signature bytea not null,
+  leave           text,
+  leave_signature bytea
+);
+create table ${HUB_SCHEMA}.log_head (
+  gateway   text collate "C" primary key references ${HUB_SCHEMA}.gateways (name),
+  tick      bigint not null,
+  seen_at   timestamptz not null default clock_timestamp(),
+  statement text,
+  signature bytea
+) with (fillfactor = 50);
+create table ${HUB_SCHEMA}.log_chunk (
+  gateway   text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  segment   bigint not null,
+  at_offset bigint not null,
+  bytes     bytea  not null,
+  statement text   not null,
+  signature bytea  not null,
+  primary key (gateway, segment, at_offset)
+);
+alter table ${HUB_SCHEMA}.log_chunk alter column bytes set storage external;
+
+grant usage on schema ${HUB_SCHEMA} to ${GATEWAY_ROLE}, ${OPERATOR_ROLE};
+grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
+grant select on ${HUB_SCHEMA}.hub, ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
+grant insert, update on ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
+grant insert on ${HUB_SCHEMA}.log_chunk to ${GATEWAY_ROLE};
+
+alter table ${HUB_SCHEMA}.gateways enable row level security;
+alter table ${HUB_SCHEMA}.log_head enable row level security;
+alter table ${HUB_SCHEMA}.log_chunk enable row level security;
+create policy look on ${HUB_SCHEMA}.gateways for select using (true);
+create policy own on ${HUB_SCHEMA}.gateways for insert with check (login = current_user);
+create policy own_change on ${HUB_SCHEMA}.gateways for update using (login = current_user);
+create policy look on ${HUB_SCHEMA}.log_head for select using (true);
+create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
+create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
+insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+`;

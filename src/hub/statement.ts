@@ -1,0 +1,86 @@
+import type { KeyObject } from "node:crypto";
+import { isSignedBy, signBytes } from "../audit/keys/raw.ts";
+import { canonicalJson } from "../kernel/canonical-json.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+
+/** An operator says which key speaks for a gateway on a hub, and which log is its own. */
+export type EnrolmentStatement = {
+  readonly format: "gw.hub-gateway/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly identity_key: string;
+  readonly log_id: string;
+  readonly vault_id: string;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly signed_at: string;
+};
+
+/** An operator says that a gateway left: from here on its silence is no news. */
+export type LeaveStatement = Omit<EnrolmentStatement, "format"> & { readonly format: "gw.hub-leave/v1" };
+
+/** A gateway says how far its log is on the hub. Numbers only rise, the tick by one with every word. */
+export type HeadStatement = {
+  readonly format: "gw.hub-head/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly log_id: string;
+  readonly tick: number;
+  /** Segment 0 is the cut that a log begins with whose older segments were moved away. */
+  readonly segment: number;
+  /** How far that segment is there. */
+  readonly offset: number;
+  /** Where its last whole frame ends, and what that frame hashes to. */
+  readonly frame_end: number;
+  readonly next_frame: number;
+  readonly link: string;
+  /** The bytes that came with this word: where they begin, and their digest. Null for a sign of life. */
+  readonly part: { readonly offset: number; readonly digest: string } | null;
+  readonly written_at: string;
+};
+
+export type HubStatement = EnrolmentStatement | LeaveStatement | HeadStatement;
+
+export interface SignedText {
+  readonly text: string;
+  readonly signature: Buffer;
+}
+
+export function signHub(statement: HubStatement, sign: (bytes: Buffer) => Buffer): SignedText {
+  const text = canonicalJson(statement);
+  return { text, signature: sign(bytesOf(text)) };
+}
+
+export function signHubWith(statement: HubStatement, key: KeyObject): SignedText {
+  return signHub(statement, (bytes) => signBytes(key, bytes));
+}
+
+/** Undefined for what is no such statement, or not signed by this key. */
+export function readHubStatement<Statement extends HubStatement>(
+  { text, signature }: SignedText,
+  format: Statement["format"],
+  rawPublic: Buffer,
+): Statement | undefined {
+  if (text.length > defaults.hubStatementBytes || !isSignedBy(rawPublic, bytesOf(text), signature)) return undefined;
+  const statement = parse(text);
+  return statement?.["format"] === format ? (statement as unknown as Statement) : undefined;
+}
+
+/** What an enrolment says before it is known whose signature it should bear. */
+export function peekEnrolment(text: string): Partial<EnrolmentStatement> {
+  return text.length > defaults.hubStatementBytes ? {} : (parse(text) ?? {});
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isJsonObject(value) && canonicalJson(value) === text ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function bytesOf(text: string): Buffer {
+  return Buffer.from(`gw hub v1\0${text}`, "utf8");
+}

@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import type { HubLoginOptions } from "../hub/login.ts";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+
+/** Several hosts, one database between them that is trusted with nothing but being there. */
+export function addHubCommands(program: Command, deps: CliDeps): void {
+  const { finish } = deps;
+  const hub = program.command("hub").description("several hosts on one Postgres database that need not be trusted");
+  withHubLogin(
+    addCommand(
+      hub,
+      "init <URL>",
+      "make the tables and roles in a database, as its owner",
+      "gw hub init postgres://owner@db.example:5432/gw --hub-ca /etc/gw/db-ca.pem",
+    ),
+  ).action(async (url: string, _options, command: Command) => {
+    const { runHubInit } = await import("../hub/init.ts");
+    finish(await runHubInit(url, optionsOf<BaseOptions & HubLoginOptions>(command), deps));
+  });
+  withHubLogin(
+    addOperatorCommand(
+      hub,
+      "join <URL>",
+      "give this host a key on a hub, signed by an operator; its log goes there from then on",
+      "gw hub join postgres://web1@db.example:5432/gw --hub-ca /etc/gw/db-ca.pem",
+    ),
+  )
+    .option("--name <NAME>", "the gateway's name on the hub; the host's own without it")
+    .action(async (url: string, _options, command: Command) => {
+      const { runHubJoin } = await import("../hub/join.ts");
+      finish(await runHubJoin(url, optionsOf<OperatorOptions & HubLoginOptions>(command), deps));
+    });
+  addOperatorCommand(
+    hub,
+    "leave",
+    "send nothing there any more; what is there stays, and stays provable",
+    "gw hub leave",
+  ).action(async (_options, command: Command) => {
+    const { runHubLeave } = await import("../hub/leave.ts");
+    finish(await runHubLeave(optionsOf<OperatorOptions>(command), deps));
+  });
+}
+
+export function withHubLogin(command: Command): Command {
+  return command
+    .option("--hub-password-file <FILE>", "read the database's password from a private file, for scripts")
+    .option("--hub-ca <FILE>", "PEM of the authority that vouches for the database; the system's own without it");
+}

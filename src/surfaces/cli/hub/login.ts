@@ -1,0 +1,31 @@
+import { isSocket, readHubAddress } from "../../../hub/address.ts";
+import type { HubLogin } from "../../../hub/connect.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import type { CliIo } from "../io.ts";
+import { readGivenFile } from "../read-given-file.ts";
+import { readSecretFile } from "../vault/ask-secret.ts";
+
+/** How a person's command reaches a hub's database. */
+export interface HubLoginOptions {
+  readonly hubPasswordFile?: string;
+  /** PEM of the authority that vouches for the database. */
+  readonly hubCa?: string;
+}
+
+/** The password is asked for, or read from a private file; a socket of this machine asks for none by itself. */
+export async function takeHubLogin(url: string, options: HubLoginOptions, io: CliIo): Promise<HubLogin> {
+  const address = readHubAddress(url);
+  const authority =
+    options.hubCa === undefined
+      ? null
+      : readGivenFile(options.hubCa, defaults.hubAuthorityBytes, "file_unreadable").toString("utf8");
+  if (options.hubPasswordFile !== undefined) {
+    return { address, authority, password: readSecretFile(options.hubPasswordFile) };
+  }
+  const local = address.hosts.every(isSocket);
+  return {
+    address,
+    authority,
+    password: local ? null : await io.askSecret(`Password of ${address.user} on the hub: `),
+  };
+}

@@ -1,0 +1,25 @@
+import { showIdentifier } from "../../../kernel/display.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+
+/** `gw status` of a gateway that belongs to a hub; nothing for one that does not. */
+export function hubLines(hub: JsonValue | undefined): readonly string[] {
+  if (!isJsonObject(hub)) return [];
+  const text = (name: string): string => showIdentifier(String(hub[name] ?? ""));
+  if (hub["waits_for_unlock"] === true) return [`  hub       as ${text("gateway")}, after the next unlock`];
+  const { trouble, reachable_ms: ms } = hub;
+  const behind = `tick ${text("tick")}, log ${text("behind")} behind`;
+  if (isJsonObject(trouble)) {
+    const why = `${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`;
+    return [`  HUB       ${behind}; ${why}`];
+  }
+  const reach = typeof ms === "number" ? `${Math.max(1, Math.round(ms))} ms` : "connecting";
+  return [`  hub       ${reach}, ${behind}; ${text("gateways")} gateways${silentWords(hub)}`];
+}
+
+function silentWords({ silent }: JsonObject): string {
+  const list = Array.isArray(silent) ? silent.filter((one: JsonValue) => isJsonObject(one)) : [];
+  const said = list.map(
+    (one) => `${showIdentifier(String(one["gateway"]))} silent ${showIdentifier(String(one["seconds"]))} s`,
+  );
+  return said.length === 0 ? "" : `, ${said.join(", ")}`;
+}
