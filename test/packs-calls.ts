@@ -7,6 +7,7 @@ export interface ExpectedCall {
   /** As it stands on the wire. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly json?: JsonObject;
   readonly form?: Readonly<Record<string, string>>;
 }
@@ -350,4 +351,31 @@ const jira: Readonly<Record<string, ExpectedCall>> = {
   "account.self": { args: {}, method: "GET", path: "/rest/api/2/myself" },
 };
 
-export const expectedCalls = { github, gitlab, slack: slackCalls, stripe, jira };
+const said = [{ role: "user", content: "Hello" }];
+const anthropic: Readonly<Record<string, ExpectedCall>> = {
+  "message.create": {
+    args: { beta: "a-1,b-2", model: "claude-x", max_tokens: 64, messages: said, stream: true },
+    method: "POST",
+    path: "/v1/messages",
+    headers: { "anthropic-beta": "a-1,b-2" },
+    json: { model: "claude-x", max_tokens: 64, messages: said, stream: true },
+  },
+  "message.count": {
+    args: { model: "claude-x", messages: said },
+    method: "POST",
+    path: "/v1/messages/count_tokens",
+    json: { model: "claude-x", messages: said },
+  },
+  "model.list": { args: { limit: 5 }, method: "GET", path: "/v1/models", query: { limit: "5" } },
+};
+const openai: Readonly<Record<string, ExpectedCall>> = {
+  "chat.create": {
+    args: { model: "gpt-x", messages: said, stream: true, stream_options: { include_usage: true } },
+    method: "POST",
+    path: "/v1/chat/completions",
+    json: { model: "gpt-x", messages: said, stream: true, stream_options: { include_usage: true } },
+  },
+  "model.list": { args: {}, method: "GET", path: "/v1/models" },
+};
+
+export const expectedCalls = { github, gitlab, slack: slackCalls, stripe, jira, anthropic, openai };

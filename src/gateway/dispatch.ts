@@ -133,6 +133,7 @@ async function dispatch(
     claim,
     traceparent: request.traceparent ?? null,
     ...(context === undefined ? {} : { context }),
+    ...(request.stream === undefined ? {} : { stream: request.stream }),
   };
   const confirmed = await confirmTicket(core, sending);
   const { traffic } = core.ports;

@@ -20,6 +20,15 @@ export interface SendLimits {
   readonly timeoutMs: number;
   readonly responseBytes: number;
   readonly signal: AbortSignal;
+  /** Takes the answer as it comes, where its status says that it is one: 2xx other than 202, 204 and 205. */
+  readonly sink?: AnswerSink | undefined;
+}
+
+/** Whoever gets an answer while it comes. What is handed over here has been screened for the credential. */
+export interface AnswerSink {
+  begin(status: number, headers: Readonly<Record<string, string>>): void;
+  /** Null where more may follow at once; otherwise it may once this resolves. */
+  write(bytes: Buffer): Promise<void> | null;
 }
 
 /** One operation on one host. Only a signer that the vault bound to the pinned host key takes part. */

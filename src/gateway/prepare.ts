@@ -8,6 +8,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { CallAsked } from "./approval/cards.ts";
+import type { AnswerStream } from "./attempt/sending.ts";
 import type { Core } from "./core.ts";
 import { type ListAsk, type ListStart, prepareList } from "./discovery/start.ts";
 import { bindCancel } from "./operation/cancel.ts";
@@ -33,6 +34,8 @@ export interface CallRequest {
   readonly list?: ListAsk;
   /** One page of a list as a tool in a box asked for it, and its answer as it came. */
   readonly page?: PageAsked;
+  /** Who gets the answer while it comes, of an action that streams. */
+  readonly stream?: AnswerStream;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
   /** The open operation that the agent asks a person to go past. */

@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import type { Brand } from "./brand.ts";
 import { Fault } from "./failure.ts";
 import type { JsonValue } from "./json.ts";
@@ -28,6 +28,12 @@ export function digestText(text: string): Digest {
 
 export function digestBytes(bytes: Uint8Array): Digest {
   return `sha256:${hash("sha256", bytes, "hex")}` as Digest;
+}
+
+/** The digest of bytes that come one piece after the other. */
+export function digestStream(): { add(bytes: Uint8Array): void; done(): Digest } {
+  const sum = createHash("sha256");
+  return { add: (bytes) => void sum.update(bytes), done: () => `sha256:${sum.digest("hex")}` as Digest };
 }
 
 export function digestJson(value: JsonValue): Digest {

@@ -71,6 +71,11 @@ export const defaults = {
   schemaPatternWork: 1_048_576,
   // Responses from providers
   responseBytes: 8_388_608,
+  /** The most that a definition may ask for, where its answer is not passed on as it comes. */
+  /** Of an answer that is passed on as it comes: what waits for a slow reader before the provider has to. */
+  streamHeldBytes: 262_144,
+  wholeTimeoutMaximumMs: 600_000,
+  wholeResponseMaximumBytes: 67_108_864,
   // HTTP transport
   httpConnectMs: 10_000,
   httpIdleMs: 4_000,

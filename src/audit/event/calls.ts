@@ -180,6 +180,8 @@ export const callEvents = {
     provider_request_id: optional(nullable(claim.text)),
     transport_observation: optional(open.text),
     response_digest: optional(nullable(open.text)),
+    /** Only where the answer was passed on as it came: how much of it, which the digest is over. */
+    streamed_bytes: optional(open.integer),
     /** Only where a recording was asked for; null when it could not be kept. */
     recording_digest: optional(nullable(open.text)),
     confirmed: optional(open.flag),

@@ -1,3 +1,4 @@
+import { defaults } from "../../kernel/defaults.ts";
 import { readOperations } from "../graphql/document.ts";
 import { isFieldName } from "../ssh/request.ts";
 import { isForbiddenHeader, isHeaderName } from "./headers.ts";
@@ -10,6 +11,7 @@ export function lintAction(action: ActionDefinition, path: string, context: Lint
   lintMembers(action, path, context);
   lintPlan(action, path, context);
   lintDocument(action, path, context);
+  lintStream(action, path, context);
   if (action.pages !== null) lintPages(action, `${path}/pages`, context);
   if (action.rollback !== null) lintRollback(action, path, context);
   if (action.asksEachCall) {
@@ -118,6 +120,28 @@ function lintDocument(action: ActionDefinition, path: string, { findings }: Lint
   if (operation.kind === "subscription") refuse("a subscription never ends and is not carried");
   if ((operation.kind === "mutation") !== hasSideEffect(action.effect))
     refuse(`a ${operation.kind} is not effect: ${action.effect}`);
+}
+
+/** What an answer means is read from the whole of it: a stream is for a read whose answer nobody but the tool reads. */
+function lintStream(action: ActionDefinition, path: string, { findings }: LintContext): void {
+  const streams = action.kind === "http" && action.streams;
+  const refuse = (member: string, why: string) => findings.error("pack_member_unfit", `${path}/${member}`, why);
+  const { timeoutMs, responseBytes } = action.limits;
+  if (!streams) {
+    if ((timeoutMs ?? 0) > defaults.wholeTimeoutMaximumMs)
+      refuse("limits/timeout_s", "more than 600 seconds are for response: stream");
+    if (responseBytes > defaults.wholeResponseMaximumBytes)
+      refuse("limits/response_bytes", "more than 67108864 bytes are for response: stream, all else is held in memory");
+    return;
+  }
+  if (action.effect !== "read")
+    refuse("response", `effect: ${action.effect} is told by a whole answer; only a read streams`);
+  if (action.pages !== null) refuse("response", "a list is read page by page");
+  if (action.mints.length > 0) refuse("response", "a new secret is taken out of a whole answer");
+  if (action.actualCost?.at.kind === "member")
+    refuse("response", "what it cost stands in a whole answer; name a header");
+  if (action.echo === "redact") refuse("response", "a stream that holds the credential is cut off there, never mended");
+  if (documentOf(action) !== null) refuse("response", "a GraphQL answer is read whole");
 }
 
 function lintPages(action: ActionDefinition, path: string, { findings }: LintContext): void {

@@ -163,6 +163,8 @@ export interface HttpAction extends ActionBase {
   readonly accept: string | null;
   /** Query members of a tool's own request that are not sent on. */
   readonly tolerates: readonly string[];
+  /** A tool in a box gets the answer as it comes, piece by piece. */
+  readonly streams: boolean;
 }
 
 /** Takes a whole URL as the argument `url`, under an allow-list. */

@@ -34,6 +34,7 @@ export function readChannel(wire: ActionWire, context: ActionContext): ChannelPa
     );
     return null;
   }
+  if (wire.response !== undefined) lintResponse(wire, context);
   if (wire.full_url !== undefined) return readFullUrl(wire.full_url, path, findings);
   if (wire.ssh !== undefined) return readSsh(wire.ssh, path, findings);
   const request =
@@ -63,7 +64,14 @@ export function readChannel(wire: ActionWire, context: ActionContext): ChannelPa
     findings.error("pack_member_unfit", `${path}/request/gzip`, "there is no body to send compressed");
   if (emptyBody && (body === null || isByDigest(body)))
     findings.error("pack_member_unfit", `${path}/request/empty_body`, "empty_body is for a JSON or form body");
-  return { kind: "http", method, template, body, mediaType, gzip, emptyBody, accept, tolerates };
+  const streams = wire.response === "stream";
+  return { kind: "http", method, template, body, mediaType, gzip, emptyBody, accept, tolerates, streams };
+}
+
+function lintResponse(wire: ActionWire, { findings, path, provider }: ActionContext): void {
+  const refuse = (why: string) => findings.error("pack_member_unfit", `${path}/response`, why);
+  if (wire.request === undefined) refuse("response: stream is for a request to the pack's provider");
+  if (provider?.success != null) refuse("whether this provider did it stands in a whole answer (provider.success)");
 }
 
 function readFullUrl(wire: NonNullable<ActionWire["full_url"]>, path: string, findings: Findings): Parts<"url"> {

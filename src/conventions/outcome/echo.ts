@@ -8,6 +8,7 @@ import { gunzipSync } from "node:zlib";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import { type EchoForm, holdsSpace, type Pattern, patternsOf } from "./echo-patterns.ts";
+import { type Search, type StreamScreen, screenStream } from "./echo-stream.ts";
 import { type EchoCoding, type View, viewsOf } from "./echo-views.ts";
 
 /** Where it was seen: the body, or the header field of that name. `through` lists the decodings that showed it. */
@@ -33,7 +34,11 @@ export const REDACTED = "[credential]";
 /** A body with more occurrences than this is withheld whole: nothing in it is worth the work of keeping. */
 const REDACTIONS = 10_000;
 
-export type Screen = (content: ResponseContent, mode: "withhold" | "redact") => Screened;
+export interface Screen {
+  (content: ResponseContent, mode: "withhold" | "redact"): Screened;
+  /** For one body that is passed on while it comes. */
+  stream(): StreamScreen;
+}
 
 /**
  * Reads the secrets once, so that the answer can still be screened when they are wiped while the call is under way.
@@ -42,7 +47,7 @@ export type Screen = (content: ResponseContent, mode: "withhold" | "redact") => 
  */
 export function prepareScreen(secrets: readonly Secret[]): Screen {
   const search: Search = { patterns: patternsOf(secrets), plusIsSpace: holdsSpace(secrets) };
-  return (content, mode) => {
+  const screen = (content: ResponseContent, mode: "withhold" | "redact"): Screened => {
     const echo = findIn(search, content);
     if (echo === null) return { kind: "clean" };
     const redacted = mode === "redact" ? redactContent(search, content) : null;
@@ -50,11 +55,7 @@ export function prepareScreen(secrets: readonly Secret[]): Screen {
     const clean = Object.entries(content.headers).filter(([, value]) => findText(search, latin1(value)) === null);
     return { kind: "withheld", echo, content: { headers: Object.fromEntries(clean), body: Buffer.alloc(0) } };
   };
-}
-
-interface Search {
-  readonly patterns: readonly Pattern[];
-  readonly plusIsSpace: boolean;
+  return Object.assign(screen, { stream: () => screenStream(search, (text) => findText(search, text) !== null) });
 }
 
 function findIn(search: Search, content: ResponseContent): Echo | null {

@@ -1,3 +1,5 @@
+import type { Digest } from "../../kernel/canonical-json.ts";
+
 /**
  * What a transport saw of one attempt. It is data, never an exception: a transport that cannot say whether the
  * request reached the other side says `silent`, and only a proof that nothing left says `never_sent`.
@@ -40,6 +42,14 @@ export interface Answered {
   /** Set when the body was withheld: it carried the credential, holds a new secret that cannot be told from the rest, or could not be read. */
   readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | "unreadable" | "token_taken" | null;
   readonly recordingDigest?: RecordingDigest;
+  /** Where the body was passed on as it came: `body` is empty then. */
+  readonly streamed?: Streamed;
+}
+
+/** What of a body was passed on while it came. */
+export interface Streamed {
+  readonly bytes: number;
+  readonly digest: Digest;
 }
 
 /** Bytes left, or may have left, and no whole answer came back. */
@@ -52,10 +62,13 @@ export interface Silent {
     | "response_malformed"
     | "aborted"
     | "internal_fault"
-    | "helper_lost";
+    | "helper_lost"
+    /** The answer was cut off there. */
+    | "credential_echoed";
   readonly detail: string;
   readonly elapsedMs: number;
   readonly recordingDigest?: RecordingDigest;
+  readonly streamed?: Streamed;
 }
 
 /** Only where the definition asks for a recording; null when it was wanted and could not be kept. */

@@ -38,8 +38,8 @@ export interface ResponseRecord {
   readonly status: number;
   readonly headers: JsonObject;
   readonly body: JsonValue;
-  /** How `body` was read: parsed JSON, text, base64, or nothing. */
-  readonly body_kind: "json" | "text" | "base64" | "none" | "withheld";
+  /** How `body` was read: parsed JSON, text, base64, or nothing. What was streamed went to the tool as it came. */
+  readonly body_kind: "json" | "text" | "base64" | "none" | "withheld" | "streamed";
   readonly provider_request_id: string | null;
 }
 

@@ -31,6 +31,16 @@ export interface OutgoingReply {
   end(body: string): unknown;
 }
 
+/** The more that is used where a reply goes out as it comes. */
+interface ComingReply extends OutgoingReply {
+  readonly destroyed: boolean;
+  /** False where it is to go on at `drain`. */
+  write(text: string): boolean;
+  once(event: "drain" | "close", hear: () => void): unknown;
+  off(event: "drain" | "close", hear: () => void): unknown;
+  destroy(): unknown;
+}
+
 export interface ListenerOptions<Incoming extends IncomingRequest, Who extends Principal = string>
   extends Observers<Who> {
   readonly routes: readonly BoundRoute<Who>[];
@@ -120,8 +130,9 @@ function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], me
 }
 
 /** Says whether the connection stays open. */
-function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): boolean {
+async function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): Promise<boolean> {
   if (response.headersSent) return false;
+  if (reply.more !== undefined && canCome(response)) return sendAsItComes(response, reply, reply.more, last);
   const length = { "content-length": Buffer.byteLength(reply.body) };
   // A body that was not read to its end must not be taken for the next request on this connection.
   const ends = last || !request.complete || reply.headers["connection"] === "close";
@@ -130,4 +141,45 @@ function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last
   // What still comes of it is let go by: whoever cannot finish writing would never come to read this. Its time is bounded.
   if (!request.complete) request.resume();
   return !ends;
+}
+
+function canCome(response: OutgoingReply): response is ComingReply {
+  return "write" in response;
+}
+
+/** Nobody who reads slowly makes us hold more than the connection does; nobody who left keeps us writing. */
+async function sendAsItComes(
+  response: ComingReply,
+  reply: Reply,
+  more: AsyncIterable<string>,
+  last: boolean,
+): Promise<boolean> {
+  response.writeHead(reply.status, { ...reply.headers, ...(last ? { connection: "close" } : {}) });
+  response.write(reply.body);
+  try {
+    for await (const text of more) {
+      if (response.destroyed) return false;
+      if (!response.write(text)) await drained(response);
+    }
+    response.end("");
+    return !last;
+  } catch {
+    response.destroy();
+    return false;
+  }
+}
+
+function drained(response: ComingReply): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      response.off("drain", go);
+      response.off("close", go);
+      resolve();
+    };
+    if (response.destroyed) resolve();
+    else {
+      response.once("drain", go);
+      response.once("close", go);
+    }
+  });
 }

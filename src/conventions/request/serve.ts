@@ -15,12 +15,15 @@ export interface Answer {
   /** Absent: the reply has no content. */
   readonly body?: JsonValue;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What follows `body` as it comes, one line of JSON each. Where it fails, the reply is broken off. */
+  readonly more?: AsyncIterable<JsonValue>;
 }
 
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  readonly more?: AsyncIterable<string>;
 }
 
 /** A route with what it does. `bindRoute` hides the command's type, which only the route and its own steps share. */
@@ -104,9 +107,19 @@ export async function conclude<Who extends Principal>(
   const answer = "error" in reply ? null : reply;
   await observers.onRecord(record, { correlationId, principal, denied, answer, body: seen.told() });
   if (answer === null) return problemReply(denied ?? internalFault(), correlationId);
-  const { status, body, headers = {} } = answer;
+  const { status, body, headers = {}, more } = answer;
   if (body === undefined) return { status, headers, body: "" };
+  if (more !== undefined) {
+    const type = { "content-type": LINES_MEDIA_TYPE, "cache-control": "no-store", ...headers };
+    return { status, headers: type, body: `${JSON.stringify(body)}\n`, more: linesOf(more) };
+  }
   return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+const LINES_MEDIA_TYPE = "application/jsonl";
+
+async function* linesOf(values: AsyncIterable<JsonValue>): AsyncGenerator<string> {
+  for await (const value of values) yield `${JSON.stringify(value)}\n`;
 }
 
 /** A request that never became a command: recorded, then told. */

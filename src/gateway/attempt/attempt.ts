@@ -270,8 +270,9 @@ function settlementOf({ definition }: Outbound, verdict: Verdict, doubted: boole
     case "error":
     case "success":
     case "accepted": {
-      // Refused now, and not known about before: what it may have cost stays reserved.
-      const refused: Settlement | null = doubted ? null : { kind: "released" };
+      // Refused now, and not known about before: what it may have cost stays reserved. A read without a whole answer may have cost.
+      const unseen: Settlement = observation.kind === "silent" ? { kind: "assumed" } : { kind: "released" };
+      const refused: Settlement | null = doubted ? null : unseen;
       const otherwise: Settlement | null = verdict.kind === "error" ? refused : { kind: "assumed" };
       if (actualCost === null || observation.kind !== "answered") return otherwise;
       const price = readPrice(actualCost, readJson(observation), observation.headers);

@@ -3,6 +3,7 @@ import { describeSend, reachedBy } from "../../conventions/action/send.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
@@ -207,7 +208,7 @@ export function completionEvents(
       request_id: attemptId,
       provider_request_id: observation.kind === "answered" ? observation.remoteRequestId : null,
       transport_observation: observation.kind,
-      response_digest: observation.kind === "answered" ? digestBytes(observation.body) : null,
+      ...answerFields(observation),
       ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
       confirmed: false,
       reason,
@@ -218,6 +219,15 @@ export function completionEvents(
     settled,
   );
   return events;
+}
+
+/** What the answer was, as far as it came: one that was passed on while it came has its size too. */
+function answerFields(observation: TransportObservation) {
+  if ("streamed" in observation && observation.streamed !== undefined) {
+    const { bytes, digest } = observation.streamed;
+    return { response_digest: digest, streamed_bytes: bytes };
+  }
+  return { response_digest: observation.kind === "answered" ? digestBytes(observation.body) : null };
 }
 
 export function links({ callId, session, operationId }: Sending | CustodySending, attemptId: string) {

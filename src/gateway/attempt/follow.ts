@@ -115,6 +115,8 @@ function retryWaitMs(
   startedMs: number,
 ): number | null {
   if (verdict.kind === "success" || verdict.kind === "accepted") return null;
+  // Nobody is there for another answer, or has part of this one.
+  if (sending.stream?.begun === true || sending.stream?.gone.aborted === true) return null;
   const { action, pack } = sending.outbound.definition;
   const decision = decideRetry({
     retryClass: action.retry,
@@ -186,8 +188,9 @@ function responseOf(answer: Answered): ResponseRecord {
   return response;
 }
 
-function bodyOf({ body, headers, withheld }: Answered): Pick<ResponseRecord, "body" | "body_kind"> {
+function bodyOf({ body, headers, withheld, streamed }: Answered): Pick<ResponseRecord, "body" | "body_kind"> {
   if (withheld !== null) return { body: null, body_kind: "withheld" };
+  if (streamed !== undefined) return { body: null, body_kind: "streamed" };
   if (body.byteLength === 0) return { body: null, body_kind: "none" };
   const type = headers["content-type"] ?? "";
   const text = body.toString("utf8");

@@ -1,5 +1,6 @@
 import type { SshSend } from "../../conventions/action/send.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import { type Core, requireUnlocked } from "../core.ts";
@@ -30,8 +31,8 @@ async function exchange(
   timeoutMs: number,
   attemptId: string,
 ): Promise<TransportObservation> {
-  const { request, outbound } = sending;
-  const limits = { timeoutMs, responseBytes: outbound.definition.action.limits.responseBytes, signal: NEVER };
+  const { request } = sending;
+  const limits = limitsOf(sending, timeoutMs);
   try {
     switch (request.kind) {
       case "http":
@@ -85,6 +86,13 @@ async function sendSsh(
   } finally {
     signer.release();
   }
+}
+
+/** What nobody takes as it comes is held in memory, and bounded by that. */
+function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
+  const { responseBytes } = outbound.definition.action.limits;
+  if (stream !== undefined) return { timeoutMs, responseBytes, signal: stream.gone, sink: stream };
+  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes), signal: NEVER };
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */

@@ -11,7 +11,7 @@ import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { StateRow } from "../ports.ts";
+import type { AnswerSink, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
@@ -38,12 +38,22 @@ export interface Shot {
   readonly context?: NewEvent;
   /** The trace that the agent says its call belongs to: a claim, for the log alone. */
   readonly traceparent?: string | null;
+  /** Who gets the answer while it comes, and may go away. */
+  readonly stream?: AnswerStream | undefined;
   /** Durable together with the intent, before anything is sent. */
   readonly beside?: (attemptId: string) => Beside;
   /** Takes out of the answer what nothing behind it may see, and keeps what must not be lost, before anything is made of it. */
   readonly take?: (observation: TransportObservation) => Promise<TransportObservation>;
   /** Durable together with the completion. */
   readonly after?: (attempted: Attempted) => Beside;
+}
+
+/** An answer on its way to a tool while it comes. */
+export interface AnswerStream extends AnswerSink {
+  /** Something of an answer was handed on: nothing else can be the answer then. */
+  readonly begun: boolean;
+  /** Whoever wanted it is gone. */
+  readonly gone: AbortSignal;
 }
 
 /** One side effect on its way: it is held in the store before its intent is logged, and until somebody knows. */

@@ -6,12 +6,20 @@ import { bytesOf } from "../attempt/follow.ts";
 /** Exactly what a tool in a box is told. */
 export interface ContainedAnswer {
   readonly callId: string | null;
-  readonly outcome: CallResult["outcome"] | "refused";
+  readonly outcome: CallResult["outcome"] | "refused" | "streaming";
   readonly status: number;
   /** Set for what we say ourselves; null where the provider answered. */
   readonly code: Code | null;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Buffer;
+  /** Where the provider's answer is passed on as it comes: what follows, and how it ended once that is on record. */
+  readonly stream?: { readonly pieces: AsyncGenerator<Buffer>; readonly end: Promise<StreamEnd> };
+}
+
+export interface StreamEnd {
+  readonly outcome: ContainedAnswer["outcome"];
+  /** Why the tool has not got all of it; null where it has. */
+  readonly broken: string | null;
 }
 
 /** What a refusal is about, for its words. */
@@ -37,7 +45,7 @@ export function tellResult(result: CallResult, plainText: boolean): ContainedAns
     const { reason } = result.transport_observation;
     return refuse("provider_not_answered", `The provider gave no answer (${reason ?? "no reason known"}).`);
   }
-  const body = bytesOf(response);
+  const body = response.body_kind === "streamed" ? NOTHING : bytesOf(response);
   if (body === null) {
     const told = outcome === "success" ? "was carried out" : "was answered";
     return refuse("answer_withheld", `The request ${told} (status ${response.status}). Its answer is withheld.`);
@@ -45,6 +53,8 @@ export function tellResult(result: CallResult, plainText: boolean): ContainedAns
   const headers = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as const);
   return { callId, outcome, status: response.status, code: null, headers, body };
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** The provider took it on and says so itself; what comes of it is looked after as for every call. */
 function isAccepted(response: ResponseRecord | null): boolean {

@@ -14,10 +14,11 @@ import { startCall } from "../dispatch.ts";
 import type { LiveCaller } from "../ports.ts";
 import { contentEvents } from "../record/content.ts";
 import type { DenialRecorder } from "../record/denials.ts";
-import type { Run } from "../run/run.ts";
+import type { Call, Run } from "../run/run.ts";
 import { takeBackCall } from "../take-back.ts";
-import { type ContainedAnswer, tellRefusal, tellResult } from "./answer.ts";
+import { type ContainedAnswer, type StreamEnd, tellRefusal, tellResult } from "./answer.ts";
 import { keepPlain } from "./keep-plain.ts";
+import { type AnswerHead, openPipe, type Pipe } from "./pipe.ts";
 
 export interface ContainedRequest extends PlainRequest {
   /** Who sent it in the box, as the wrapper says. */
@@ -48,25 +49,51 @@ export async function answerContained(
     await refuse(core, denials, caller, run, request, found);
     return tellRefusal({ code, message, callId: null, outcome: "refused", nearest, plainText });
   }
-  const action = found.action.qualifiedName;
-  const { input, page } = found;
+  const leaving = new AbortController();
+  const streams = found.action.kind === "http" && found.action.streams;
+  const pipe = streams ? openPipe(AbortSignal.any([leaving.signal, run.over.signal])) : null;
   const call = startCall(core, denials, caller, run, {
-    action,
-    input,
-    ...(page === null ? {} : { page }),
+    action: found.action.qualifiedName,
+    input: found.input,
+    ...(found.page === null ? {} : { page: found.page }),
     traceparent: request.traceparent,
     context: (callId) => containedEvent(core, run, request, found, callId),
+    ...(pipe === null ? {} : { stream: pipe }),
   });
-  onGone(() => void takeBackCall(core, caller, call).catch(() => undefined));
+  onGone(() => {
+    void takeBackCall(core, caller, call).catch(() => undefined);
+    leaving.abort(GONE);
+  });
+  const told = tell(call, plainText).finally(() => pipe?.finish());
+  if (pipe === null) return told;
+  const first = await Promise.race([told, pipe.head]);
+  return "code" in first ? first : passOn(call.id, first, pipe, told);
+}
+
+/** With a reason of ours no error object, and no stack, is made for every request. */
+const GONE = "gone";
+
+async function tell(call: Call, plainText: boolean): Promise<ContainedAnswer> {
   try {
     return tellResult(await call.done, plainText);
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     const { code, message } = error;
-    const nearest = { action, why: "this is the action it would be", depth: 0 };
+    const nearest = { action: call.action, why: "this is the action it would be", depth: 0 };
     return tellRefusal({ code, message, callId: call.id, outcome: "refused", nearest, plainText });
   }
 }
+
+/** The tool reads while it comes. That it has all of it is said once its end is on record, and not before. */
+function passOn(callId: string, head: AnswerHead, pipe: Pipe, told: Promise<ContainedAnswer>): ContainedAnswer {
+  const end = told.then(
+    ({ outcome, code }): StreamEnd => ({ outcome, broken: outcome === "success" ? null : (code ?? "outcome_unknown") }),
+    (): StreamEnd => ({ outcome: "unknown", broken: "internal_fault" }),
+  );
+  return { callId, outcome: "streaming", code: null, ...head, body: NOTHING, stream: { pieces: pipe.pieces(), end } };
+}
+
+const NOTHING = Buffer.alloc(0);
 
 /** The packs of the session's scope, whole: which action a request is does not depend on which are allowed. */
 function packsOf(core: Core, run: Run, caller: LiveCaller) {

@@ -120,6 +120,7 @@ function definitionOf(of: {
     mediaType: null,
     gzip: false,
     emptyBody: false,
+    streams: false,
     accept: null,
     tolerates: [],
   };

@@ -38,7 +38,8 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
           traceparent: traceIn(headers),
         };
         const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
-        return { status: 200, body: recordOf(answer) };
+        const { stream } = answer;
+        return { status: 200, body: recordOf(answer), ...(stream === undefined ? {} : { more: linesOf(stream) }) };
       },
       anyCaller,
       // Megabytes are read, and parsed, for a run that a person let begin: anybody could hold everybody up with them.
@@ -72,6 +73,12 @@ function recordOf({ callId, outcome, status, code, headers, body }: ContainedAns
     headers: headers.map(([name, value]) => [name, value]),
     body: body.toString("base64"),
   };
+}
+
+/** The pieces of an answer that comes, and as the last line how it ended. */
+async function* linesOf({ pieces, end }: NonNullable<ContainedAnswer["stream"]>): AsyncGenerator<JsonObject> {
+  for await (const piece of pieces) yield { data: piece.toString("base64") };
+  yield { end: { ...(await end) } };
 }
 
 const plainSchema = {

@@ -26,6 +26,11 @@ export interface WayOut {
 
 type Scheme = "https" | "http";
 
+interface ToldAnswer extends BoxAnswer {
+  /** What follows as it comes. */
+  readonly pieces?: AsyncIterable<Buffer>;
+}
+
 /** A name that no certificate in the world can be asked for: who sends none is told so, if it goes on. */
 const NO_NAME = "no-name.invalid";
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "trailer"]);
@@ -100,7 +105,10 @@ function answerWith(scheme: Scheme, out: WayOut): RequestListener {
     request.on("error", () => undefined);
     answer(scheme, request, out, gone.signal, open > defaults.boxRequestsAtOnce)
       .then((given) => write(response, given))
-      .catch(() => response.destroy());
+      .catch((error: unknown) => {
+        if (error instanceof Unreachable && !gone.signal.aborted) out.refused(error.message);
+        response.destroy();
+      });
   };
 }
 
@@ -110,7 +118,7 @@ async function answer(
   out: WayOut,
   gone: AbortSignal,
   crowded: boolean,
-): Promise<BoxAnswer> {
+): Promise<ToldAnswer> {
   const refuse = (code: string, message: string): BoxAnswer => {
     out.refused(`${request.method ?? ""} ${request.headers.host ?? ""}: ${code}: ${message}`);
     return refuseInBox(code, message, request.headers["user-agent"]);
@@ -136,7 +144,9 @@ async function answer(
       },
       gone,
     );
-    return { ...given, body: Buffer.from(given.body, "base64") };
+    const { status, reason, headers: lines, pieces } = given;
+    const told = { status, reason, headers: lines, body: Buffer.from(given.body, "base64") };
+    return pieces === undefined ? told : { ...told, pieces };
   } catch (error) {
     if (error instanceof Denied) return refuse(error.code, error.message);
     if (error instanceof Unreachable)
@@ -172,13 +182,26 @@ function linesOf(raw: readonly string[]): readonly (readonly [string, string])[]
   return raw.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? ""] as const] : []));
 }
 
-function write(response: ServerResponse, { status, reason, headers, body }: BoxAnswer): void {
+async function write(response: ServerResponse, { status, reason, headers, body, pieces }: ToldAnswer): Promise<void> {
   if (response.destroyed) return;
   response.sendDate = false;
   const hasBody = status >= 200 && status !== 204 && status !== 304;
   const lines = headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
-  response.writeHead(status, reason, [...lines, ...(hasBody ? ["content-length", String(body.length)] : [])]);
-  response.end(hasBody ? body : undefined);
+  const sized = hasBody && pieces === undefined;
+  response.writeHead(status, reason, [...lines, ...(sized ? ["content-length", String(body.length)] : [])]);
+  if (pieces === undefined) response.end(hasBody ? body : undefined);
+  else await pass(response, pieces);
+}
+
+/** As it comes. A tool is told that it has everything only where it has: otherwise its connection breaks. */
+async function pass(response: ServerResponse, pieces: AsyncIterable<Buffer>): Promise<void> {
+  response.flushHeaders();
+  for await (const piece of pieces) {
+    if (response.destroyed) return;
+    if (response.write(piece)) continue;
+    await Promise.race(["drain", "close"].map((event) => new Promise((resolve) => response.once(event, resolve))));
+  }
+  response.end();
 }
 
 function refuseBare(socket: Duplex, message: string, request: IncomingMessage | null, out: WayOut): void {

@@ -3,7 +3,7 @@ import type { CallResult } from "../../conventions/outcome/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Door } from "../place/place.ts";
-import { openConnection } from "./connection.ts";
+import { openConnection, Unreachable } from "./connection.ts";
 
 /** A run as the agent plane shows it. */
 export interface RunView extends JsonObject {
@@ -77,12 +77,14 @@ export interface CarriedRequest {
 /** What the tool is told, word for word. */
 export interface CarriedAnswer {
   readonly call_id: string | null;
-  readonly outcome: "success" | "error" | "unknown" | "refused";
+  readonly outcome: "success" | "error" | "unknown" | "refused" | "streaming";
   readonly status: number;
   readonly reason: string;
   readonly headers: HeaderLines;
   /** Base64. */
   readonly body: string;
+  /** Where the answer is passed on as it comes: its bytes. It throws where not all of them came. */
+  readonly pieces?: AsyncIterable<Buffer>;
 }
 
 export function connectAgent(door: Door): AgentClient {
@@ -138,9 +140,22 @@ export function connectAgent(door: Door): AgentClient {
     async carry(runId, request, signal) {
       const body = { ...request } as unknown as JsonObject;
       const asked = { body, signal, ...prefer(defaults.preferWaitMs / 1000) };
-      return (await connection.ask("POST", path("runs", runId, "requests"), asked)).body as unknown as CarriedAnswer;
+      const { body: told, more } = await connection.ask("POST", path("runs", runId, "requests"), asked);
+      const answer = told as unknown as CarriedAnswer;
+      return more === undefined ? answer : { ...answer, pieces: piecesOf(more) };
     },
     waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
     close: () => connection.close(),
   };
+}
+
+/** Every stream says how it ended: one that does not was broken off. */
+async function* piecesOf(lines: AsyncIterable<JsonValue>): AsyncGenerator<Buffer> {
+  for await (const line of lines) {
+    const { data, end } = line as { readonly data?: string; readonly end?: { readonly broken: string | null } };
+    if (data !== undefined) yield Buffer.from(data, "base64");
+    else if (end?.broken === null) return;
+    else throw new Unreachable(`The answer was broken off (${end?.broken ?? "no reason given"}).`);
+  }
+  throw new Unreachable("The answer was broken off: the gateway went away.");
 }

@@ -35,6 +35,8 @@ export interface AskOptions {
 export interface Reply {
   readonly status: number;
   readonly body: JsonValue;
+  /** Where the reply goes on as it comes: a value a line. */
+  readonly more?: AsyncIterable<JsonValue>;
 }
 
 /** The gateway is not there, or went away before it answered. Nothing is known about what it did. */
@@ -51,6 +53,7 @@ export class Unreachable extends Error {
 }
 
 const MAX_REPLY_BYTES = 67_108_864;
+const MAX_LINE_BYTES = 4_194_304;
 
 /**
  * Hands out the socket only when whoever listens there is the right user: nothing is said to anybody else. Where the queue before
@@ -121,6 +124,7 @@ function over(socketPath: string, agent: Agent): Connection {
   return {
     async ask(method, path, options = {}) {
       const response = await send(method, path, options, options.signal);
+      if (response.headers["content-type"] === "application/jsonl") return readLines(response, socketPath);
       const text = await readText(response, socketPath);
       const body = text === "" ? null : (JSON.parse(text) as JsonValue);
       const status = response.statusCode ?? 0;
@@ -176,6 +180,34 @@ async function readText(response: IncomingMessage, socketPath: string): Promise<
     throw new Unreachable(describe(error, socketPath), error);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The first line is the body; the others come as they come. */
+async function readLines(response: IncomingMessage, socketPath: string): Promise<Reply> {
+  const lines = linesIn(response, socketPath);
+  const { value: body = null } = await lines.next();
+  return { status: response.statusCode ?? 0, body, more: lines };
+}
+
+async function* linesIn(response: IncomingMessage, socketPath: string): AsyncGenerator<JsonValue> {
+  let parts: string[] = [];
+  let length = 0;
+  response.setEncoding("utf8");
+  try {
+    for await (const text of response as AsyncIterable<string>) {
+      const [first = "", ...others] = text.split("\n");
+      parts.push(first);
+      length += first.length;
+      if (length > MAX_LINE_BYTES) throw new Error("a line of the answer is too large");
+      for (const other of others) {
+        yield JSON.parse(parts.join("")) as JsonValue;
+        parts = [other];
+        length = other.length;
+      }
+    }
+  } catch (error) {
+    throw new Unreachable(describe(error, socketPath), error);
+  }
 }
 
 /** A problem document becomes the refusal it stands for; its code is kept even when this client does not know it. */

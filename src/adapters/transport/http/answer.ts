@@ -6,7 +6,7 @@ import { remoteRequestId } from "./response-headers.ts";
 
 /** Turns a whole response into what may leave the transport: screened for the credential that went with the request. */
 export function answer(
-  { status, head, body }: Extract<Exchanged, { kind: "answered" }>,
+  { status, head, body, streamed }: Extract<Exchanged, { kind: "answered" }>,
   echo: HttpSend["echo"],
   screen: Screen,
 ): Omit<Answered, "elapsedMs"> {
@@ -14,5 +14,12 @@ export function answer(
   const screened = screen(whole, echo);
   const content = screened.kind === "clean" ? whole : screened.content;
   const withheld = screened.kind === "withheld" ? "credential_echoed" : null;
-  return { kind: "answered", status, ...content, remoteRequestId: remoteRequestId(content.headers), withheld };
+  const said = {
+    kind: "answered",
+    status,
+    ...content,
+    remoteRequestId: remoteRequestId(content.headers),
+    withheld,
+  } as const;
+  return streamed === undefined ? said : { ...said, streamed };
 }

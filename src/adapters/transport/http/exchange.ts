@@ -1,15 +1,27 @@
 import type { Socket } from "node:net";
 import { type Dispatcher, errors } from "undici";
-import type { Silent } from "../../../conventions/outcome/observation.ts";
+import type { Silent, Streamed } from "../../../conventions/outcome/observation.ts";
 import type { Connection } from "./connection.ts";
+import type { PassOn } from "./pass-on.ts";
 import { type ParsedFields, type ResponseHead, readResponseHead } from "./response-headers.ts";
 import type { Stop, StopCause } from "./stop.ts";
 
 /** What one connection made of one request. `not_written` is proof: the first byte was never handed to the socket. */
 export type Exchanged =
   | { readonly kind: "not_written"; readonly cause: StopCause | null }
-  | { readonly kind: "answered"; readonly status: number; readonly head: ResponseHead; readonly body: Buffer }
-  | { readonly kind: "silent"; readonly reason: Silent["reason"]; readonly detail: string };
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly head: ResponseHead;
+      readonly body: Buffer;
+      readonly streamed?: Streamed;
+    }
+  | {
+      readonly kind: "silent";
+      readonly reason: Silent["reason"];
+      readonly detail: string;
+      readonly streamed?: Streamed;
+    };
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -18,6 +30,7 @@ export interface ExchangeRequest {
   readonly body: Buffer | null;
   readonly responseBytes: number;
   readonly answerHeader?: string | undefined;
+  readonly passOn?: PassOn | null;
 }
 
 export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
@@ -44,6 +57,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #socket: Socket;
   readonly #stop: Stop;
   readonly #resolve: (exchanged: Exchanged) => void;
+  readonly #passOn: PassOn | null;
+  #passes = false;
   #controller: Dispatcher.DispatchController | null = null;
   #settled = false;
   #informational = 0;
@@ -58,6 +73,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#method = request.method;
     this.#responseBytes = request.responseBytes;
     this.#answerHeader = request.answerHeader;
+    this.#passOn = request.passOn ?? null;
     this.#stop = stop;
     this.#resolve = resolve;
     stop.onStop = (cause) => this.#stopped(cause);
@@ -81,14 +97,29 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     if (fault !== null) this.#refuse("response_malformed", fault);
     else if (this.#hasBody(status) && (head.contentLength ?? 0) > this.#responseBytes) {
       this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes announced`);
+    } else if (this.#hasBody(status) && !head.encoded) {
+      this.#passes = this.#passOn?.begin(status, head.headers) ?? false;
     }
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return;
     if (this.#head?.encoded) this.#refuse("response_malformed", "content_encoding");
     else if (this.#size + chunk.byteLength > this.#responseBytes) {
       this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes sent`);
-    } else this.#append(chunk);
+    } else if (this.#passes) this.#hand(controller, chunk);
+    else this.#append(chunk);
+  }
+
+  /** A copy for the same reason as below; the peer waits while whoever gets it is busy. */
+  #hand(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.byteLength;
+    const ready = this.#passOn?.write(Buffer.from(chunk)) ?? null;
+    if (ready === "echoed") this.#refuse("credential_echoed", "cut off where the answer held the credential");
+    else if (ready !== null) {
+      controller.pause();
+      void ready.then(() => controller.resume());
+    }
   }
 
   onResponseEnd(): void {
@@ -96,7 +127,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       this.#settle({ kind: "silent", reason: "response_malformed", detail: "no_head" });
       return;
     }
-    const body = this.#body.subarray(0, this.#size);
+    if (this.#passes && !this.#settled) this.#passOn?.end();
+    const body = this.#passes ? NOTHING : this.#body.subarray(0, this.#size);
     this.#settle({ kind: "answered", status: this.#status, head: this.#head, body });
   }
 
@@ -155,7 +187,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#settled = true;
     this.#stop.onStop = null;
     this.#body = NOTHING;
-    this.#resolve(exchanged);
+    const streamed = this.#passOn?.done();
+    this.#resolve(streamed === undefined || exchanged.kind === "not_written" ? exchanged : { ...exchanged, streamed });
   }
 }
 

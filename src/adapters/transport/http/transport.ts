@@ -13,6 +13,7 @@ import { createAuthorities, type DialFailure, dial } from "./dial.ts";
 
 import { type Exchanged, exchange } from "./exchange.ts";
 import { locate } from "./locate.ts";
+import { passOn } from "./pass-on.ts";
 import { type Group, Pool } from "./pool.ts";
 import { checkRequestHeaders, loadCredential } from "./request-headers.ts";
 import { createSystemResolver, type ResolveName } from "./resolve.ts";
@@ -99,10 +100,11 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       const { path } = route.target;
       const { method, echo, answerHeader } = request;
       const { headers, body } = loaded.value;
-      const { responseBytes } = limits;
+      const { responseBytes, sink } = limits;
+      const passing = sink === undefined ? null : passOn(sink, loaded.value.screen);
       const exchanged = await exchange(
         opened.connection,
-        { method, path, headers, body, responseBytes, answerHeader },
+        { method, path, headers, body, responseBytes, answerHeader, passOn: passing },
         stop,
       );
       giveBack(lease.group, opened.connection, exchanged);

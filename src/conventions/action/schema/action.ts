@@ -176,6 +176,10 @@ export const actionSchema = {
         },
       },
     },
+    response: {
+      enum: ["stream"],
+      description: "A tool in a box gets the answer of this read as it comes: downloads, server-sent events.",
+    },
     full_url: fullUrlSchema,
     ssh: sshSchema,
     input: inputSchema,

@@ -28,12 +28,17 @@ export const limitsSchema = {
   type: "object",
   additionalProperties: false,
   properties: {
-    timeout_s: { type: "integer", minimum: 1, maximum: 600, description: "Seconds that one send may take." },
+    timeout_s: {
+      type: "integer",
+      minimum: 1,
+      maximum: 3600,
+      description: "Seconds that one send may take. Above 600 only with response: stream.",
+    },
     response_bytes: {
       type: "integer",
       minimum: 1024,
-      maximum: 67_108_864,
-      description: "The largest answer that is read.",
+      maximum: 17_179_869_184,
+      description: "The largest answer that is read. Above 67108864 only with response: stream.",
     },
   },
 } as const satisfies JsonSchema;

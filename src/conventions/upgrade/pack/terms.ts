@@ -82,6 +82,7 @@ const action: Rows<keyof HttpAction | keyof UrlAction | keyof SshAction> = {
   emptyBody: ["decision", fits, "whether an empty body is sent"],
   accept: ["decision", fits, "what it asks for in Accept"],
   tolerates: ["decision", fits, "which query members of tools are left out"],
+  streams: ["decision", fits, "whether its answer is passed on as it comes"],
   allow: ["decision", trust, "which URLs it takes"],
   credential: ["decision", trust, "which credential is presented"],
   host: ["decision", trust, "the host"],
