@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { AuditEvent, EventOf } from "../src/audit/event.ts";
-import type { Operation } from "../src/gateway/operation/operations.ts";
+import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
@@ -310,8 +310,7 @@ test("after the run, callbacks leave the custodian's own reads alone", async () 
 
 test("what only a person may go on with is not restarted by a callback", async () => {
   const operation = await observed();
-  operation.problem = { code: "operation_needs_person", detail: "a test says so" };
-  operation.nextPoll = null;
+  learn(operation, { kind: "automation_stopped", code: "operation_needs_person", detail: "a test says so" });
   jobs.state = "succeeded";
   const before = polls();
   await tell("job-1");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { signContext } from "../src/conventions/ticket/sign.ts";
+import { learn } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import type { OperationId, PlanId } from "../src/kernel/ids.ts";
@@ -105,7 +106,7 @@ for (const jump of [-12 * HOUR, 12 * HOUR]) {
     const { operation_id } = await asked.done;
     const mine = bench.gateway.operations.get(operation_id as OperationId);
     await untilDone(bench.time, 500, () => mine.checks > 0);
-    mine.nextPoll = null;
+    learn(mine, { kind: "look_again", at: null });
     shiftMs = jump;
     const other = await start(bench.time, "other");
     shiftMs = jump;

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { Operation } from "../src/gateway/operation/operations.ts";
+import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { HttpTransport, StateStore } from "../src/gateway/ports.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
@@ -179,7 +179,7 @@ test("whoever does not hold the lease cannot cancel, and what it knows stays as 
   const slow = gate();
   const second = await start("second", stalledReads(slow));
   // The first one is not heard of for longer than its lease.
-  mine.nextPoll = null;
+  learn(mine, { kind: "look_again", at: null });
   await untilDone(time, 5_000, () => slow.reached);
   const refused = first.gateway.startCancel(caller, mine.id, "not needed").done;
   await assert.rejects(refused, denies("operation_taken_over"));

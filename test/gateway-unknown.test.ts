@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { budgetRecord } from "../src/conventions/budget/record.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
-import type { Operation } from "../src/gateway/operation/operations.ts";
+import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId, SessionId } from "../src/kernel/ids.ts";
@@ -234,7 +234,7 @@ test("over any sequence of calls and discoveries the ceiling holds and nothing i
         assert.deepEqual([held, spent], [expected.held, expected.spent]);
         assert.ok(held + spent <= 100 && held >= 0);
       }
-      for (const operation of open) operation.nextPoll = null;
+      for (const operation of open) learn(operation, { kind: "look_again", at: null });
     }),
     { numRuns: 12 },
   );
@@ -291,7 +291,7 @@ test("past the provider's window nothing is repeated: a person is needed", async
   await startGateway(undefined, (pack) => pack.replace("window_s: 86400", "window_s: 60"));
   run = await openApproved();
   const operation = operationOf((await call("payment.make")).operation_id);
-  operation.nextPoll = null;
+  learn(operation, { kind: "look_again", at: null });
   await bench.time.advance(60_000);
   // The gateway's own look may have come to the same end first, and then says so.
   await bench.gateway

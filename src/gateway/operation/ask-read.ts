@@ -15,7 +15,7 @@ import { type Outbound, targetOf } from "../outbound/outbound.ts";
 import { CUSTODIAN, definitionOf, stopCaring } from "./care.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { jobReadOf } from "./poll.ts";
 import { reconcileReadOf } from "./reconcile.ts";
 
@@ -38,26 +38,26 @@ export function createReadAsks(
   const notBefore = new WeakMap<Operation, number>();
 
   async function agreed(operation: Operation, shown: string, decision: Verified<DecisionStatement>): Promise<void> {
-    operation.asking = null;
+    learn(operation, { kind: "question_over" });
     if (isSettled(operation.state) || core.credentials() === null) return;
     // What is read is what was on the card: another read is another question.
     if (nextReadOf(core, operation)?.requestDigest !== shown) return lookAgain(operation);
     await read(operation, authorizedByCard(decision));
     if (isSettled(operation.state) || operation.problem !== null) return;
     if (nextReadOf(core, operation)?.requestDigest !== shown) return lookAgain(operation);
-    operation.nextPoll = momentIn(core, defaults.custodyAskGapMs);
+    learn(operation, { kind: "look_again", at: momentIn(core, defaults.custodyAskGapMs) });
     core.schedule(operation);
   }
 
   /** There is something else to ask, and that is no repetition. */
   function lookAgain(operation: Operation): void {
     notBefore.delete(operation);
-    operation.nextPoll = momentIn(core, 0);
+    learn(operation, { kind: "look_again", at: momentIn(core, 0) });
     core.schedule(operation);
   }
 
   async function refused(operation: Operation, error: unknown): Promise<void> {
-    operation.asking = null;
+    learn(operation, { kind: "question_over" });
     if (!(error instanceof Denied) || isSettled(operation.state) || core.credentials() === null) return;
     if (error.code !== "approval_denied" && error.code !== "approval_expired") return;
     stopCaring(
@@ -75,12 +75,12 @@ export function createReadAsks(
       if (outbound === null) return false;
       const nowMs = clock.bootMs();
       const waitMs = (notBefore.get(operation) ?? 0) - nowMs;
-      operation.nextPoll = waitMs > 0 ? momentIn(core, waitMs) : null;
+      learn(operation, { kind: "look_again", at: waitMs > 0 ? momentIn(core, waitMs) : null });
       if (waitMs > 0) return true;
       notBefore.set(operation, nowMs + defaults.custodyAskGapMs);
       try {
         const { approvalId, answer } = core.desk.ask(writeReadQuestion(core, operation, outbound));
-        operation.asking = approvalId;
+        learn(operation, { kind: "person_asked", approvalId });
         answer
           .then(
             (decision) => agreed(operation, outbound.requestDigest, decision),
@@ -90,7 +90,7 @@ export function createReadAsks(
           .catch(() => undefined);
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
-        operation.nextPoll = momentIn(core, defaults.custodyAskGapMs);
+        learn(operation, { kind: "look_again", at: momentIn(core, defaults.custodyAskGapMs) });
       }
       return true;
     },

@@ -11,7 +11,7 @@ import { definitionOf, jobOf } from "./care.ts";
 import { requireLease } from "./lease.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 const EXPECTED = "the provider stops the work, if it has not ended by then";
 
@@ -70,7 +70,7 @@ function cancelHooks(core: Core, operation: Operation, actor: string, reason: st
     errand: "cancel" as const,
     beside: (): Beside => {
       const at = isoTime(core.ports.clock.wallMs());
-      operation.cancel ??= { actor, reason, expectedEffect: EXPECTED, at };
+      learn(operation, { kind: "cancel_wanted", cancel: { actor, reason, expectedEffect: EXPECTED, at } });
       const decided = { kind: "cancel_decided", actor, reason, expectedEffect: EXPECTED } as const;
       return { events: step(core, operation, decided, actor), rows: [operationRow(core, operation)] };
     },

@@ -19,7 +19,7 @@ import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import { momentIn } from "./operation.ts";
 import { isOvertaken, operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** As records name whoever looks after an operation whose session is over. */
 export const CUSTODIAN = "gateway";
@@ -49,7 +49,7 @@ export function standingOf(core: Core, operation: Operation): { readonly run: Ru
 /** From here on the gateway reads on its own account: ten reads, and nothing that has an effect. */
 export function takeCustody(operation: Operation): void {
   if (operation.custodian) return;
-  operation.custodian = true;
+  learn(operation, { kind: "session_over" });
   const { hinted } = operation;
   const { budget } = operation.purse;
   // A read for a callback that is just beginning is counted there already and not yet paid.
@@ -120,7 +120,7 @@ export function scheduleNext(
   seen: TransportObservation | null,
 ): void {
   if (isSettled(operation.state) || operation.problem !== null) {
-    operation.nextPoll = null;
+    learn(operation, { kind: "look_again", at: null });
     return;
   }
   const schedule = {
@@ -130,7 +130,8 @@ export function scheduleNext(
   };
   const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
   const asked = seen === null ? null : retryAfterMs(seen, core.ports.clock.wallMs());
-  operation.nextPoll = momentIn(core, pollDelayMs(schedule, operation.checks + operation.faults, asked, drawn));
+  const waitMs = pollDelayMs(schedule, operation.checks + operation.faults, asked, drawn);
+  learn(operation, { kind: "look_again", at: momentIn(core, waitMs) });
 }
 
 /** After a read beside the schedule: the schedule stands, unless the provider says when to come back. */
@@ -141,11 +142,10 @@ export function keepSchedule(core: Core, operation: Operation, job: Job, seen: T
     return;
   }
   const asked = retryAfterMs(seen, core.ports.clock.wallMs());
-  if (asked !== null) operation.nextPoll = momentIn(core, asked);
+  if (asked !== null) learn(operation, { kind: "look_again", at: momentIn(core, asked) });
 }
 
 /** Automation ends here for this operation; its record says why, and what is known stays on it. */
 export function stopCaring(operation: Operation, code: Code, detail: string): void {
-  operation.problem = { code, detail };
-  operation.nextPoll = null;
+  learn(operation, { kind: "automation_stopped", code, detail });
 }

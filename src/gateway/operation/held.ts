@@ -8,7 +8,7 @@ import type { StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { budgetBody, readBudget, runRow } from "../record/rows.ts";
 import { linksOf } from "./operation.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /**
  * What a reconciliation proves ends the reserve that the unknown outcome kept: spent where it happened, given back where
@@ -18,7 +18,7 @@ export function settleHeld(core: Core, operation: Operation): Beside {
   const settlement = settlementOf(operation);
   if (operation.held === 0 || settlement === null) return { events: [], rows: [] };
   const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
-  operation.held = 0;
+  learn(operation, { kind: "reserve", cents: 0 });
   const run = core.book.run(operation.purse.id);
   if (run !== undefined) {
     run.budget = settleReservation(run.budget, reservation, settlement);

@@ -1,7 +1,7 @@
 import { decideHint, type Hint } from "../../conventions/callback/hint.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Core } from "../core.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** Reads that callbacks asked for, beside the schedule: when each is due, and how many there may still be. */
 export interface Hints {
@@ -47,17 +47,17 @@ export function createHints({ ports: { clock } }: Core): Hints {
     dueMs: (operation) => due.get(operation) ?? null,
     begin(operation, asked) {
       const nowMs = clock.bootMs();
-      const { nextPoll, hinted } = operation;
+      const { nextPoll } = operation;
       const hintMs = due.get(operation);
       const answers = hintMs !== undefined && hintMs <= nowMs;
       if (answers) due.delete(operation);
       const scheduled = nextPoll !== null && nextPoll.bootMs <= nowMs;
       const underWay = answers && !scheduled && !asked;
-      operation.hinted = { ...hinted, underWay, reads: hinted.reads + (underWay ? 1 : 0) };
+      learn(operation, { kind: "hint_read_began", underWay });
     },
     end(operation) {
       lastRead.set(operation, clock.bootMs());
-      operation.hinted = { ...operation.hinted, underWay: false };
+      learn(operation, { kind: "hint_read_over" });
     },
     forget: (operation) => void due.delete(operation),
     clear: () => due.clear(),

@@ -6,7 +6,7 @@ import { type Core, now } from "../core.ts";
 import { stopCaring } from "./care.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow, readOperation, termOf } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** Long enough for one read and everything around it. */
 const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
@@ -40,11 +40,11 @@ export async function takeLease(core: Core, operation: Operation): Promise<boole
     taken = true;
     // Ours unless somebody went on from where we stopped.
     const latest = termOf(stored) === (operation.lease?.term ?? 0) ? operation : theirs;
-    Object.assign(operation, latest, { lease: nextLease(core, theirs.lease), result: operation.result });
+    learn(operation, { kind: "stored_by_another", theirs: latest, lease: nextLease(core, theirs.lease) });
     return operationRow(core, operation);
   });
   if (row === null) {
-    operation.nextPoll = null;
+    learn(operation, { kind: "look_again", at: null });
     return false;
   }
   if ("tampered" in row) {
@@ -71,12 +71,12 @@ export function yieldTo(core: Core, operation: Operation): void {
   const row = core.ledger.find("operations", operation.id);
   if (row === null || "tampered" in row) return;
   const theirs = readOperation(core, row);
-  Object.assign(operation, theirs, { result: operation.result });
+  learn(operation, { kind: "stored_by_another", theirs, lease: theirs.lease });
   waitFor(core, operation, theirs.lease);
 }
 
 /** Looks again when the lease has run out. */
 export function waitFor(core: Core, operation: Operation, holder: Lease | null): void {
   const leftMs = (holder?.expires_boot_ms ?? 0) - core.ports.clock.bootMs();
-  operation.nextPoll = momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS));
+  learn(operation, { kind: "look_again", at: momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS)) });
 }

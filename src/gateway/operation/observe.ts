@@ -11,7 +11,7 @@ import { createHints } from "./hints.ts";
 import { takeLease, yieldTo } from "./lease.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { pollJob } from "./poll.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -237,7 +237,7 @@ async function refuse(core: Core, operation: Operation, denied: Denied): Promise
     case "gateway_locked":
     case "gateway_stopped":
       // Its row keeps the schedule for whoever unlocks or starts next.
-      operation.nextPoll = null;
+      learn(operation, { kind: "look_again", at: null });
       return;
     case "operation_taken_over":
       yieldTo(core, operation);

@@ -1,10 +1,11 @@
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
+import type { Moment } from "../../conventions/operation/evolve.ts";
 import type { OperationState } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { type Core, now } from "../core.ts";
 import type { StateRow } from "../ports.ts";
-import type { Moment, Operation } from "./operations.ts";
+import type { Operation } from "./operations.ts";
 
 /**
  * The operation as it must survive us, written only while the lease in the store is the one we know of. The result stays

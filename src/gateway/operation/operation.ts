@@ -2,9 +2,10 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
+import type { Moment } from "../../conventions/operation/evolve.ts";
 import type { OperationRecord } from "../../conventions/operation/record.ts";
 import { isSettled, type OperationState, type OperationTrigger } from "../../conventions/operation/state.ts";
-import { stepOperation, type TransitionRecord } from "../../conventions/operation/transition.ts";
+import type { TransitionRecord } from "../../conventions/operation/transition.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -13,7 +14,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
-import type { Moment, Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 export function momentIn(core: Core, ms: number): Moment {
   const { clock } = core.ports;
@@ -137,24 +138,9 @@ export function openedEvent(core: Core, operation: Operation): NewEvent {
  */
 export function step(core: Core, operation: Operation, trigger: OperationTrigger, actor: string): readonly NewEvent[] {
   const at = isoTime(core.ports.clock.wallMs());
-  const taken = stepOperation(operation, trigger, at, actor);
-  switch (taken.kind) {
-    case "refused":
-      return [];
-    case "contract_violation":
-      operation.problem = {
-        code: "operation_needs_person",
-        detail: `the provider named the job ${taken.named} where ${taken.known} is on record`,
-      };
-      operation.nextPoll = null;
-      return [];
-    case "moved":
-      operation.state = taken.to;
-      operation.remoteJobId = taken.remoteJobId;
-      operation.history = [...operation.history, taken.entry];
-      if (isSettled(taken.to)) operation.nextPoll = null;
-      return [transitionEvent(core, operation, taken.entry)];
-  }
+  return learn(operation, { kind: "trigger", trigger, at, actor }).map(({ entry }) =>
+    transitionEvent(core, operation, entry),
+  );
 }
 
 function transitionEvent(

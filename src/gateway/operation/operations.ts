@@ -1,26 +1,24 @@
 import type { RunBudget } from "../../conventions/budget/budget.ts";
-import type { Lease } from "../../conventions/operation/record.ts";
-import { isSettled, type OperationState } from "../../conventions/operation/state.ts";
-import type { TransitionRecord } from "../../conventions/operation/transition.ts";
-import type { Code } from "../../kernel/codes.ts";
+import {
+  evolve,
+  type Moment,
+  type OperationEffect,
+  type OperationEvidence,
+  type OperationStanding,
+} from "../../conventions/operation/evolve.ts";
+import { isSettled } from "../../conventions/operation/state.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { ApprovalId, CallId, OperationId, RunId } from "../../kernel/ids.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { PlanFill } from "../outbound/outbound.ts";
-
-/** A time that decides: wall time for records and people, boot time for decisions within this boot. */
-export interface Moment {
-  readonly at: string;
-  readonly bootMs: number;
-}
 
 /**
  * Work whose end is not known yet: a job at the provider, or a write that nobody saw the answer of. It outlives its
  * session and this process; until it is settled it keeps its token and everything that finding out needs.
  */
-export interface Operation {
+export interface Operation extends OperationStanding {
   readonly id: OperationId;
   readonly kind: "job" | "write";
   readonly callId: CallId;
@@ -40,61 +38,19 @@ export interface Operation {
   readonly token: string | null;
   /** When the request, with its token, was first sent. */
   readonly firstSent: Moment;
-  /** How often it was sent again under that token. */
-  repeats: number;
-  /** What the run still reserves for the outcome that nobody knows. */
-  held: number;
-  /** The attempt that was left without an answer; reconciliations refer to it. */
-  attemptId: string | null;
   readonly authorization: Authorization;
   readonly createdAt: string;
   readonly createDeadline: Moment;
-  /** Anew when failed work is resumed. */
-  resultDeadline: Moment;
   /** Pays for its reads, apart from the run's budget. */
   readonly purse: { readonly id: RunId; budget: RunBudget };
-  state: OperationState;
-  remoteJobId: string | null;
-  remoteState: string | null;
-  progress: { readonly completed: number; readonly total: number } | null;
-  lease: Lease | null;
-  nextPoll: Moment | null;
-  /** Reads that said "still running", and reads that said nothing: they have separate allowances. */
-  checks: number;
-  faults: number;
-  /** Reads that callbacks asked for have an allowance of their own; whether the one under way is such a read. */
-  hinted: { readonly allowed: number; readonly reads: number; readonly underWay: boolean };
-  /** Its session is over: the gateway itself reads on, within the custodian's allowance. */
-  custodian: boolean;
-  cancel: {
-    readonly actor: string;
-    readonly reason: string;
-    readonly expectedEffect: string;
-    readonly at: string;
-  } | null;
-  /** Each request to go on after a failure: an action of its own, linked here. */
-  resumes: readonly ResumeRecord[];
-  /** One of them is on its way, in this process. */
-  resuming: boolean;
-  /** The question of the gateway's own that waits for a person, in this process. */
-  asking: ApprovalId | null;
-  /** Why automation stopped, and what a person should know of it. */
-  problem: { readonly code: Code; readonly detail: string } | null;
-  resultDigest: string | null;
-  /** Kept in memory alone, and only while it is small. */
-  result: JsonValue;
-  history: readonly TransitionRecord[];
 }
 
-/** `pending` until its answer is in; `unknown` may have gone through, so that the work is observed again. */
-export type ResumeRecord = {
-  readonly call_id: string;
-  readonly attempt_id: string;
-  readonly actor: string;
-  readonly reason: string;
-  readonly at: string;
-  readonly outcome: "pending" | "accepted" | "refused" | "unknown";
-};
+/** The one place where an operation changes; `step` tells the log of what the table has to say. */
+export function learn(operation: Operation, evidence: OperationEvidence): readonly OperationEffect[] {
+  const evolved = evolve(operation, evidence);
+  Object.assign(operation, evolved.operation);
+  return evolved.effects;
+}
 
 /** The operations this process knows. Whose one is, is asked by whoever looks it up. */
 export interface OperationBook {

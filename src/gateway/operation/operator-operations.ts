@@ -10,7 +10,7 @@ import { cancelAsOperator } from "./cancel.ts";
 import { readRefusal } from "./may-read.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { resumeAsOperator } from "./resume.ts";
 import { settleByPerson } from "./settle.ts";
 
@@ -45,7 +45,7 @@ export function operatorOperations(core: Core, observer: Observer): OperatorOper
       requireUnlocked(core);
       const operation = core.operations.get(id);
       await cancelAsOperator(core, operation, operator, reason);
-      operation.nextPoll ??= momentIn(core, 0);
+      learn(operation, { kind: "look_again", at: operation.nextPoll ?? momentIn(core, 0) });
       observer.schedule(operation);
       return operation;
     },
@@ -102,6 +102,5 @@ function grantOneRead(core: Core, operation: Operation): void {
   const attempts = Math.max(budget.limits.attempts, budget.attemptsUsed + 1);
   purse.budget = { ...budget, limits: { ...budget.limits, attempts }, stopReason: null };
   if (problem === null) return;
-  operation.problem = null;
-  operation.nextPoll = momentIn(core, 0);
+  learn(operation, { kind: "taken_up", lookAgain: momentIn(core, 0) });
 }

@@ -11,7 +11,7 @@ import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { step } from "./operation.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** The next read about a job: of its state, or of its result once it is done. */
 export function jobReadOf(core: Core, { state, input, remoteJobId }: Operation, definition: Definition): JobRead {
@@ -59,11 +59,10 @@ function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attem
   // A read that a callback asked for uses up none of the schedule's allowances and leaves the schedule as it is.
   const beside = operation.hinted.underWay;
   if (report === null || report.remoteState === null) {
-    if (!beside) operation.faults++;
+    if (!beside) learn(operation, { kind: "nothing_learned" });
   } else {
-    if (!beside) operation.checks++;
-    operation.remoteState = report.remoteState;
-    operation.progress = report.progress;
+    const { remoteState, progress } = report;
+    learn(operation, { kind: "report_read", remoteState, progress, beside });
     events.push(...takeReport(core, operation, report));
     if (operation.state === "result_collecting" && report.end === "succeeded" && job.result === null) {
       events.push(...keepResult(core, operation, attempted, body));
@@ -105,7 +104,7 @@ function settleResult(core: Core, operation: Operation, job: Job, attempted: Att
   const { verdict, observation } = attempted;
   const events =
     verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];
-  if (events.length === 0) operation.faults++;
+  if (events.length === 0) learn(operation, { kind: "nothing_learned" });
   exhaust(operation, job);
   scheduleNext(core, operation, job, observation);
   return events;
@@ -118,8 +117,8 @@ function keepResult(core: Core, operation: Operation, { verdict }: Attempted, bo
   const remoteJobId = operation.remoteJobId ?? "";
   const events = step(core, operation, { kind: "result_fetched", remoteJobId, resultDigest }, actor);
   if (events.length > 0) {
-    operation.resultDigest = resultDigest;
-    operation.result = verdict.observation.body.byteLength <= defaults.operationResultBytes ? body : null;
+    const result = verdict.observation.body.byteLength <= defaults.operationResultBytes ? body : null;
+    learn(operation, { kind: "result_kept", digest: resultDigest, result });
   }
   return events;
 }

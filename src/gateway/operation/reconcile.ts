@@ -16,7 +16,7 @@ import type { StateRow } from "../ports.ts";
 import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { settleHeld } from "./held.ts";
 import { linksOf, step } from "./operation.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
 import { isStatusReader, statusReaderOf } from "./ssh-status.ts";
 import { prepareRepeat, repeatUnderToken } from "./token-retry.ts";
@@ -145,8 +145,7 @@ function settleRead(
   const events: NewEvent[] = [];
   switch (decision.kind) {
     case "job_named":
-      operation.checks = 0;
-      operation.faults = 0;
+      learn(operation, { kind: "job_found" });
       events.push(...step(core, operation, { kind: "job_named", remoteJobId: decision.jobId }, actor));
       // Found and accepted: whether it succeeds is what its state says later.
       events.push({
@@ -169,7 +168,7 @@ function settleRead(
       break;
     }
     case "inconclusive": {
-      operation.faults++;
+      learn(operation, { kind: "nothing_learned" });
       const observed = { kind: "reconciliation_inconclusive", observation: decision.why } as const;
       events.push(...step(core, operation, observed, actor));
       const reason = decision.why;
@@ -210,8 +209,7 @@ function settleStatus(
     case "interrupted":
     case "unclear": {
       const reason = status.kind === "unclear" ? status.why : status.kind;
-      if (status.kind === "running") operation.checks++;
-      else operation.faults++;
+      learn(operation, { kind: status.kind === "running" ? "still_running" : "nothing_learned" });
       events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
       events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason });
       if (status.kind === "interrupted") {

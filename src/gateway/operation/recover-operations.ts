@@ -10,7 +10,7 @@ import { CUSTODIAN, stopCaring, takeCustody } from "./care.ts";
 import { waitFor } from "./lease.ts";
 import { momentIn, type Opened, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { isReconcilable, NO_READ } from "./reconcile.ts";
 import { adoptResume } from "./resume.ts";
 
@@ -43,7 +43,8 @@ export function recoverOperations(
       events.push(...step(core, operation, { kind: "no_clear_answer", ...lost }, CUSTODIAN));
       events.push(...step(core, operation, { kind: "reconciliation_inconclusive", ...lost }, CUSTODIAN));
       takeCustody(operation);
-      if (operation.problem === null) operation.nextPoll ??= momentIn(core, 0);
+      if (operation.problem === null)
+        learn(operation, { kind: "look_again", at: operation.nextPoll ?? momentIn(core, 0) });
       if (operation.state !== before) rows.push(operationRow(core, operation));
     }
   }
@@ -84,7 +85,7 @@ export function adoptAttempt(
     held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
     ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),
   });
-  operation.attemptId = row.id;
+  learn(operation, { kind: "left_unanswered", attemptId: row.id });
   const observation = "gateway_stopped_before_the_result";
   const events = [
     openedEvent(core, operation),
@@ -93,7 +94,7 @@ export function adoptAttempt(
   takeCustody(operation);
   if (trusted === null)
     stopCaring(operation, "definition_changed", "the pack that sent it changed or is not trusted now");
-  else if (isReconcilable(core, trusted)) operation.nextPoll = momentIn(core, 0);
+  else if (isReconcilable(core, trusted)) learn(operation, { kind: "look_again", at: momentIn(core, 0) });
   else stopCaring(operation, "operation_not_reconcilable", NO_READ);
   return { operation, events };
 }
@@ -113,6 +114,6 @@ export function adoptResumed(
   const events = adoptResume(core, operation, id, CUSTODIAN);
   if (events === null) return null;
   takeCustody(operation);
-  operation.nextPoll = momentIn(core, 0);
+  learn(operation, { kind: "look_again", at: momentIn(core, 0) });
   return { operation, events };
 }

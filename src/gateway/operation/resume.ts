@@ -1,5 +1,6 @@
 import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
+import type { ResumeRecord } from "../../conventions/operation/evolve.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
@@ -16,7 +17,7 @@ import { definitionOf, jobOf } from "./care.ts";
 import { requireLease } from "./lease.ts";
 import { momentIn, readsOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation, ResumeRecord } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** The request by which failed work goes on, or why there is none. */
 export function bindResume(core: Core, operation: Operation): Outbound {
@@ -73,7 +74,7 @@ export async function resumeAsOperator(
 export function adoptResume(core: Core, operation: Operation, attemptId: string, actor: string) {
   const record = operation.resumes.find(({ attempt_id, outcome }) => attempt_id === attemptId && outcome === "pending");
   if (record === undefined) return null;
-  note(operation, { ...record, outcome: "unknown" });
+  learn(operation, { kind: "resume_noted", record: { ...record, outcome: "unknown" } });
   return goOn(core, operation, attemptId, actor);
 }
 
@@ -84,13 +85,13 @@ function beingResumed(): Denied {
 /** One resume at a time: the state is looked at again, since a person may have thought about it for minutes. */
 async function claimed<Result>(core: Core, operation: Operation, work: () => Promise<Result>): Promise<Result> {
   if (operation.state !== "failed" || operation.resuming) throw beingResumed();
-  operation.resuming = true;
+  learn(operation, { kind: "resume_began" });
   try {
     await requireLease(core, operation);
     if (operation.state !== "failed") throw beingResumed();
     return await work();
   } finally {
-    operation.resuming = false;
+    learn(operation, { kind: "resume_over" });
     core.schedule(operation);
   }
 }
@@ -100,24 +101,19 @@ function resumeHooks(core: Core, operation: Operation, callId: string, actor: st
     errand: "resume" as const,
     beside: (attemptId: string): Beside => {
       const at = isoTime(core.ports.clock.wallMs());
-      note(operation, { call_id: callId, attempt_id: attemptId, actor, reason, at, outcome: "pending" });
+      const record = { call_id: callId, attempt_id: attemptId, actor, reason, at, outcome: "pending" } as const;
+      learn(operation, { kind: "resume_noted", record });
       return { events: [], rows: [operationRow(core, operation)] };
     },
     after: ({ attemptId, verdict }: Attempted): Beside => {
       const outcome = outcomeOf(verdict);
       const record = operation.resumes.find(({ attempt_id }) => attempt_id === attemptId);
-      if (record !== undefined) note(operation, { ...record, outcome });
+      if (record !== undefined) learn(operation, { kind: "resume_noted", record: { ...record, outcome } });
       const events = outcome === "refused" ? [] : [...checkJob(core, operation, verdict, actor)];
       if (outcome !== "refused") events.push(...goOn(core, operation, attemptId, actor));
       return { events, rows: [operationRow(core, operation)] };
     },
   };
-}
-
-/** Writes the record of one attempt, and leaves those of others as they are. */
-function note(operation: Operation, record: ResumeRecord): void {
-  const others = operation.resumes.filter(({ attempt_id }) => attempt_id !== record.attempt_id);
-  operation.resumes = [...others, record];
 }
 
 function outcomeOf(verdict: Verdict): ResumeRecord["outcome"] {
@@ -144,26 +140,21 @@ function checkJob(core: Core, operation: Operation, verdict: Verdict, actor: str
 /** Back to observing, with deadlines, allowances and reads of its own. */
 function goOn(core: Core, operation: Operation, attemptId: string, actor: string) {
   const job = jobOf(definitionOf(core, operation));
-  const contradicted = operation.problem;
   const trigger = { kind: "resume_sent", documented: job.resume !== null, attemptId } as const;
   const events = step(core, operation, trigger, actor);
   if (events.length === 0) return events;
   reopen(core, operation, job);
-  if (contradicted?.code === "operation_needs_person") operation.problem = contradicted;
-  operation.nextPoll = operation.problem === null ? momentIn(core, job.pollFirstMs) : null;
   return events;
 }
 
 function reopen(core: Core, operation: Operation, job: Job): void {
   const { purse, hinted } = operation;
   const { limits } = purse.budget;
-  operation.resultDeadline = momentIn(core, job.resultDeadlineMs);
   purse.budget = openBudget(
     purse.id,
     { ...limits, attempts: readsOf(job) + hinted.allowed, sideEffects: 0 },
     now(core),
   );
-  Object.assign(operation, { checks: 0, faults: 0, custodian: false, cancel: null, problem: null });
-  Object.assign(operation, { hinted: { ...hinted, reads: 0 } });
-  Object.assign(operation, { remoteState: null, progress: null, result: null, resultDigest: null });
+  const resultDeadline = momentIn(core, job.resultDeadlineMs);
+  learn(operation, { kind: "reopened", resultDeadline, firstRead: momentIn(core, job.pollFirstMs) });
 }

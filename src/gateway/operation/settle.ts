@@ -6,7 +6,7 @@ import { settleHeld } from "./held.ts";
 import { requireLease } from "./lease.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /**
  * A person closes what only a person can know. It is their word and stays recognisable as such: the log keeps the
@@ -24,8 +24,7 @@ export async function settleByPerson(
   const kind = happened ? ("person_says_happened" as const) : ("person_says_not" as const);
   const moved = step(core, operation, { kind, operator, reason }, operator);
   if (moved.length === 0) throw stillUnderWay(operation);
-  operation.problem = null;
-  operation.nextPoll = null;
+  learn(operation, { kind: "taken_up", lookAgain: null });
   const said = {
     happened,
     reason,

@@ -19,7 +19,7 @@ import type { StateRow } from "../ports.ts";
 import { scheduleNext, standingOf, stopCaring } from "./care.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 
 /** Whether the stored request may go out once more under its token, and the request itself as it was built again. */
 export function prepareRepeat(
@@ -65,7 +65,7 @@ export async function repeatUnderToken(
   const actor = operation.callerKey;
   const carries: Reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
   let settled = false;
-  operation.repeats++;
+  learn(operation, { kind: "sent_again" });
   try {
     await attempt(core, {
       errand: "token_retry",
@@ -109,13 +109,13 @@ function keepHold(
     case "success":
     case "accepted":
     case "redirect":
-      operation.held = 0;
+      learn(operation, { kind: "reserve", cents: 0 });
       return;
     case "error":
       run.budget = holdReserve(run.budget, operation.held);
       return;
     case "unknown":
-      operation.held = reservation.maximumCents;
+      learn(operation, { kind: "reserve", cents: reservation.maximumCents });
   }
 }
 
@@ -153,7 +153,7 @@ function settleRepeat(
       break;
     case "proven_absent":
     case "inconclusive": {
-      operation.faults++;
+      learn(operation, { kind: "nothing_learned" });
       const reason = decision.kind === "inconclusive" ? decision.why : decision.proof;
       events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
       events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason, source });

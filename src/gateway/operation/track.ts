@@ -19,7 +19,7 @@ import { jobOf, scheduleNext, stopCaring } from "./care.ts";
 import { nextLease } from "./lease.ts";
 import { openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
-import type { Operation } from "./operations.ts";
+import { learn, type Operation } from "./operations.ts";
 import { isReconcilable, NO_READ } from "./reconcile.ts";
 
 /**
@@ -31,18 +31,18 @@ export async function createJob(core: Core, sending: Sending): Promise<CallResul
   const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core, outbound.definition.pack);
   const operation = openOperation(core, "job", { ...sending, token, input: outbound.input, party: partyFor(sending) });
   // Nobody else asks about it while its creation is on its way.
-  operation.lease = nextLease(core, null);
+  learn(operation, { kind: "leased", lease: nextLease(core, null) });
   core.operations.put(operation);
   let intended = false;
   const beside = (): Beside => {
     // Until its answer is in, what it may cost is reserved for an outcome that nobody knows.
-    operation.held = askOf(outbound).maximumCents;
+    learn(operation, { kind: "reserve", cents: askOf(outbound).maximumCents });
     const events = intended ? [] : [openedEvent(core, operation)];
     intended = true;
     return { events, rows: [operationRow(core, operation)] };
   };
   const after = ({ verdict }: Attempted): Beside => {
-    if (verdict.kind !== "unknown") operation.held = 0;
+    if (verdict.kind !== "unknown") learn(operation, { kind: "reserve", cents: 0 });
     return { events: [], rows: [operationRow(core, operation)] };
   };
   try {
@@ -67,7 +67,7 @@ async function settleCreation(
   followed: Followed,
 ): Promise<CallResult> {
   const job = jobOf(sending.outbound.definition);
-  operation.attemptId = followed.attemptId;
+  learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId });
   const events = step(core, operation, creationTrigger(sending, followed), operation.callerKey);
   scheduleNext(core, operation, job, followed.observation);
   const rows = [operationRow(core, operation)];
@@ -121,7 +121,7 @@ export async function trackUnknown(
   const held = kind === "unknown" || kind === "error" ? followed.reservation.maximumCents : 0;
   const opened = { ...sending, token, input: intent, party: partyFor(sending), held };
   const operation = openOperation(core, "write", { ...opened, firstSentMs: followed.firstSentMs });
-  operation.attemptId = followed.attemptId;
+  learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId });
   const events: NewEvent[] = [openedEvent(core, operation)];
   const observation = "reason" in followed.verdict ? followed.verdict.reason : followed.verdict.kind;
   events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));
