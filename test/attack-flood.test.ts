@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { CROWD, HOLDER, NOTIFIER, PINGER, SITTER, WAITER } from "./support/floods.ts";
 import {
   asUser,
   call,
@@ -20,120 +21,34 @@ import {
 import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-/** Opens `count` connections from another process and says nothing, or a byte of a head now and then. It prints what it holds. */
-const HOLDER = `
-const { connect } = require("node:net");
-const [path, count, trickle] = [process.argv[1], Number(process.argv[2]), process.argv[3] === "trickle"];
-let opened = 0, failed = 0, closed = 0;
-const open = () => {
-  const socket = connect(path);
-  socket.on("connect", () => { opened++; if (trickle) socket.write("GET /v1/status HTTP/1.1\\r\\nx-a: "); next(); });
-  socket.on("error", () => { failed++; next(); });
-  socket.on("close", () => { closed++; });
-};
-let asked = 0;
-const next = () => { if (asked < count) { asked++; open(); } else if (opened + failed === count) console.log("held " + opened); };
-for (let lane = 0; lane < 32; lane++) next();
-setInterval(() => undefined, 1000);`;
-
-/** Connects again as soon as it is let go, and prints how many were taken in and when the queue was full. */
-const CROWD = `
-const { connect } = require("node:net");
-let taken = 0, full = false;
-const open = () => {
-  const socket = connect(process.argv[1]);
-  socket.on("connect", () => { if (++taken % 100 === 0) console.log("taken " + taken); });
-  socket.on("error", (error) => { if (error.code === "EAGAIN" && !full) { full = true; console.log("queue full"); } });
-  socket.on("close", () => setTimeout(open, 20));
-};
-for (let index = 0; index < Number(process.argv[2]); index++) open();`;
-
-/** Asks for a run that nobody decides on, and about it now and then, on one connection. It says when that is closed. */
-const WAITER = `
-const http = require("node:http");
-const held = require("node:net").connect(process.argv[1]);
-held.on("error", () => undefined).on("close", () => console.log("closed"));
-const agent = Object.assign(new http.Agent({ keepAlive: true, maxSockets: 1 }), { createConnection: () => held });
-const ask = (method, path, body) => {
-  const headers = body ? { "content-type": "application/json", "content-length": body.length } : {};
-  const request = http.request({ socketPath: "/", agent, method, path, headers }, (answer) => {
-    let text = "";
-    answer.setEncoding("utf8").on("data", (part) => { text += part; }).on("end", () => {
-      console.log("answered " + answer.statusCode);
-      setTimeout(ask, 300, "GET", "/v1/runs/" + JSON.parse(text).run_id);
-    });
-  });
-  request.on("error", () => undefined);
-  request.end(body);
-};
-ask("POST", "/v1/runs", JSON.stringify({ purpose: "to wait", actions: ["demo.thing.get"], budget: {} }));`;
-
-const HEAD =
-  'const { connect } = require("node:net"); const UP = "GET /mcp HTTP/1.1\\r\\nconnection: upgrade\\r\\nupgrade: gw-mcp\\r\\n\\r\\n";';
-
-/** Writes notifications as fast as they are taken, and says `full` for each connection when they are not. */
-const NOTIFIER = `${HEAD}
-const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } }) + "\\n";
-for (let index = 0; index < Number(process.argv[2]); index++) {
-  const socket = connect(process.argv[1]);
-  let told = false;
-  const pour = () => { while (socket.write(line.repeat(200))); if (!told) { told = true; console.log("full"); } };
-  socket.write(UP);
-  socket.once("data", () => { pour(); socket.on("drain", pour); });
-  socket.on("error", () => undefined);
-}`;
-
-/** Becomes an MCP client on so many connections, and then says nothing. It prints how many were taken. */
-const SITTER = `${HEAD}
-let upgraded = 0;
-const sit = () => {
-  const socket = connect(process.argv[1]);
-  socket.write(UP);
-  let taken = false;
-  const next = () => { if (upgraded < Number(process.argv[2])) sit(); };
-  socket.once("data", (part) => {
-    taken = String(part).startsWith("HTTP/1.1 101");
-    if (taken) console.log("upgraded " + ++upgraded);
-    if (taken) next();
-  });
-  socket.on("error", () => undefined);
-  socket.on("close", () => { if (!taken) setTimeout(next, 50); });
-};
-for (let lane = 0; lane < 16; lane++) sit();`;
-
-/** Asks once on a connection of its own and prints what comes. */
-const PINGER = `${HEAD}
-const socket = connect(process.argv[1]);
-socket.write(UP);
-socket.once("data", () => {
-  socket.on("data", (part) => console.log(String(part)));
-  const clientInfo = { name: "c", version: "1" };
-  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
-  socket.write(JSON.stringify({ jsonrpc: "2.0", id: "asked", method: "initialize", params }) + "\\n");
-});`;
-
-const NOTE = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 0 } })}\n`;
+/** The beginning of a head, and never its end. */
+const TRICKLE = "GET /v1/status HTTP/1.1\r\nx-a: ";
 
 /** A call of a tool that there is not: it is refused, and its name stands in the log in the order in which it was taken. */
 function toolCall(name: string): string {
   return `${JSON.stringify({ jsonrpc: "2.0", id: name, method: "tools/call", params: { name, arguments: {} } })}\n`;
 }
 
-/** A connection of this process that has said who it is. */
-async function openMcp(path: string) {
+/** A connection of this process that was let in: it is answered on it. */
+async function connectTo(path: string, head = "GET /nowhere HTTP/1.1\r\n\r\n") {
   const socket = connect(path).setEncoding("utf8");
   let got = "";
   socket.on("data", (part) => {
     got += String(part);
   });
   const say = (text: string) => new Promise<void>((resolve) => void socket.write(text, () => resolve()));
-  const answers = (): number => got.split('"jsonrpc"').length - 1;
-  await say("GET /mcp HTTP/1.1\r\nconnection: upgrade\r\nupgrade: gw-mcp\r\n\r\n");
-  await until("it is upgraded", () => got.includes("\r\n\r\n"));
+  await say(head);
+  await until("it is answered", () => got.includes("\r\n\r\n"));
+  return { say, answers: (): number => got.split('"jsonrpc"').length - 1, close: () => void socket.destroy() };
+}
+
+/** One that has said who it is. */
+async function openMcp(path: string) {
+  const opened = await connectTo(path, "GET /mcp HTTP/1.1\r\nconnection: upgrade\r\nupgrade: gw-mcp\r\n\r\n");
   const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } };
-  await say(`${JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params })}\n`);
-  await until("it is greeted", () => answers() === 1);
-  return { say, answers, close: () => void socket.destroy() };
+  await opened.say(`${JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params })}\n`);
+  await until("it is greeted", () => opened.answers() === 1);
+  return opened;
 }
 
 function turned(out: string): number {
@@ -158,8 +73,8 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     await provider?.close();
   });
 
-  async function flood(path: string, count: number, how: "silent" | "trickle") {
-    const holder = start([process.execPath, "-e", HOLDER, path, String(count), how]);
+  async function flood(path: string, count: number, text = "") {
+    const holder = start([process.execPath, "-e", HOLDER, path, String(count), text]);
     await until("the flood stands", () => holder.out().includes("held") || holder.child.exitCode !== null, 120_000);
     assert.match(holder.out(), /held/, holder.err());
     return holder;
@@ -171,15 +86,66 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     assert.equal(listed.code, 0, listed.err);
   }
 
-  test("400 trickling connections on the operator socket: gw lock and gw unlock still work", async () => {
-    const holder = await flood(home.operatorSocket, 400, "trickle");
+  /** While the gateway stands still all of them come to wait at its door, in this order; what it then does is its own choice. */
+  async function whileStopped<Found>(work: () => Promise<Found>): Promise<Found> {
+    process.kill(gateway.pid, "SIGSTOP");
     try {
+      return await work();
+    } finally {
+      process.kill(gateway.pid, "SIGCONT");
+    }
+  }
+
+  test("400 trickling connections on the operator socket: gw lock and gw unlock still work", async () => {
+    const crowds = await whileStopped(async () => [
+      await flood(home.operatorSocket, 200, TRICKLE),
+      await flood(home.operatorSocket, 200, TRICKLE),
+    ]);
+    try {
+      // Each has its 64 places, so that there is none left, and the rest was turned away.
+      for (const { out } of crowds) await until("the places are taken", () => /closed 136\b/.test(out()));
+      const newcomer = holdPlane(home.operatorSocket);
+      assert.equal((await newcomer.ask("GET", "/v1/status")).status, 200, "on the first connection that it makes");
+      newcomer.close();
       await home.must(["lock"]);
       assert.equal((await home.status())["locked"], true);
       await home.must(["unlock"]);
       assert.equal((await home.status())["locked"], false);
     } finally {
-      await holder.end();
+      for (const crowd of crowds) await crowd.end();
+    }
+  });
+
+  test("an operator is not served after everybody who came before: of a crowd at the door a process has its places and no more", async () => {
+    const { crowd, answer } = await whileStopped(async () => {
+      const first = await flood(home.operatorSocket, 300, "GET /v1/status HTTP/1.1\r\n\r\n");
+      const operator = holdPlane(home.operatorSocket);
+      return { crowd: first, answer: operator.ask("GET", "/v1/status").finally(() => operator.close()) };
+    });
+    try {
+      assert.equal((await answer).status, 200);
+      const told = (what: string): number => crowd.out().split(`${what} `).length - 1;
+      await until("everybody was answered or turned away", () => told("answered") + told("closed") >= 300);
+      assert.equal(told("answered"), 64);
+    } finally {
+      await crowd.end();
+    }
+  });
+
+  test("a connection on which a key was proven stays, however many more its program opens", async () => {
+    const [proven, { operator: ada }] = [holdPlane(home.operatorSocket), await operatorOf(home)];
+    const { body } = await proven.ask("POST", "/v1/login/challenge");
+    const login = await answerChallenge(proven, ada, String(body["challenge"]));
+    const authorization = { authorization: `Bearer ${String(login.body["token"])}` };
+    const sessions = async (): Promise<number> =>
+      (await proven.ask("GET", "/v1/sessions", undefined, authorization)).status;
+    assert.equal(await sessions(), 200);
+    const others: Awaited<ReturnType<typeof connectTo>>[] = [];
+    try {
+      for (let opened = 0; opened < 70; opened++) others.push(await connectTo(home.operatorSocket));
+      assert.equal(await sessions(), 200, "on the connection that it had");
+    } finally {
+      for (const one of [proven, ...others]) one.close();
     }
   });
 
@@ -203,7 +169,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
   });
 
   test("3,000 silent connections on the agent socket: agents and operators are served", async () => {
-    const holder = await flood(home.agentSocket, 3_000, "silent");
+    const holder = await flood(home.agentSocket, 3_000);
     try {
       await listsActions();
       await home.must(["approvals"]);
@@ -271,22 +237,21 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
 
   test("lines that one MCP connection sends without end and those of another are taken in turns", async () => {
     const [flooder, other] = [await openMcp(home.agentSocket), await openMcp(home.agentSocket)];
-    // Everything is there before the gateway looks: what it then takes first is its own choice.
-    process.kill(gateway.pid, "SIGSTOP");
-    try {
-      const flood = [NOTE.repeat(100), toolCall("flood__early"), NOTE.repeat(500), toolCall("flood__end")];
-      await flooder.say(flood.join(""));
-      await other.say(Array.from({ length: 10 }, (_, index) => toolCall(`other__call-${index}`)).join(""));
-    } finally {
-      process.kill(gateway.pid, "SIGCONT");
-    }
-    await until("everything is answered", () => flooder.answers() === 3 && other.answers() === 11);
-    flooder.close();
-    other.close();
+    // More than the gateway looks at in one go stand between the two, so that it reads the flood first and alone.
+    const between = await Promise.all(Array.from({ length: 140 }, () => connectTo(home.agentSocket)));
+    const calls = (who: string, count: number): string[] =>
+      Array.from({ length: count }, (_, index) => toolCall(`${who}__call-${index}`));
+    await whileStopped(async () => {
+      await flooder.say(calls("flood", 24).join(""));
+      for (const { say } of between) await say("GET ");
+      await other.say(calls("other", 3).join(""));
+    });
+    await until("everything is answered", () => flooder.answers() === 25 && other.answers() === 4);
+    for (const one of [flooder, other, ...between]) one.close();
     const told = (await home.events("request_refused")).map(({ endpoint }) => String(endpoint).split(" ")[1] ?? "");
     const order = told.filter((tool) => /^(flood|other)__/.test(tool));
-    assert.deepEqual(order.slice(-2), ["flood__early", "flood__end"]);
-    assert.equal(order.length, 12);
+    assert.equal(order.length, 27);
+    assert.equal(order.at(-1), "flood__call-23", order.join(" "));
   });
 
   test("a head that does not come is answered and closed on both planes", async () => {

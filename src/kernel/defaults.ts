@@ -144,6 +144,8 @@ export const defaults = {
   operatorLogins: 64,
   operatorConnections: 128,
   operatorConnectionsPerProcess: 64,
+  /** How often, at most, all who wait before the operators' door are looked at. */
+  operatorQueueMs: 50,
   challengeMs: 60_000,
   /** The longest that a request on the agent plane may hold its connection for a person. */
   preferWaitMs: 600_000,

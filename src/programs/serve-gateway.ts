@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { descriptorLimit } from "../adapters/platform/descriptors.ts";
 import { createDiskWatch } from "../adapters/platform/disk.ts";
-import { createPeerNamer } from "../adapters/platform/socket-peer.ts";
+import { createSocketPeers } from "../adapters/platform/socket-peer.ts";
 import { systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
 import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
@@ -235,7 +235,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     operations: createOperationNews({ watch: gateway.operations.watch, board: operations.board }, clock, sleep),
     metrics: () => health.metrics(gaugesOf(gateway, operations, state, clock), settings.home, settings.auditFolder),
     clock,
-    holderOf: await createPeerNamer(),
+    peers: await createSocketPeers(),
     correlationId,
     onRecord: records.operator,
     onFault,

@@ -44,7 +44,7 @@ async function listen() {
       },
     },
     clock: { bootMs: () => 0 },
-    holderOf: () => 1,
+    peers: { nameOf: () => 1, takeWaiting: () => undefined },
     correlationId: () => "evt_1",
     onFault: () => undefined,
   } as unknown as OperatorListenerOptions;

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { SocketPeers } from "../../adapters/platform/socket-peer.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
 import { createRequestListener } from "../../conventions/request/node-http.ts";
@@ -26,8 +27,8 @@ export interface OperatorListenerOptions {
   /** Numbers for a scrape: they name nobody and nothing, so whoever may reach the socket may read them. */
   metrics(): string;
   readonly clock: Clock;
-  /** Whose seat a connection takes: one process cannot have them all. */
-  holderOf(socket: Socket): number;
+  /** Whose seat a connection takes, since one process cannot have them all, and who else waits before the door. */
+  readonly peers: SocketPeers;
   /** An operator who has proven their key speaks on this connection. */
   onOperator(socket: Socket, login: Login): void;
   correlationId(): string;
@@ -120,12 +121,31 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     });
   }
 
+  let resting = false;
   server.on("connection", (socket: Socket) => {
-    const seat = seats.take(options.holderOf(socket), () => socket.destroy());
-    if (seat === null) return void socket.destroy();
-    seatOf.set(socket, seat);
-    socket.once("close", () => seat.leave());
+    const seat = seats.take(options.peers.nameOf(socket), () => socket.destroy());
+    if (seat === null) socket.destroy();
+    else {
+      seatOf.set(socket, seat);
+      socket.once("close", () => seat.leave());
+    }
+    if (!resting) emptyQueue();
   });
+
+  /** Nobody waits behind a crowd: now and then all are let in at once, but for more of a process that has its seats already. */
+  function emptyQueue(): void {
+    resting = true;
+    setTimeout(() => {
+      resting = false;
+    }, defaults.operatorQueueMs).unref();
+    options.peers.takeWaiting(
+      server,
+      defaults.operatorConnections,
+      (pid) => !seats.hasShare(pid),
+      (socket) => server.emit("connection", socket),
+    );
+  }
+
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(

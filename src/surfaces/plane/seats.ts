@@ -9,6 +9,8 @@ export interface Seats {
   take(holder: number, drop: () => void): Seat | null;
   /** Makes room for one more of this holder, or says that there is none. */
   admits(holder: number): boolean;
+  /** Whether one more of this holder would cost it one that it has. */
+  hasShare(holder: number): boolean;
   readonly taken: number;
 }
 
@@ -115,13 +117,18 @@ export function createSeats(limits: SeatLimits): Seats {
     return false;
   }
 
+  function hasShare(holder: number): boolean {
+    return (counts.get(holder) ?? 0) >= limits.perHolder;
+  }
+
   function admits(holder: number): boolean {
-    if ((counts.get(holder) ?? 0) >= limits.perHolder && !makeRoom(holder)) return false;
+    if (hasShare(holder) && !makeRoom(holder)) return false;
     return seats.size < limits.total || makeRoom(null);
   }
 
   return {
     admits,
+    hasShare,
     get taken() {
       return seats.size;
     },

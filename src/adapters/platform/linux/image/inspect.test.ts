@@ -60,3 +60,24 @@ test("files that no package owns are named, and a package's are not", { skip }, 
   assert.equal(answer.package, null);
   closeSync(fd);
 });
+
+test("a small new image is looked at beside large ones, and after one of them where four are at work", {
+  skip,
+}, async () => {
+  const inspector = createImageInspector(() => nothing);
+  const order: string[] = [];
+  const open: number[] = [];
+  const look = async (name: string, bytes: number): Promise<void> => {
+    const fd = openSync(join(folder, name), "w+");
+    open.push(fd);
+    ftruncateSync(fd, bytes);
+    await inspector.inspect({ fd, path: `/${name}`, mappings: [] });
+    order.push(name);
+  };
+  const large = (name: string): Promise<void> => look(name, defaults.callerImageBytes / 4);
+  await Promise.all([large("large-1"), large("large-2"), look("third", 100)]);
+  await Promise.all([large("large-3"), large("large-4"), large("large-5"), large("large-6"), look("fifth", 100)]);
+  for (const fd of open) closeSync(fd);
+  assert.equal(order[0], "third", order.join());
+  assert.notEqual(order[3], "fifth", order.join());
+});
