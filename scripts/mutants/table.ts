@@ -1,5 +1,7 @@
 import { attacks } from "./attacks.ts";
+import { floods } from "./floods.ts";
 import type { Mutant } from "./mutant.ts";
+import { supplyChain } from "./supply-chain.ts";
 
 const owners: readonly Mutant[] = [
   {
@@ -235,4 +237,13 @@ const claims: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...owners, ...redirects, ...reservations, ...records, ...claims, ...attacks];
+export const mutants: readonly Mutant[] = [
+  ...owners,
+  ...redirects,
+  ...reservations,
+  ...records,
+  ...claims,
+  ...attacks,
+  ...floods,
+  ...supplyChain,
+];
