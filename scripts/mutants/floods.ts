@@ -44,9 +44,7 @@ export const floods: readonly Mutant[] = [
     file: "src/programs/daemon/operator-listener.ts",
     text: "(pid) => !seats.hasShare(pid),",
     becomes: "() => true,",
-    tests: ["test/attack-flood.test.ts"],
-    title:
-      "an operator is not served after everybody who came before: of a crowd at the door a process has its places and no more",
+    tests: ["src/programs/daemon/operator-listener.test.ts"],
   },
   {
     rule: "attack: a proven key's connection makes room last",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,6 +20,7 @@ async function listen() {
   const path = join(folder, "operator.sock");
   const boards = new Set<(board: OperationBoard) => void>();
   const cards = new Set<(approval: never) => void>();
+  const queue = { welcomes: (_pid: number): boolean => assert.fail("nobody came") };
   const options = {
     socket: { path, group: null },
     onOperator: () => undefined,
@@ -44,7 +46,12 @@ async function listen() {
       },
     },
     clock: { bootMs: () => 0 },
-    peers: { nameOf: () => 1, takeWaiting: () => undefined },
+    peers: {
+      nameOf: () => 1,
+      takeWaiting(_server: unknown, _most: number, welcomes: (pid: number) => boolean) {
+        queue.welcomes = welcomes;
+      },
+    },
     correlationId: () => "evt_1",
     onFault: () => undefined,
   } as unknown as OperatorListenerOptions;
@@ -57,6 +64,8 @@ async function listen() {
       asked.end();
     });
   return {
+    path,
+    queue,
     open,
     boards,
     cards,
@@ -145,6 +154,26 @@ test("a watcher that does not read at all is let go once too much news waits for
     await until(() => stand.cards.size === 0);
     stream.destroy();
   } finally {
+    stand.close();
+  }
+});
+
+test("of those who wait at the door a process that has its places is not welcome, and any other is", async () => {
+  const stand = await listen();
+  const held: Socket[] = [];
+  try {
+    for (let places = 0; places < defaults.operatorConnectionsPerProcess; places++) {
+      if (places > 0) assert.equal(stand.queue.welcomes(1), true);
+      const socket = connect(stand.path);
+      held.push(socket);
+      await new Promise<void>((resolve) => {
+        socket.once("data", () => resolve());
+        socket.write("GET /v1/events HTTP/1.1\r\n\r\n");
+      });
+    }
+    assert.deepEqual([stand.queue.welcomes(1), stand.queue.welcomes(2)], [false, true]);
+  } finally {
+    for (const socket of held) socket.destroy();
     stand.close();
   }
 });
