@@ -71,6 +71,8 @@ test("a job goes on after its call: gw_wait with the operation gives its end and
 test("a job is cancelled by asking, and only the provider says how it ended", async () => {
   const id = await createReport();
   const asked = wire.call("gw_cancel_operation", { operation_id: id, reason: "no longer needed" });
+  assert.equal((await waiting(bench)).mode, "access", "the session was asked for to create it, and no more");
+  await bench.approve();
   const answer = await settled(asked);
   assert.equal(answer["state"], "done", JSON.stringify(answer));
   const meanwhile = await settled(wire.call("gw_wait", { id }));
@@ -85,7 +87,10 @@ test("a job that failed goes on by asking, and what has not failed does not", as
   assert.deepEqual([early["state"], early["code"]], ["denied", "operation_not_resumable"]);
   state = "failed";
   assert.equal((await settled(wire.call("gw_wait", { id })))["state"], "failed");
-  const asked = await settled(wire.call("gw_resume_operation", { operation_id: id, reason: "the disk was full" }));
+  const resuming = wire.call("gw_resume_operation", { operation_id: id, reason: "the disk was full" });
+  await waiting(bench);
+  await bench.approve();
+  const asked = await settled(resuming);
   assert.deepEqual([asked["state"], asked["outcome"], asked["operation_id"]], ["done", "unknown", id]);
   state = "succeeded";
   assert.equal((await settled(wire.call("gw_wait", { id })))["state"], "succeeded");

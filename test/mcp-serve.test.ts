@@ -150,7 +150,43 @@ test("nobody is asked when a client connects and looks around, only at its first
   assert.equal(structuredContent["state"], "done");
   assert.equal(structuredContent["outcome"], "success");
   assert.ok(!JSON.stringify(structuredContent).includes(TOKEN));
-  assert.deepEqual(card?.scope?.actions, ["acme.other.make", "acme.thing.burn", "acme.thing.change", "acme.thing.get"]);
+  assert.deepEqual(card?.scope?.actions, ["acme.thing.get"], "what the call needs");
+});
+
+test("a call that its session has no action for is asked about in full, once for all that come with it, and is in it then", async () => {
+  const wire = await openWire(bench);
+  const first = wire.call(get, { id: "7" });
+  await approve();
+  await first;
+  const both = ["x", "y"].map((name) => wire.call("acme__thing-change", { name }));
+  const { card, mode } = await waiting(bench);
+  assert.deepEqual([mode, card?.scope?.actions], ["access", ["acme.thing.change"]]);
+  assert.deepEqual(card?.call?.arguments, { name: "x" });
+  assert.equal(provider.received.length, 1);
+  await approve();
+  for (const called of both) assert.equal((await called).structuredContent["outcome"], "success");
+  assert.equal((await wire.call("acme__thing-change", { name: "z" })).structuredContent["outcome"], "success");
+  assert.equal(types().filter((type) => type === "approval_requested").length, 2);
+  assert.equal(types().filter((type) => type === "session_widened").length, 1);
+  const burnt = wire.call("acme__thing-burn", { name: "x" });
+  await deny("not that");
+  assert.equal((await burnt).structuredContent["code"], "approval_denied");
+  assert.equal((await wire.call(get, { id: "8" })).structuredContent["outcome"], "success", "the session goes on");
+  assert.ok(!provider.received.some(({ url }) => url === "/v1/burnt"));
+});
+
+test("a grant that covers the calls of a bridge lets each action in without a card, and asks beyond it", async () => {
+  const limits = { attempts: 9, sideEffects: 9, durationMs: 60_000, spendCents: 0 };
+  bench.grants.push(grantFor(bench, "acme.thing.get", { name: "first", limits }));
+  bench.grants.push(grantFor(bench, "acme.thing.change", { name: "second", effects: ["write"], limits }));
+  const wire = await openWire(bench);
+  assert.equal((await wire.call(get, { id: "7" })).structuredContent["outcome"], "success");
+  assert.equal((await wire.call("acme__thing-change", { name: "x" })).structuredContent["outcome"], "success");
+  const widened = bench.events().find((event) => event.event_type === "session_widened");
+  assert.ok(widened?.event_type === "session_widened");
+  assert.deepEqual([widened.approved_by, widened.scope], ["grant second", ["acme.thing.change"]]);
+  void wire.call("acme__other-make", { name: "x" });
+  assert.equal((await waiting(bench)).card?.call?.action, "acme.other.make");
 });
 
 test("the card leads with the bridge and shows its parent as context and the client's name as a claim", async () => {
@@ -286,7 +322,7 @@ test("a cancel before dispatch means that nothing is sent, and the question abou
 });
 
 test("a call that was cancelled while the session's question stands is not sent when the session is approved", async () => {
-  const wire = await openWire(bench);
+  const wire = await openWire(bench, '{"actions":["acme.*"]}');
   void wire.call("acme__thing-change", { name: "x" }, undefined, 900);
   const other = wire.call(get, { id: "7" });
   await waiting(bench);
@@ -385,7 +421,7 @@ test("a budget stop is a denial that names the limit, and gw_budget shows it", a
 });
 
 test("the tool list follows the granted scope, with a notification", async () => {
-  const wire = await openWire(bench);
+  const wire = await openWire(bench, '{"actions":["acme.*"]}');
   const called = wire.call(get, { id: "7" });
   await approve({ actions: ["acme.thing.get"], request_bytes: null, budget: null });
   await called;

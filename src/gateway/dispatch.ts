@@ -4,9 +4,10 @@ import { type ReasonToAsk, reasonOf } from "../conventions/approval/reason.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
+import { narrowScope, type Scope } from "../conventions/scope/scope.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { CallId } from "../kernel/ids.ts";
+import type { ApprovalId, CallId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySession } from "./approval/authorize.ts";
 import { allowedBy, type CallAsked, writeQuestion } from "./approval/cards.ts";
@@ -17,18 +18,19 @@ import { isTold } from "./attempt/events.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/track.ts";
-import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
+import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./outbound/admit.ts";
 import { coveringGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import { sendOf } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
-import { type CallRequest, type Prepared, prepare } from "./prepare.ts";
+import { type CallRequest, type Prepared, prepare, reachable } from "./prepare.ts";
 import type { DenialRecorder } from "./record/denials.ts";
 import { lookAtTarget } from "./rollback/stale.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
+import { lackedBy, widen } from "./run/widen.ts";
 import { callCancelled, unlessTakenBack } from "./take-back.ts";
 import { type CallTicket, findTicket, lookupNotes, ticketUsed } from "./ticket/ticket.ts";
 
@@ -104,7 +106,7 @@ async function dispatch(
     throw await lookAtTarget(core, run, run.sessions.get(caller.key), call.id, preparing.refused);
   const { prepared } = preparing;
   const { outbound } = prepared;
-  requireScope(run.sessions.get(caller.key)?.scope ?? run.asked, outbound);
+  requireScope(reachable(core, caller, run), outbound);
   const found = findTicket(core, run, outbound, plannedOf(prepared));
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
@@ -202,6 +204,9 @@ async function authorize(
     }
   }
   const session = await joinSession(core, caller, run);
+  // Whatever a person says of the action to the first call that needs it holds for those that came meanwhile.
+  await run.widening.get(prepared.outbound.action);
+  const lacked = run.asksAsItGoes ? lackedBy(session, prepared.outbound, prepared.way) : [];
   const again = standing ? asks : repeat();
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
@@ -209,16 +214,45 @@ async function authorize(
   const reasons = reasonsOf(held, eachUse, session.approvalId !== null, ticket);
   // A second one although the first is open is a person's decision, whatever was granted before.
   const grant = again === null ? requireGrant(core, session) : null;
-  if (grant === null && reasons.length === 0) return { session, authorization: authorizedBySession(session), ticket };
+  if (grant === null && reasons.length === 0 && lacked.length === 0)
+    return { session, authorization: authorizedBySession(session), ticket };
   const covered = grant === null ? null : await coverByGrant(core, grant, caller, prepared, reasons);
   if (covered !== null && "grant" in covered) {
+    if (lacked.length > 0)
+      await widen(core, run, session, lacked, { approvalId: null, by: `grant ${covered.grant.name}` });
     return { session, authorization: authorizedByGrant(covered.grant), ticket };
   }
   const asked = questionOf(core, held, covered === null ? reasons : [covered.beyond, ...reasons], ticket, call);
-  const ask = core.desk.ask(writeQuestion(core, { mode: "each_use", run, caller, scope: null, call: asked }));
+  const [mode, scope] =
+    lacked.length === 0 ? (["each_use", null] as const) : (["access", { ...session.scope, actions: lacked }] as const);
+  const ask = core.desk.ask(writeQuestion(core, { mode, run, caller, scope, call: asked }));
   call.approvalId = ask.approvalId;
-  const authorization = authorizedByCard(await ask.answer);
+  const decision = await (scope === null ? ask.answer : widenedBy(core, run, session, scope, ask));
+  const authorization = authorizedByCard(decision);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
+}
+
+/** A yes to a call that its session has no action for adds the action, or what of it the person left. */
+function widenedBy(
+  core: Core,
+  run: Run,
+  session: Session,
+  scope: Scope,
+  { approvalId, answer }: { readonly approvalId: ApprovalId; readonly answer: Promise<Decision> },
+): Promise<Decision> {
+  const widening = answer.then(async (decision) => {
+    requireStanding(core, run, session);
+    const { narrow, operator } = decision.statement;
+    const more = narrowScope(scope, { actions: narrow?.actions ?? null, requestBytes: null }).actions;
+    if (more.length > 0) await widen(core, run, session, more, { approvalId, by: operator });
+    return decision;
+  });
+  for (const { action } of scope.actions) {
+    run.widening.set(action, widening);
+    const done = () => void run.widening.delete(action);
+    widening.then(done, done);
+  }
+  return widening;
 }
 
 /** Which grant lets it pass, or why a person is asked although one stands; policy may have come to demand one since. */

@@ -73,7 +73,7 @@ const PLAIN: Way = { kind: "plain" };
 
 /** Steps 2 to 4 for whatever is asked: bound to the trusted definition, within scope, with the evidence it needs. */
 export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallRequest): Prepared {
-  const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
+  const scope = reachable(core, caller, run);
   switch (request.as?.kind) {
     case undefined:
       return prepareCall(core, caller, run, scope, request);
@@ -94,6 +94,14 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
       return { ...NOTHING, outbound: bindResume(core, operation), way: { kind: "resume", operation, reason }, card };
     }
   }
+}
+
+/** What the caller may ask for: what it has, or anything that a person may be asked to add to it. */
+export function reachable(core: Core, caller: LiveCaller, run: Run): Scope {
+  const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
+  return run.asksAsItGoes && caller.key === run.ownerKey
+    ? { ...scope, actions: core.packs().all().map(reachOf) }
+    : scope;
 }
 
 /** The agent's words stand in quotes that they cannot end, and are called its words. */

@@ -44,6 +44,7 @@ function asksFor({ asks, scope, call }: Card): string {
     case "redirect":
       return "one redirect: the call goes on to the address below";
     case "access":
+      if (isForOneAction(scope, call)) return "this call, then its action again with any arguments, in the session";
       return "more for a session that stands: every action below too, without another question, within its budget";
     case "custody":
       return "one read about work that an ended session left behind, exactly as it stands below";

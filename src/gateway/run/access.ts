@@ -1,6 +1,5 @@
 import { quote } from "../../conventions/approval/render-line.ts";
 import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
-import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import { writeQuestion } from "../approval/cards.ts";
@@ -8,7 +7,8 @@ import { type Core, requireUnlocked } from "../core.ts";
 import { requireLiveCaller, requireStanding } from "../outbound/admit.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
-import type { Run, Session } from "./run.ts";
+import type { Run } from "./run.ts";
+import { widen } from "./widen.ts";
 
 /** What an agent asks a person for beyond its session. The names are checked for shape before they come here. */
 export interface AccessRequest {
@@ -67,36 +67,11 @@ export function requestAccess(core: Core, run: Run, caller: LiveCaller, request:
     requireStanding(core, run, session);
     const narrow = { actions: statement.narrow?.actions ?? null, requestBytes: null };
     const more = extra === null ? [] : narrowScope(extra, narrow).actions;
-    if (more.length > 0) await widen(core, run, session, more, ask.approvalId, statement.operator);
+    if (more.length > 0) await widen(core, run, session, more, { approvalId: ask.approvalId, by: statement.operator });
     return { granted: more.map(({ action }) => action), noted };
   });
   answer.catch(() => undefined);
   return { approvalId: ask.approvalId, answer };
-}
-
-async function widen(
-  core: Core,
-  run: Run,
-  session: Session,
-  more: Scope["actions"],
-  approvalId: ApprovalId,
-  approvedBy: string,
-): Promise<void> {
-  // Recorded before anything can use it.
-  await core.ledger.record("session.widened", [
-    {
-      ...core.envelope("session_widened"),
-      run_id: run.id,
-      session_id: session.id,
-      approval_id: approvalId,
-      scope: more.map(({ action }) => action),
-      approved_by: approvedBy,
-      approved_at: isoTime(core.ports.clock.wallMs()),
-    },
-  ]);
-  const had = new Set(session.scope.actions.map(({ action }) => action));
-  const fresh = more.filter(({ action }) => !had.has(action));
-  session.scope = { ...session.scope, actions: [...session.scope.actions, ...fresh] };
 }
 
 function notesOf(foreign: readonly string[], credentials: readonly string[]): readonly string[] {

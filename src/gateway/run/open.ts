@@ -32,6 +32,8 @@ export interface RunRequest {
   readonly command?: readonly string[];
   /** A call comes right after: a person is asked about the session and that call at once, with the call in full. */
   readonly opensWithCall?: boolean;
+  /** The actions are what its first call needs: a person is asked about more when a call needs more. */
+  readonly asksAsItGoes?: boolean;
 }
 
 /** Said on the wrapper's card. Nobody but the wrapper can know it, and the card says that too. */
@@ -66,6 +68,8 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     contained: request.contained === true,
     command: request.command ?? null,
     opensWithCall: request.opensWithCall === true,
+    asksAsItGoes: request.asksAsItGoes === true,
+    widening: new Map(),
     asked,
     createdAt: isoTime(moment.wallMs),
     sessions: new Map(),

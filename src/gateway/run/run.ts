@@ -20,6 +20,10 @@ export interface Run {
   readonly command: readonly string[] | null;
   /** Whether its first call is what a person is asked about first, together with the session. */
   readonly opensWithCall: boolean;
+  /** Whether a call of its owner that the session does not have yet is asked about, and then in it; it is refused elsewhere. */
+  readonly asksAsItGoes: boolean;
+  /** Actions that a person is being asked to add, with the answer. */
+  readonly widening: Map<string, Promise<unknown>>;
   /** What was asked for. What was granted stands in the session. */
   readonly asked: Scope;
   readonly createdAt: string;

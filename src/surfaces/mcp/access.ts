@@ -31,9 +31,11 @@ interface Request {
 export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: RunDoor): AccessDesk {
   const requests = new Map<string, Request>();
 
+  const isKnown = (name: string): boolean => door.definitions().some(({ action }) => action.qualifiedName === name);
+
   async function ask(input: JsonObject, asked: Asked): Promise<Request> {
     const request = readRequest(input);
-    const run = await door.enter(asked.purpose, "nothing");
+    const run = await door.enter(asked.purpose, request.actions.filter(isKnown), "nothing");
     const { admission } = run;
     const pending = pendingSession(run, caller.key);
     // A person decides about the session first; whoever asked waits for both no longer than for one.

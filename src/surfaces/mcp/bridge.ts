@@ -13,7 +13,7 @@ export const MCP_PATH = "/mcp";
 export const MCP_OPTIONS_HEADER = "gw-run";
 
 export interface BridgeOptions {
-  /** PACK.ACTION or PACK.*; null asks for everything that trusted packs define. */
+  /** PACK.ACTION or PACK.*, asked for together; null offers all that trusted packs define, and asks for what each call needs. */
   readonly actions: readonly string[] | null;
   readonly limits: RunLimits;
   /** How long a tool call waits for a person before it answers that it is pending. */

@@ -72,10 +72,17 @@ async function start(
           ...(await refusing(gateway, caller, action, () => ({ list: undefined, ...splitList(found.action, input) }))),
         };
   if (door.session() === null) await requireSense(calling, found, action, request.input);
-  const run = await door.enter(asked.purpose, "call");
+  const run = await door.enter(asked.purpose, neededBy(found, action), "call");
   if (asked.waiting.signal.aborted) throw new Denied("call_cancelled", "The call was taken back before it was made.");
   const more = { traceparent: asked.traceparent, ...(list === undefined ? {} : { list }), ...repeat };
   return gateway.startCall(caller, run.id, { ...request, ...more });
+}
+
+/** The action itself; a preview is of no use without what carries it out. */
+function neededBy(found: Definition | undefined, action: string): readonly string[] {
+  if (found?.action.effect !== "preview") return [action];
+  const executing = [...found.pack.actions.values()].filter(({ needs }) => needs.plan === found.action.name);
+  return [action, ...executing.map(({ qualifiedName }) => qualifiedName)];
 }
 
 /** What needs a plan takes the plan and the revision that was read, and no second copy of the request. */

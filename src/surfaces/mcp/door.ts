@@ -13,12 +13,12 @@ import type { BridgeOptions } from "./bridge.ts";
  * the programs that a person already approved, and acts in that run for as long as it stands.
  */
 export interface RunDoor {
-  /** The run that stands, or a new one that a person is asked about now. */
-  enter(purpose: string, follows: "call" | "nothing"): Promise<Run>;
+  /** The run that stands, or a new one that a person is asked about now, for what its first call needs. */
+  enter(purpose: string, needed: readonly string[], follows: "call" | "nothing"): Promise<Run>;
   readonly run: Run | null;
   /** Set once a person has approved, for as long as it stands. */
   session(): Session | null;
-  /** What may be called: what was granted, or what would be asked for. */
+  /** What may be called: what was granted, or what a person may be asked for. */
   definitions(): readonly Definition[];
   /** False once the program that the bridge speaks for is gone. */
   parentLives(): boolean;
@@ -75,15 +75,17 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     }
   }
 
-  async function open(purpose: string, opensWithCall: boolean): Promise<Run> {
+  async function open(purpose: string, needed: readonly string[], opensWithCall: boolean): Promise<Run> {
     const wrapper = await findWrapper();
     if (wrapper !== null) {
       run = wrapper;
       return wrapper;
     }
-    const actions = asked().map(({ action }) => action.qualifiedName);
+    // Whoever set the bridge up may have named its actions; otherwise nobody is asked for more than a call needs.
+    const asksAsItGoes = options.actions === null;
+    const actions = asksAsItGoes ? needed : asked().map(({ action }) => action.qualifiedName);
     const next = await gateway.openRun(caller, {
-      ...{ purpose, actions, limits: options.limits, notes, opensWithCall },
+      ...{ purpose, actions, limits: options.limits, notes, opensWithCall, asksAsItGoes },
     });
     run = next;
     // The bridge went away while its run was being written down.
@@ -92,9 +94,9 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
   }
 
   return {
-    enter(purpose, follows) {
+    enter(purpose, needed, follows) {
       if (run !== null && run.state !== "ended") return Promise.resolve(run);
-      opening ??= open(purpose, follows === "call").finally(() => {
+      opening ??= open(purpose, needed, follows === "call").finally(() => {
         opening = null;
       });
       return opening;
@@ -105,7 +107,7 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     session,
     definitions() {
       const standing = session() ?? wrapperSession();
-      if (standing === null) return asked();
+      if (standing === null || run?.asksAsItGoes === true) return asked();
       const granted = new Set(standing.scope.actions.map(({ action }) => action));
       return gateway.actions().filter(({ action }) => granted.has(action.qualifiedName));
     },
