@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -171,6 +171,36 @@ describe("a decision made ahead", compiler, () => {
       for (const name of ["first", "wide"]) await home.must(["grant", "remove", name]);
     },
   );
+
+  test("covers a command below gw run by its digest, there alone, and no script", async () => {
+    const words = ["grant", "add", "wrapped", "--caller", `command:${agent}`, "--actions", "demo.thing.get"];
+    const added = await home.must([...words, "--where", "id=40", "--idle", "3", ...until]);
+    assert.match(added.out, /3 days without a use end it/);
+    const below = (input: Members): Promise<Exited> => {
+      const command = [agent, home.agentSocket, "demo.thing.get", JSON.stringify(input), "1"];
+      const run = [GW, "--home", home.folder, "run", "--actions", "demo.thing.get", "--", ...command];
+      return start(run, { env: home.environment() }).exited;
+    };
+    assert.equal((JSON.parse((await below({ id: "40" })).out) as Members)["outcome"], "success");
+    assert.ok(await unasked());
+    assert.equal((JSON.parse((await below({ id: "41" })).out) as Members)["state"], "pending");
+    assert.ok(await waits({ id: "40" }), "not on its own");
+    const listed = await home.must(["grant", "list"]);
+    assert.match(listed.out, /^wrapped .*last used \S+, ends unused on \d{4}-/m);
+    const script = join(makeFolder(), "nightly.sh");
+    writeFileSync(script, "#!/bin/sh\n");
+    const refused = await home.operator([
+      ...words.slice(0, 2),
+      "no",
+      "--caller",
+      `command:${script}`,
+      ...words.slice(5),
+      ...until,
+    ]);
+    assert.equal(codeOf(refused), "grant_invalid");
+    assert.match(refused.err, /is a script: what the system runs is its interpreter/);
+    await home.must(["grant", "remove", "wrapped"]);
+  });
 
   test("covers that very image and no interpreter", async () => {
     await home.must(["grant", "add", "image", "--caller", `image:${agent}`, "--actions", "demo.thing.*", ...until]);

@@ -41,6 +41,9 @@ actions:
 `;
 }
 
+const DAY_MS = 86_400_000;
+const LIMITS = { attempts: 9, sideEffects: 0, durationMs: 600_000, spendCents: 0 };
+
 function grantOf(change: Partial<Grant> = {}): Grant {
   return grantFor(bench, "acme.thing.*", {
     conditions: [{ kind: "one_of", input: "owner", values: ["acme"] }],
@@ -125,6 +128,41 @@ test("a removed or changed grant stops sessions that stand on it at once", async
     await assert.rejects(get(run.id), denies("grant_ended"));
     assert.equal(provider.received.length, sent);
   }
+});
+
+test("a grant that nobody uses ends, and one that is used goes on", async () => {
+  bench.grants.push(grantOf({ idleDays: 10, limits: LIMITS }));
+  for (const days of [0, 9, 9]) {
+    await bench.time.advance(days * DAY_MS);
+    caller = scriptedCaller();
+    const run = await bench.openRun(caller, ["acme.thing.get"]);
+    assert.equal((await get(run.id)).outcome, "success", "no person was asked");
+  }
+  await bench.time.advance(12 * DAY_MS);
+  await bench.openRun(scriptedCaller(), ["acme.thing.get"]);
+  assert.equal((await bench.waiting()).mode, "session", "12 days without a use ended it");
+});
+
+test("a wrapped command acts by its digest below the wrapper; the wrapper and other programs below it do not", async () => {
+  const command = { authority: null, image: null, command: `sha256:${"cd".repeat(32)}`, uid: null };
+  bench.grants.push(grantOf({ caller: command, limits: LIMITS }));
+  const open = (who: ScriptedCaller) =>
+    bench.gateway.openRun(who, {
+      ...{ purpose: "nightly", actions: ["acme.thing.get"], limits: LIMITS, descendants: true },
+    });
+  const run = await open(caller);
+  const input = { owner: "acme", id: "1" };
+  const call = async (who: ScriptedCaller) =>
+    bench.gateway.startCall(who, run.id, { action: "acme.thing.get", input }).done;
+  assert.equal((await call(scriptedCaller({ parent: caller, image: "cd" }))).outcome, "success");
+  assert.equal(bench.gateway.desk.list().length, 0);
+  await assert.rejects(call(caller), denies("grant_ended"));
+  const other = call(scriptedCaller({ parent: caller, image: "ef" }));
+  assert.equal((await bench.waiting()).mode, "join", "a person is asked about another image");
+  await bench.deny("no");
+  await assert.rejects(other, denies("approval_denied"));
+  await assert.rejects(call(scriptedCaller({ image: "cd" })), denies("not_found"), "not below the wrapper");
+  assert.equal(provider.received.length, 1);
 });
 
 test("a call that lacks its ticket asks in a granted session, whatever the grant includes", async () => {

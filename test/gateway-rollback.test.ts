@@ -11,6 +11,7 @@ import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { answerJson, bodyOf, consequentialPack } from "./support/consequential.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { grantFor } from "./support/grant.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let provider: TestProvider;
@@ -334,6 +335,26 @@ test("another run's deployment needs a card of its own, whose approval the reque
   await bench.approve();
   assert.equal((await call.done).outcome, "success");
   assert.equal(bodyOf(rollbacksSent()[0] as never)["approval_id"], approval.approvalId);
+});
+
+test("a rollback asks in a granted session, whatever the grant includes, and what it would undo is not read without a person", async () => {
+  await promote("sha256:r1");
+  const limits = { attempts: 9, sideEffects: 9, durationMs: 600_000, spendCents: 0 };
+  const includes = (["each_use_actions", "plans", "unpreviewed"] as const).map((kind) => ({ kind }));
+  const effects = ["read", "write", "create", "send"] as const;
+  bench.grants.push(grantFor(bench, "acme.deployment.*", { effects, includes, limits }));
+  const nightly = scriptedCaller();
+  const granted = await bench.openRun(nightly, ACTIONS, { sideEffects: 5 });
+  await granted.admission?.session;
+  assert.equal([...granted.sessions.values()][0]?.approvedBy, "grant nightly");
+  const call = rollBack("dep-5", nightly, granted);
+  const approval = await bench.waiting();
+  assert.equal(approval.card?.call?.action, "acme.deployment.rollback");
+  assert.equal(rollbacksSent().length, 0);
+  await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+  const sent = bench.events().filter((event) => event.event_type === "intent_accepted");
+  assert.match(String(sent.at(-1)?.authorization), /^each_use:apr_/, "a person's yes, and not the grant's");
 });
 
 test("what is classified as needing repair, or not classified at all, always asks before dispatch", async () => {

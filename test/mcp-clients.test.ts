@@ -114,7 +114,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
         assert.deepEqual([done["state"], done["outcome"], done["call_id"]], ["done", "success", pending["call_id"]]);
         assert.equal(provider.received.length, seen + 1);
         // The session stands: no new question.
-        agent.order({ do: "call", name: "demo__thing-get", input: { id: "7" } });
+        agent.order({ do: "call", name: "demo__thing-make", input: { name: "y" } });
         assert.equal(structured(await agent.answer())["outcome"], "success");
       } finally {
         await agent.end();

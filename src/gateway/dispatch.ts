@@ -216,7 +216,7 @@ async function authorize(
   const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0 && lacked.length === 0)
     return { session, authorization: authorizedBySession(session), ticket };
-  const covered = grant === null ? null : await coverByGrant(core, grant, caller, prepared, reasons);
+  const covered = grant === null ? null : await coverByGrant(core, grant, session, prepared, reasons);
   if (covered !== null && "grant" in covered) {
     if (lacked.length > 0)
       await widen(core, run, session, lacked, { approvalId: null, by: `grant ${covered.grant.name}` });
@@ -259,7 +259,7 @@ function widenedBy(
 function coverByGrant(
   core: Core,
   grant: Grant,
-  caller: LiveCaller,
+  session: Session,
   prepared: Prepared,
   reasons: readonly ReasonToAsk[],
 ): ReturnType<typeof coveringGrant> {
@@ -267,7 +267,7 @@ function coverByGrant(
     const words = "policy demands a person's own yes to it, which no grant can give";
     return Promise.resolve({ beyond: { kind: "other", words } });
   }
-  return coveringGrant(core, grant, caller, coveredFacts(prepared, reasons));
+  return coveringGrant(core, grant, session, coveredFacts(prepared, reasons));
 }
 
 /** Whether this call is the one that its run waits for before anybody is asked. */

@@ -3,6 +3,8 @@ export const defaults = {
   // Runs
   /** A grant that nobody renews ends. */
   grantMaximumMs: 366 * 86_400_000,
+  /** A grant that nobody uses ends. */
+  grantIdleDays: 30,
   runAttempts: 40,
   runDurationMs: 600_000,
   runSpendCents: 0,

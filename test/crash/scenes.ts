@@ -50,7 +50,7 @@ function grantFor({ bench, caller }: Stage): Grant {
   const wallMs = bench.time.clock.wallMs();
   return {
     name: "crash",
-    caller: { authority: null, image: caller.evidence.cdhash, uid: null },
+    caller: { authority: null, image: caller.evidence.cdhash, command: null, uid: null },
     actions: ["reference.project.list"],
     effects: ["read"],
     conditions: [],
@@ -60,6 +60,7 @@ function grantFor({ bench, caller }: Stage): Grant {
     createdAt: isoTime(wallMs - 1_000),
     until: isoTime(wallMs + 86_400_000),
     hours: null,
+    idleDays: null,
   };
 }
 

@@ -7,7 +7,7 @@ export function grantFor(bench: Bench, actions: string, change: Partial<Grant> =
   const wallMs = bench.time.clock.wallMs();
   return {
     name: "nightly",
-    caller: { authority: null, image: `sha256:${"ab".repeat(32)}`, uid: null },
+    caller: { authority: null, image: `sha256:${"ab".repeat(32)}`, command: null, uid: null },
     actions: [actions],
     effects: ["read"],
     conditions: [],
@@ -17,6 +17,7 @@ export function grantFor(bench: Bench, actions: string, change: Partial<Grant> =
     createdAt: isoTime(wallMs - 1_000),
     until: isoTime(wallMs + 300 * 86_400_000),
     hours: null,
+    idleDays: 200,
     ...change,
   };
 }

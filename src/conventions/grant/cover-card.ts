@@ -12,7 +12,8 @@ export function coverCard(grant: Grant, card: Card): Cover {
   if (call === null) return { kind: "not_covered", why: "the card shows no call" };
   if (card.ticket_needed !== undefined) return { kind: "not_covered", why: "it lacks its ticket" };
   const then = { ...grant, createdAt: created_at, until: "9999-12-31T00:00:00.000Z" };
-  const caller = coverCaller(then, factsOf(card), Date.parse(created_at));
+  const wallMs = Date.parse(created_at);
+  const caller = coverCaller(then, factsOf(card), { wallMs, latestMs: wallMs, lastUsedDay: null });
   if (caller.kind === "not_covered") return caller;
   return coverCall(grant, {
     action: call.action,

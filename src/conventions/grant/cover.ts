@@ -1,9 +1,10 @@
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Effect } from "../action/pack.ts";
 import type { ReasonToAsk } from "../approval/reason.ts";
 import type { CallerEvidence } from "../caller/evidence.ts";
 import { conditionWords, holds } from "./condition.ts";
-import { type Grant, inclusionWord, namesAction } from "./grant.ts";
+import { endsUnused, type Grant, inclusionWord, namesAction } from "./grant.ts";
 import { hoursWords, isWithin } from "./hours.ts";
 
 /** What is known of whoever calls, as far as a grant can rest on it. */
@@ -14,6 +15,15 @@ export interface CallerFacts {
   >;
   /** Whether its user is neither the gateway's nor an operator's. */
   readonly ownUser: boolean;
+  /** Whether `gw run` or the like opens a run for what it starts, or this is such a program, below a wrapper that lives. */
+  readonly wrapping?: "wrapper" | "wrapped";
+}
+
+/** What is known of the time: the clock now, the latest date that was seen (an end that came stays), the last day it was used. */
+export interface Moment {
+  readonly wallMs: number;
+  readonly latestMs: number;
+  readonly lastUsedDay: string | null;
 }
 
 export interface CallFacts {
@@ -30,10 +40,13 @@ export type Cover = { readonly kind: "covered" } | { readonly kind: "not_covered
 
 const COVERED: Cover = { kind: "covered" };
 
-/** Whether this process may act under the grant now at all. `latestMs` is the latest date that was seen: an end that came stays. */
-export function coverCaller(grant: Grant, caller: CallerFacts, wallMs: number, latestMs = wallMs): Cover {
-  const { authority, image, uid } = grant.caller;
-  const { evidence, ownUser } = caller;
+/** Whether this process may act under the grant now at all. */
+export function coverCaller(grant: Grant, caller: CallerFacts, moment: Moment): Cover {
+  const cover = coverMoment(grant, moment);
+  return cover.kind === "covered" ? coverProgram(grant, caller) : cover;
+}
+
+function coverMoment(grant: Grant, { wallMs, latestMs, lastUsedDay }: Moment): Cover {
   if (Date.parse(grant.until) <= wallMs) return not(`it ended on ${grant.until}`);
   if (Date.parse(grant.until) <= latestMs) {
     return not(
@@ -42,9 +55,22 @@ export function coverCaller(grant: Grant, caller: CallerFacts, wallMs: number, l
   }
   if (Date.parse(grant.createdAt) > wallMs) return not("the clock stands before it was signed");
   if (grant.hours !== null && !isWithin(grant.hours, wallMs)) return not(`it counts ${hoursWords(grant.hours)} alone`);
-  if (authority === null && image === null && uid === null) return not("it names no caller");
+  if (endsUnused(grant, lastUsedDay) <= latestMs) {
+    return not(`nobody used it for ${grant.idleDays ?? defaults.grantIdleDays} days, which ended it; sign it anew`);
+  }
+  return COVERED;
+}
+
+function coverProgram(grant: Grant, { evidence, ownUser, wrapping }: CallerFacts): Cover {
+  const { authority, image, command, uid } = grant.caller;
+  if (authority === null && image === null && command === null && uid === null) return not("it names no caller");
   if (uid !== null && (evidence.process.uid !== uid || !ownUser)) {
     return not(`the caller does not run as user ${uid}, apart from operators and the gateway`);
+  }
+  // The wrapper only opens the run: it is no command of its own, and a call that it makes itself is held to what follows.
+  if (command !== null && wrapping === "wrapper") return COVERED;
+  if (command !== null && (wrapping !== "wrapped" || evidence.cdhash !== command)) {
+    return not("the caller is not the command that it names, started by gw run");
   }
   if (authority !== null && authorityName(evidence.authority) !== authority) {
     return not(`${authority} does not vouch for the caller's image`);

@@ -13,7 +13,7 @@ const IMAGE = `sha256:${"ab".repeat(32)}`;
 
 const grant: Grant = {
   name: "triage",
-  caller: { authority: null, image: IMAGE, uid: null },
+  caller: { authority: null, image: IMAGE, command: null, uid: null },
   actions: ["github.issue.*"],
   effects: ["read", "write"],
   conditions: [
@@ -26,6 +26,7 @@ const grant: Grant = {
   createdAt: "2026-11-01T00:00:00.000Z",
   until: "2027-01-01T00:00:00.000Z",
   hours: null,
+  idleDays: null,
 };
 
 const caller: CallerFacts = {
@@ -50,7 +51,7 @@ const call: CallFacts = {
 
 const covers = (given: Grant, facts: CallFacts): boolean => coverCall(given, facts).kind === "covered";
 const lets = (given: Grant, facts: CallerFacts, atMs = NOW): boolean =>
-  coverCaller(given, facts, atMs).kind === "covered";
+  coverCaller(given, facts, { wallMs: atMs, latestMs: atMs, lastUsedDay: null }).kind === "covered";
 const withEvidence = (change: Partial<CallerFacts["evidence"]>): CallerFacts => ({
   ...caller,
   evidence: { ...caller.evidence, ...change },
@@ -160,10 +161,10 @@ test("all that a grant says of its caller has to hold at once, and now", () => {
   assert.ok(!lets(grant, caller, Date.parse(grant.until)), "it is over");
   assert.ok(!lets(grant, caller, Date.parse(grant.createdAt) - 1), "before it was signed");
   assert.ok(
-    !lets({ ...grant, caller: { authority: null, image: null, uid: null } }, caller),
+    !lets({ ...grant, caller: { authority: null, image: null, command: null, uid: null } }, caller),
     "nobody is not everybody",
   );
-  const named = { ...grant, caller: { authority: "Acme", image: null, uid: null } };
+  const named = { ...grant, caller: { authority: "Acme", image: null, command: null, uid: null } };
   assert.ok(!lets(named, caller));
   assert.ok(lets(named, withEvidence({ authority: { kind: "enrolled", name: "Acme", by: null } })));
   assert.ok(
@@ -178,6 +179,41 @@ test("all that a grant says of its caller has to hold at once, and now", () => {
       withEvidence({ authority: { kind: "enrolled", name: "Acme", by: null } }),
     ),
   );
+});
+
+test("a grant that nobody used for as long as it says is over, and each use begins that time anew", () => {
+  const at = (wallMs: number, lastUsedDay: string | null, idleDays: number | null = 10): boolean =>
+    coverCaller({ ...grant, idleDays }, caller, { wallMs, latestMs: wallMs, lastUsedDay }).kind === "covered";
+  const signed = Date.parse(grant.createdAt);
+  const day = 86_400_000;
+  assert.ok(at(signed + 10 * day - 1, null));
+  assert.ok(!at(signed + 10 * day, null), "never used");
+  assert.ok(at(signed + 10 * day, "2026-11-02"));
+  assert.ok(!at(Date.parse("2026-11-13T00:00:00.000Z"), "2026-11-02"), "ten days after the day of the last use");
+  assert.ok(!at(signed + 10 * day, "2026-10-01"), "a use of an earlier grant of that name");
+  assert.ok(
+    at(signed + 29 * day, null, null) && !at(signed + 30 * day, null, null),
+    "one signed before grants said so",
+  );
+  const back = { wallMs: signed + day, latestMs: signed + 10 * day, lastUsedDay: null };
+  assert.ok(
+    coverCaller({ ...grant, idleDays: 10 }, caller, back).kind !== "covered",
+    "a clock set back revives nothing",
+  );
+});
+
+test("a wrapped command is covered by its digest below a wrapper alone, and the wrapper only opens the run", () => {
+  const wrapped: Grant = { ...grant, caller: { authority: null, image: null, command: IMAGE, uid: null } };
+  assert.ok(lets(wrapped, { ...caller, wrapping: "wrapped" }));
+  assert.ok(!lets(wrapped, caller), "on its own it is nobody");
+  const other = withEvidence({ cdhash: `sha256:${"cd".repeat(32)}` });
+  assert.ok(!lets(wrapped, { ...other, wrapping: "wrapped" }));
+  assert.ok(lets(wrapped, { ...other, wrapping: "wrapper" }));
+  const script = withEvidence({ interpreter: { name: "sh", script: null } });
+  assert.ok(!lets(wrapped, { ...script, wrapping: "wrapped" }), "an interpreter needs a user of its own");
+  const owned = { ...wrapped, caller: { ...wrapped.caller, uid: 1040 } };
+  assert.ok(lets(owned, { ...script, wrapping: "wrapped" }));
+  assert.ok(!lets({ ...wrapped, caller: { ...wrapped.caller, uid: 7 } }, { ...other, wrapping: "wrapper" }));
 });
 
 test("what asks on every use is covered only where the grant names it", () => {

@@ -1,3 +1,4 @@
+import { defaults } from "../../kernel/defaults.ts";
 import type { Effect } from "../action/pack.ts";
 import type { RunLimits } from "../budget/budget.ts";
 import type { Condition } from "./condition.ts";
@@ -23,6 +24,8 @@ export interface Grant {
   readonly until: string;
   /** Null: at any time of day. */
   readonly hours: Hours | null;
+  /** It ends once nobody used it for so many days. Null where it was signed before grants said so: the standard ones. */
+  readonly idleDays: number | null;
 }
 
 /** All that is given has to hold at once; at least one is. */
@@ -31,6 +34,8 @@ export interface GrantCaller {
   readonly authority: string | null;
   /** `sha256:<hex>` of the image file. */
   readonly image: string | null;
+  /** `sha256:<hex>` of the program that `gw run` starts: it is covered below such a wrapper, and there alone. */
+  readonly command: string | null;
   /** The operating system's user of an agent that runs as a user of its own. */
   readonly uid: number | null;
 }
@@ -45,6 +50,7 @@ export type GrantInclusion =
   | { readonly kind: "purchases" }
   | { readonly kind: "uncapped_cost" };
 
+const DAY_MS = 86_400_000;
 const PLAIN_INCLUSIONS = ["each_use_actions", "plans", "unpreviewed", "purchases", "uncapped_cost"] as const;
 
 export function inclusionWord(inclusion: GrantInclusion): string {
@@ -56,6 +62,12 @@ export function readInclusion(word: string): GrantInclusion | null {
   if (credential !== undefined) return { kind: "each_use", credential };
   const kind = PLAIN_INCLUSIONS.find((one) => one === word);
   return kind === undefined ? null : { kind };
+}
+
+/** When it ends although its date has not come, unless it is used before. Uses are known by their UTC day. */
+export function endsUnused({ createdAt, idleDays }: Grant, lastUsedDay: string | null): number {
+  const usedMs = lastUsedDay === null ? 0 : Date.parse(`${lastUsedDay}T00:00:00.000Z`) + DAY_MS;
+  return Math.max(Date.parse(createdAt), usedMs) + (idleDays ?? defaults.grantIdleDays) * DAY_MS;
 }
 
 export function namesAction(patterns: readonly string[], action: string): boolean {

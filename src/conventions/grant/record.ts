@@ -1,15 +1,16 @@
 import { digestJson } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { limitsRecord } from "../budget/record.ts";
 import type { Condition } from "./condition.ts";
-import { type Grant, inclusionWord } from "./grant.ts";
+import { type Grant, type GrantCaller, inclusionWord } from "./grant.ts";
 import { hoursWords } from "./hours.ts";
 
 /** The grant as policy holds it and as commands print it. */
 export function grantRecord(grant: Grant): JsonObject {
   return {
     name: grant.name,
-    caller: { ...grant.caller },
+    caller: callerRecord(grant.caller),
     actions: grant.actions,
     effects: grant.effects,
     conditions: grant.conditions.map(conditionRecord),
@@ -22,7 +23,13 @@ export function grantRecord(grant: Grant): JsonObject {
       grant.hours === null
         ? null
         : { days: grant.hours.days, from_hour: grant.hours.fromHour, to_hour: grant.hours.toHour },
+    ...(grant.idleDays === null ? {} : { idle_days: grant.idleDays }),
   };
+}
+
+/** A member that came later is absent where nobody uses it, so that what was signed before stays what it was. */
+function callerRecord({ authority, image, command, uid }: GrantCaller): JsonObject {
+  return { authority, image, ...(command === null ? {} : { command }), uid };
 }
 
 /** Tells one version of a grant from another of the same name. */
@@ -42,10 +49,11 @@ function conditionRecord(condition: Condition): JsonObject {
 }
 
 /** Whom it lets act, in one line. */
-export function callerWords({ caller: { authority, image, uid } }: Grant): string {
+export function callerWords({ caller: { authority, image, command, uid } }: Grant): string {
   const parts = [
     ...(authority === null ? [] : [`images that ${authority} vouches for`]),
     ...(image === null ? [] : [`the image ${image}`]),
+    ...(command === null ? [] : [`the command ${command} below gw run`]),
     ...(uid === null ? [] : [`user ${uid}`]),
   ];
   return parts.join(", ");
@@ -57,6 +65,7 @@ export function boundsWords(grant: Grant): string {
   const when = grant.hours === null ? "" : `, ${hoursWords(grant.hours)}`;
   return (
     `${grant.callsPerDay} calls a day; a run has ${attempts} attempts, ${sideEffects} side effects, ` +
-    `${Math.floor(durationMs / 60_000)} minutes and ${spendCents} cents; until ${grant.until}${when}`
+    `${Math.floor(durationMs / 60_000)} minutes and ${spendCents} cents; until ${grant.until}${when}; ` +
+    `${grant.idleDays ?? defaults.grantIdleDays} days without a use end it`
   );
 }

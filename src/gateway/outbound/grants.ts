@@ -4,17 +4,18 @@ import { type Grant, namesAction } from "../../conventions/grant/grant.ts";
 import { digestGrant } from "../../conventions/grant/record.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { RunId } from "../../kernel/ids.ts";
 import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Session, StandingOn } from "../run/run.ts";
 
 /** The grant under which a session begins: one that this caller may use now, and that names all that was asked for. */
-export function findGrant(core: Core, asked: Scope, caller: LiveCaller): Grant | null {
+export function findGrant(core: Core, asked: Scope, caller: LiveCaller, wraps: boolean): Grant | null {
   const found = core
     .grants()
     .find(
       (grant) =>
-        coverNow(core, grant, caller).kind === "covered" &&
+        coverNow(core, grant, caller, wraps ? "wrapper" : undefined).kind === "covered" &&
         asked.actions.every(
           ({ action, effect }) =>
             namesAction(grant.actions, action) && (grant.effects as readonly string[]).includes(effect),
@@ -28,13 +29,14 @@ export function standOn(grant: Grant): StandingOn {
 }
 
 /** The grant that a session stands on, as signed policy holds it now. It must be the very one, and let this caller act still. */
-export function requireGrant(core: Core, { grant: on, caller }: Session): Grant | null {
+export function requireGrant(core: Core, session: Session): Grant | null {
+  const { grant: on, caller } = session;
   if (on === null) return null;
   const grant = core.grants().find((one) => one.name === on.name && digestGrant(one) === on.digest);
   if (grant === undefined) {
     throw new Denied("grant_ended", `The grant ${on.name} was removed or changed. Ask anew: a person decides.`);
   }
-  const cover = coverNow(core, grant, caller);
+  const cover = coverNow(core, grant, caller, wrappingOf(core, session.runId, caller));
   if (cover.kind === "covered") return grant;
   throw new Denied("grant_ended", `The grant ${on.name} no longer covers this caller: ${cover.why}.`);
 }
@@ -46,13 +48,14 @@ export function requireGrant(core: Core, { grant: on, caller }: Session): Grant 
 export async function coveringGrant(
   core: Core,
   own: Grant,
-  caller: LiveCaller,
+  { caller, runId }: Session,
   call: CallFacts,
 ): Promise<{ readonly grant: Grant } | { readonly beyond: ReasonToAsk }> {
   const beyond = await reasonBeyondGrant(core, own, call);
   if (beyond === null) return { grant: own };
   for (const grant of core.grants()) {
-    if (grant.name === own.name || coverNow(core, grant, caller).kind !== "covered") continue;
+    if (grant.name === own.name) continue;
+    if (coverNow(core, grant, caller, wrappingOf(core, runId, caller)).kind !== "covered") continue;
     if ((await reasonBeyondGrant(core, grant, call)) === null) return { grant };
   }
   return { beyond };
@@ -69,7 +72,21 @@ function beyond(words: string): ReasonToAsk {
   return { kind: "other", words };
 }
 
-function coverNow(core: Core, grant: Grant, { evidence, uid }: LiveCaller): Cover {
-  const caller = { evidence, ownUser: core.isAgentUser(uid) };
-  return coverCaller(grant, caller, core.ports.clock.wallMs(), core.latestWallMs());
+/** What a wrapper started belongs to its run, as long as the wrapper lives; the wrapper itself is no wrapped command. */
+export function wrappingOf(core: Core, runId: RunId, { key }: LiveCaller): "wrapped" | undefined {
+  const run = core.book.run(runId);
+  return run !== undefined && run.kin !== null && run.ownerKey !== key ? "wrapped" : undefined;
+}
+
+export function coverNow(
+  core: Core,
+  grant: Grant,
+  { evidence, uid }: LiveCaller,
+  wrapping: "wrapper" | "wrapped" | undefined,
+): Cover {
+  const caller = { evidence, ownUser: core.isAgentUser(uid), ...(wrapping === undefined ? {} : { wrapping }) };
+  const lastUsedDay = core.dayCounts.lastDay(`grant ${grant.name}`);
+  return coverCaller(grant, caller, {
+    ...{ wallMs: core.ports.clock.wallMs(), latestMs: core.latestWallMs(), lastUsedDay },
+  });
 }

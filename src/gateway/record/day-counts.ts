@@ -6,6 +6,8 @@ import type { Ledger } from "./ledger.ts";
 export interface DayCounts {
   /** One more, durable before it resolves; false, and nothing counted, once there were `most` today. */
   take(key: string, most: number): Promise<boolean>;
+  /** The last UTC day of one; null for never, and where the row does not authenticate. */
+  lastDay(key: string): string | null;
 }
 
 const STATE = "day";
@@ -24,6 +26,11 @@ export function createDayCounts(ledger: Pick<Ledger, "find" | "record">, clock: 
   }
 
   return {
+    lastDay(key) {
+      const row = counts.get(key) ?? ledger.find("notes", idOf(key));
+      if (row === null || "tampered" in row) return null;
+      return "day" in row ? row.day : String(row.body["day"]);
+    },
     async take(key, most) {
       const today = new Date(clock.wallMs()).toISOString().slice(0, 10);
       const last = read(key, today);

@@ -5,6 +5,7 @@ import type { ApprovalId } from "../../kernel/ids.ts";
 import { writeQuestion } from "../approval/cards.ts";
 import type { Core } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
+import { coverNow, wrappingOf } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Footing, Kin, Run, Session } from "./run.ts";
 import { startSession } from "./sessions.ts";
@@ -63,7 +64,7 @@ function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing 
   const owner = run.sessions.get(run.ownerKey);
   if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
   const { cdhash } = caller.evidence;
-  if (cdhash === owner.caller.evidence.cdhash) return owner;
+  if (owner.grant === null ? cdhash === owner.caller.evidence.cdhash : isCovered(core, owner, caller)) return owner;
   const known = kin.images.get(cdhash);
   if (known !== undefined) return known;
   const asked = askAboutImage(core, run, owner, caller);
@@ -73,6 +74,12 @@ function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing 
     if (!(refused instanceof Denied && refused.code === "approval_denied")) kin.images.delete(cdhash);
   });
   return asked;
+}
+
+/** Under a grant it is the grant that says which programs below the wrapper may act; a person is asked about others. */
+function isCovered(core: Core, { grant: on, runId }: Session, caller: LiveCaller): boolean {
+  const grant = core.grants().find(({ name }) => name === on?.name);
+  return grant !== undefined && coverNow(core, grant, caller, wrappingOf(core, runId, caller)).kind === "covered";
 }
 
 async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveCaller): Promise<Footing> {

@@ -51,7 +51,8 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
   const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
   const asked = { actions: definitions.map(reachOf), requestBytes: requestBytesOf(request) };
-  const ahead = findGrant(core, asked, caller) !== null && !needsPerson(core, asked.actions);
+  const ahead =
+    findGrant(core, asked, caller, request.descendants === true) !== null && !needsPerson(core, asked.actions);
   if (!ahead) requireVolume(core, caller);
   requireOpening(core, caller, request, ahead);
   const moment = now(core);

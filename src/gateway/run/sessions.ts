@@ -29,7 +29,7 @@ export function requestSession(
   mode: "session" | "join",
   call: CallAsked | null,
 ): Admission {
-  const grant = mode === "session" ? findGrant(core, run.asked, caller) : null;
+  const grant = mode === "session" ? findGrant(core, run.asked, caller, run.kin !== null) : null;
   if (grant !== null && !needsPerson(core, run.asked.actions)) {
     const session = startUnderGrant(core, run, caller, grant);
     session.catch(() => undefined);

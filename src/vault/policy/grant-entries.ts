@@ -13,21 +13,23 @@ const LISTED = 64;
 const VALUES = 256;
 const UIDS = 0xffff_fffe;
 
+const MEMBERS = [
+  "name",
+  "caller",
+  "actions",
+  "effects",
+  "conditions",
+  "includes",
+  "limits",
+  "calls_per_day",
+  "created_at",
+  "until",
+  "hours",
+] as const;
+
 /** Reads what `grantRecord` writes, strictly. */
 export function readGrant(value: JsonValue, where: string): Grant {
-  const grant = shape.members(value, where, [
-    "name",
-    "caller",
-    "actions",
-    "effects",
-    "conditions",
-    "includes",
-    "limits",
-    "calls_per_day",
-    "created_at",
-    "until",
-    "hours",
-  ]);
+  const grant = shape.members(value, where, MEMBERS, ["idle_days"]);
   const limits = shape.members(grant.limits, `${where}/limits`, [
     "attempts",
     "side_effects",
@@ -53,15 +55,17 @@ export function readGrant(value: JsonValue, where: string): Grant {
     createdAt: shape.text(grant.created_at, `${where}/created_at`, 24, TIME),
     until: shape.text(grant.until, `${where}/until`, 24, TIME),
     hours: grant.hours === null ? null : readStoredHours(grant.hours, `${where}/hours`),
+    idleDays: grant.idle_days === undefined ? null : shape.integer(grant.idle_days, `${where}/idle_days`, 1, 366),
   };
 }
 
 function readGrantCaller(value: JsonValue, where: string): GrantCaller {
-  const { authority, image, uid } = shape.members(value, where, ["authority", "image", "uid"]);
-  if (authority === null && image === null && uid === null) shape.refuse(where, "somebody");
+  const { authority, image, uid, command } = shape.members(value, where, ["authority", "image", "uid"], ["command"]);
+  if (authority === null && image === null && uid === null && command === undefined) shape.refuse(where, "somebody");
   return {
     authority: authority === null ? null : shape.text(authority, `${where}/authority`, 200, NAME),
     image: image === null ? null : readDigest(image, `${where}/image`),
+    command: command === undefined ? null : readDigest(command, `${where}/command`),
     uid: uid === null ? null : shape.integer(uid, `${where}/uid`, 1, UIDS),
   };
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { defaults } from "../../../kernel/defaults.ts";
 import type { GrantAddOptions } from "../grant/grant.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addBudgetOptions, whole } from "./budget-options.ts";
@@ -12,7 +13,11 @@ export function addGrantCommands(program: Command, { io, vault, finish }: CliDep
   const grant = program.command("grant").description("decisions made ahead: calls that pass without a card");
   const load = () => import("../grant/grant.ts");
   const add = addOperatorCommand(grant, "add <NAME>", "sign what would be approved again and again", ADD_EXAMPLE)
-    .requiredOption("--caller <WHO>", "authority:NAME, image:FILE or uid:NUMBER; several have to hold at once", gather)
+    .requiredOption(
+      "--caller <WHO>",
+      "authority:NAME, image:FILE, command:FILE (below gw run) or uid:NUMBER; several have to hold at once",
+      gather,
+    )
     .requiredOption("--actions <NAME>", "PACK.ACTION or PACK.PART.*; may be repeated", gather)
     .option("--where <CONDITION>", "name=value, name in a,b, name^=beginning, name<=number; all must hold", gather, [])
     .option("--effects <LIST>", "which effects, by comma", (list: string) => list.split(","), ["read"])
@@ -24,6 +29,7 @@ export function addGrantCommands(program: Command, { io, vault, finish }: CliDep
     );
   addBudgetOptions(add)
     .option("--per-day <N>", "calls a UTC day, over all runs", whole(1, 1_000_000), 1_000)
+    .option("--idle <DAYS>", "days without a use that end it", whole(1, 366), defaults.grantIdleDays)
     .requiredOption("--until <DATE>", "the last day, a year away at most")
     .option("--hours <TEXT>", "when it counts, in UTC, such as mon-fri 08-18")
     .action(async (name: string, _options, command: Command) =>

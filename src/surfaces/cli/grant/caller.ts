@@ -1,18 +1,19 @@
-import { statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { GrantCaller } from "../../../conventions/grant/grant.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { digestProgram, findProgram } from "../caller/enroll.ts";
 
-/** `authority:NAME`, `image:FILE`, `image:sha256:HEX`, `uid:NUMBER`; several have to hold at once. */
+/** `authority:NAME`, `image:FILE` or `command:FILE` (or `sha256:HEX`), `uid:NUMBER`; several have to hold at once. */
 export async function readGrantCaller(words: readonly string[], home: string): Promise<GrantCaller> {
-  let caller: GrantCaller = { authority: null, image: null, uid: null };
+  let caller: GrantCaller = { authority: null, image: null, command: null, uid: null };
   for (const word of words) {
     const at = word.indexOf(":");
     const [kind, value] = [word.slice(0, at), word.slice(at + 1)];
     if (value === "") throw unclear(word);
     if (kind === "authority" && caller.authority === null) caller = { ...caller, authority: value };
     else if (kind === "image" && caller.image === null) caller = { ...caller, image: await readImage(value) };
+    else if (kind === "command" && caller.command === null) caller = { ...caller, command: await readImage(value) };
     else if (kind === "uid" && caller.uid === null) caller = { ...caller, uid: readUid(value, home) };
     else throw unclear(word);
   }
@@ -20,7 +21,24 @@ export async function readGrantCaller(words: readonly string[], home: string): P
 }
 
 async function readImage(value: string): Promise<string> {
-  return /^sha256:[0-9a-f]{64}$/.test(value) ? value : await digestProgram(findProgram(value));
+  if (/^sha256:[0-9a-f]{64}$/.test(value)) return value;
+  const path = findProgram(value);
+  if (isScript(path)) {
+    throw refused(
+      `${showIdentifier(path)} is a script: what the system runs is its interpreter, and every script of that would be covered. Name the interpreter, together with uid:NUMBER`,
+    );
+  }
+  return await digestProgram(path);
+}
+
+function isScript(path: string): boolean {
+  const fd = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(2);
+    return readSync(fd, head, 0, 2, 0) === 2 && head.toString("latin1") === "#!";
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** A user whose programs are also a person's, or the gateway's, tells nobody apart. */
@@ -34,7 +52,7 @@ function readUid(value: string, home: string): number {
 
 function unclear(word: string): Denied {
   return refused(
-    `--caller ${showIdentifier(word)} is none of authority:NAME, image:FILE, image:sha256:HEX and uid:NUMBER, each once`,
+    `--caller ${showIdentifier(word)} is none of authority:NAME, image:FILE, command:FILE (either also sha256:HEX) and uid:NUMBER, each once`,
   );
 }
 

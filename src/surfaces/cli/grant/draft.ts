@@ -21,6 +21,7 @@ export interface GrantWords extends BudgetOptions {
   readonly perDay: number;
   readonly until: string;
   readonly hours?: string;
+  readonly idle: number;
 }
 
 const EFFECTS: readonly Effect[] = ["preview", "read", "write", "send", "create", "purchase"];
@@ -61,6 +62,7 @@ export function draftGrant(
     createdAt: isoTime(wallMs),
     until: readUntil(words.until, wallMs),
     hours,
+    idleDays: words.idle,
   };
 }
 

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { conditionWords } from "../../../conventions/grant/condition.ts";
 import type { Grant, GrantCaller } from "../../../conventions/grant/grant.ts";
-import { inclusionWord } from "../../../conventions/grant/grant.ts";
+import { endsUnused, inclusionWord } from "../../../conventions/grant/grant.ts";
 import { boundsWords, callerWords, grantRecord } from "../../../conventions/grant/record.ts";
+import { isoTime } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
@@ -86,8 +87,7 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
       else if (grants.length === 0) io.out("No grants: a person is asked about every session. See gw grant add --help");
       for (const grant of options.json ? [] : grants) {
         const over = Date.parse(grant.until) <= ports.clock.wallMs();
-        const last = used(grant.name);
-        const use = uses === null ? "" : last === null ? "  NEVER USED" : `  last used ${last.slice(0, 19)}Z`;
+        const use = uses === null ? "" : `  ${useWords(grant, used(grant.name), ports.clock.wallMs())}`;
         io.out(`${grant.name}  ${over ? "OVER since" : "until"} ${grant.until}${use}  ${grant.actions.join(" ")}`);
       }
       if (uses === null && grants.length > 0 && !options.json)
@@ -102,6 +102,14 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
       tell(readLastUses(join(options.home, "audit"), readingKey, grants)),
     );
   });
+}
+
+/** When it was used last, and what becomes of it without another use. */
+function useWords(grant: Grant, last: string | null, wallMs: number): string {
+  const endsMs = endsUnused(grant, last === null ? null : last.slice(0, 10));
+  const said = last === null ? "NEVER USED" : `last used ${last.slice(0, 19)}Z`;
+  const day = isoTime(endsMs).slice(0, 10);
+  return `${said}, ${endsMs <= wallMs ? `ENDED unused on ${day}` : `ends unused on ${day}`}`;
 }
 
 export function runGrantShow(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
@@ -155,7 +163,7 @@ function warnings({ caller, conditions }: Grant): readonly string[] {
   const lines: string[] = [];
   if (caller.uid === null)
     lines.push("An interpreter (node, python, a shell) is never covered without --caller uid:N.");
-  else if (caller.image === null && caller.authority === null)
+  else if (caller.image === null && caller.authority === null && caller.command === null)
     lines.push(`Every program and every script that user ${caller.uid} runs is covered.`);
   else if (caller.uid !== null)
     lines.push("If that image is an interpreter, every script that this user runs is covered.");

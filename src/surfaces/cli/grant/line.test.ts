@@ -50,7 +50,7 @@ function grantFrom(card: Card) {
   assert.ok(proposal.kind === "words", JSON.stringify(proposal));
   const words = readGrantLine(writeGrantLine(proposal.words));
   assert.deepEqual(words.caller, [`image:${IMAGE}`]);
-  return draftGrant(words, { authority: null, image: IMAGE, uid: null }, actions, NOW);
+  return draftGrant(words, { authority: null, image: IMAGE, command: null, uid: null }, actions, NOW);
 }
 
 const factsOf = (input: JsonObject, because: Parameters<typeof reasonOf>[0][] = []) =>

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { GrantWords } from "./draft.ts";
 
@@ -13,6 +14,7 @@ const OPTIONS = {
   "per-day": { type: "string", default: "1000" },
   until: ONE,
   hours: ONE,
+  idle: { type: "string", default: String(defaults.grantIdleDays) },
   attempts: ONE,
   "side-effects": ONE,
   minutes: ONE,
@@ -25,7 +27,9 @@ export function readGrantLine(line: string): GrantWords & { readonly caller: rea
   const [name, ...more] = positionals;
   if (name === undefined || more.length > 0) throw invalid("it begins with one name");
   if (values.until === undefined) throw invalid("--until is missing");
-  const count = (option: "per-day" | "attempts" | "side-effects" | "minutes" | "spend"): number | undefined => {
+  const count = (
+    option: "per-day" | "idle" | "attempts" | "side-effects" | "minutes" | "spend",
+  ): number | undefined => {
     const text = values[option];
     if (text === undefined) return undefined;
     if (!/^\d{1,9}$/.test(text)) throw invalid(`--${option} is a whole number`);
@@ -42,6 +46,7 @@ export function readGrantLine(line: string): GrantWords & { readonly caller: rea
     include: values.include,
     effects: values.effects.split(","),
     perDay: count("per-day") ?? 0,
+    idle: count("idle") ?? 0,
     until: values.until,
     ...(values.hours === undefined ? {} : { hours: values.hours }),
     ...(attempts === undefined ? {} : { attempts }),
