@@ -50,7 +50,10 @@ const exceptions: readonly { readonly room: string; readonly may: readonly strin
   // One way to open a file that somebody may have planted.
   { room: "adapters/platform/linux/image", may: ["kernel", "conventions", "gateway", "vault/files"] },
   // Signed policy holds decisions made ahead, in the very shape in which they are decided on.
-  { room: "vault/policy", may: ["kernel", "conventions/grant", "conventions/passkey", "conventions/action/pack.ts"] },
+  {
+    room: "vault/policy",
+    may: ["kernel", "conventions/grant", "conventions/passkey", "conventions/webhook", "conventions/action/pack.ts"],
+  },
 ];
 
 /** Modules of Node that a pure room may not touch: decisions are functions over data. */

@@ -681,6 +681,11 @@ export const codes = {
     means: "What was typed is no grant that could be signed; the message says which word does not fit.",
     mend: "Correct that word. gw grant add --help shows an example.",
   },
+  webhook_invalid: {
+    status: 400,
+    means: "What was typed is no webhook that could be signed; the message says what does not fit.",
+    mend: "Correct it, or add the secret that it names first. docs/webhooks.md shows each receiver.",
+  },
   grant_exists: {
     status: 409,
     means: "A grant of that name stands in signed policy already.",

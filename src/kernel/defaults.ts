@@ -3,6 +3,12 @@ export const defaults = {
   // Runs
   /** A grant that nobody renews ends. */
   grantMaximumMs: 366 * 86_400_000,
+  /** A webhook that was not taken is sent again after so long each, while its card waits. */
+  webhookDelaysMs: [5_000, 30_000, 120_000, 300_000] as readonly number[],
+  webhookTimeoutMs: 10_000,
+  /** Messages on their way; beyond these nothing more is told. */
+  webhooksAtOnce: 64,
+  webhookCardsRemembered: 1_000,
   /** A grant that nobody uses ends. */
   grantIdleDays: 30,
   runAttempts: 40,

@@ -17,6 +17,7 @@ import { readMarks } from "../audit/read/marks.ts";
 import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
+import { createBell } from "../gateway/webhook/bell.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -174,6 +175,11 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       },
     },
   );
+  const bell = createBell({
+    ...{ audit: health.watch(log), http, clock, sleep, envelope, desk: gateway.desk },
+    webhooks: () => state.trust.policy?.webhooks ?? [],
+    credentials: () => state.compartment?.credentials ?? null,
+  });
   const logins = createLogins(clock, random, operators);
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => {
@@ -269,6 +275,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     watched.close();
     health.stopping();
     callbacks.close();
+    bell.close();
     agentDoor.close();
     await steward.shutDown(signal);
     await hub.finish();

@@ -110,6 +110,23 @@ export const gatewayEvents = {
     operator_key_id: open.text,
   },
   ...callbackEvents,
+  /** A webhook is told that a card waits: written before anything leaves. */
+  webhook_sending: {
+    webhook: open.text,
+    message_id: open.text,
+    approval_id: open.text,
+    attempt: open.integer,
+    body_digest: open.text,
+  },
+  webhook_ended: {
+    webhook: open.text,
+    message_id: open.text,
+    approval_id: open.text,
+    attempt: open.integer,
+    result: oneOf("delivered", "refused", "unreachable"),
+    /** The status, or why there is none. */
+    detail: nullable(open.text),
+  },
   upgrade_probe_finished: {
     run_id: open.text,
     requests: open.integer,

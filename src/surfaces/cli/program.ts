@@ -27,6 +27,7 @@ import { addTicketCommands } from "./commands/ticket.ts";
 import { addUpgradeCommands } from "./commands/upgrade.ts";
 import { addVaultCommands } from "./commands/vault.ts";
 import { addWatchCommand } from "./commands/watch.ts";
+import { addWebhookCommands } from "./commands/webhook.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addManualCommand } from "./manual.ts";
 import { addVersionCommand } from "./version.ts";
@@ -53,6 +54,7 @@ export function createProgram(deps: CliDeps): Command {
   addVaultCommands(program, deps);
   addPolicyCommands(program, deps);
   addPasskeyCommands(program, deps);
+  addWebhookCommands(program, deps);
   addGrantCommands(program, deps);
   addGatewayCommands(program, deps);
   addPackCommands(program, deps);

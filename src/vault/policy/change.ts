@@ -22,6 +22,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     grants: [],
     settings: SAFE_SETTINGS,
     ceilings: NO_CEILINGS,
+    webhooks: [],
     passkeys: [],
     decide: NO_RULES,
     hub: null,

@@ -25,6 +25,7 @@ import { hubPage, readHub } from "./hub-entries.ts";
 import type { PolicyContent } from "./policy.ts";
 import { readService, servicePage } from "./service-entries.ts";
 import { readSigstore, sigstorePage, sortSigstore } from "./sigstore-entries.ts";
+import { readWebhook, webhookPage } from "./webhook-entries.ts";
 
 /**
  * The codec of policy.json. Lists are sorted by their key and name it once, so that one policy has one page. A member that
@@ -55,6 +56,7 @@ const LATER_MEMBERS = [
   "passkeys",
   "decide",
   "hub",
+  "webhooks",
 ] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
@@ -105,6 +107,7 @@ export function policyPage(content: PolicyContent): JsonObject {
     ...(content.passkeys.length === 0 ? {} : { passkeys: content.passkeys.map(passkeyPage) }),
     ...(decide === undefined ? {} : { decide }),
     ...(content.hub === null ? {} : { hub: hubPage(content.hub) }),
+    ...(content.webhooks.length === 0 ? {} : { webhooks: content.webhooks.map(webhookPage) }),
   };
 }
 
@@ -131,6 +134,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       passkeys: laterList(policy.passkeys, "/passkeys", readPasskey, ({ credentialId }) => credentialId),
       decide: readRules(policy.decide, "/decide"),
       hub: policy.hub === undefined ? null : readHub(policy.hub, "/hub"),
+      webhooks: laterList(policy.webhooks, "/webhooks", readWebhook, ({ name }) => name),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
     signature: shape.bytes(policy.signature, "/signature", 64, 64),
@@ -155,6 +159,7 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     formerPacks: sortBy(content.formerPacks, ({ pack }) => pack),
     passkeys: sortBy(content.passkeys, ({ credentialId }) => credentialId),
     decide: sortRules(content.decide),
+    webhooks: sortBy(content.webhooks, ({ name }) => name),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Grant } from "../../conventions/grant/grant.ts";
 import type { DecisionRules } from "../../conventions/passkey/demand.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
+import type { Webhook } from "../../conventions/webhook/webhook.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { KeyId } from "../keys.ts";
@@ -32,6 +33,8 @@ export interface PolicyContent {
   readonly settings: PolicySettings;
   /** What no run passes, where it is narrower or wider than the standard. */
   readonly ceilings: PolicyCeilings;
+  /** Where it is told that a card waits. */
+  readonly webhooks: readonly Webhook[];
   /** Keys that only a hand can use, each signed for by its own operator. */
   readonly passkeys: readonly EnrolledPasskey[];
   /** What a yes needs beside one operator's key. */
@@ -139,7 +142,7 @@ export interface PolicySettings {
   readonly loopbackAgents: boolean;
   /** Where the callback listener may be opened: nowhere, on a loopback address, or on any address of this machine. */
   readonly callbacks: "off" | "loopback" | "network";
-  /** Reserved: events leave by the operator plane alone. */
+  /** Reserved: `webhooks` of the policy itself says who is told what. */
   readonly webhooks: boolean;
 }
 
