@@ -50,7 +50,7 @@ describe("a webhook is told that a card waits", asUser, () => {
   async function askAndWait(paths: readonly string[]): Promise<string> {
     const agent = openPlane(home.agentSocket);
     try {
-      const opened = await agent.ask("POST", "/v1/runs", { purpose: "unheard words", actions: ["demo.thing.get"] });
+      const opened = await agent.ask("POST", "/v1/runs", { purpose: "unheard words", actions: ["demo.thing.make"] });
       assert.equal(opened.status, 202, opened.text);
       const [approval] = await home.approvals();
       const id = String(approval?.["approval_id"]);
@@ -112,7 +112,10 @@ describe("a webhook is told that a card waits", asUser, () => {
     const paths = ["/services/T00/B00/sl4ck-s3cret-end", "/workflows/t3ams/run?sig=t3ams-s3cret", "/gw-cards"];
     const id = await askAndWait(paths);
     const [slack, teams, ntfy] = paths.map(messageOf);
-    assert.match((JSON.parse(String(slack?.body)) as { text: string }).text, new RegExp(`demo\\.thing\\.get[^]*${id}`));
+    assert.match(
+      (JSON.parse(String(slack?.body)) as { text: string }).text,
+      new RegExp(`demo\\.thing\\.make[^]*${id}`),
+    );
     const card = JSON.parse(String(teams?.body)) as {
       attachments: readonly { contentType: string; content: Members }[];
     };

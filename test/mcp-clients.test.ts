@@ -196,7 +196,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
       say({ id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo } });
       await within(lines.next(), 20_000, "the answer to initialize");
       say({ method: "notifications/initialized" });
-      say({ id: 2, method: "tools/call", params: { name: "demo__thing-get", arguments: { id: "1" } } });
+      say({ id: 2, method: "tools/call", params: { name: "demo__thing-get", arguments: { id: "99" } } });
       const [approval] = await home.approvals();
       await home.approve(String(approval?.["approval_id"]));
       await within(lines.next(), 20_000, "the result");

@@ -7,7 +7,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Desk } from "../approval/desk.ts";
 import type { Approval } from "../approval/question.ts";
-import type { Credentials, LentCredential, OutboundHttp, Ports } from "../ports.ts";
+import type { Credentials, HttpSend, LentCredential, Ports } from "../ports.ts";
 import type { Envelope } from "../record/record.ts";
 
 /**
@@ -98,11 +98,15 @@ export function createBell(ports: BellPorts): Bell {
     headers: Readonly<Record<string, string>>,
     body: string,
     id: string,
-  ): { readonly request: OutboundHttp; readonly credential: LentCredential | null; release(): void } {
+  ): { readonly request: HttpSend; readonly credential: LentCredential | null; release(): void } {
     const credentials = ports.credentials();
     if (credentials === null) throw new Denied("gateway_locked", "The gateway is locked.");
     const base = {
-      ...{ method: "POST", body: Buffer.from(body), network: hook.network, ca: null },
+      kind: "http",
+      method: "POST",
+      body: Buffer.from(body),
+      network: hook.network,
+      ca: null,
       echo: "withhold",
     } as const;
     const done = (): void => undefined;
