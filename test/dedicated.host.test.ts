@@ -101,6 +101,36 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     }
   });
 
+  test("a home that others can write to, or put another in place of, is guard-rail from then on, and status says where", async () => {
+    const opened: readonly (readonly [string, number, number])[] = [
+      [machine.home, 0o720, 0o700],
+      [machine.folder, 0o777, 0o755],
+    ];
+    for (const [folder, open, closed] of opened) {
+      chmodSync(folder, open);
+      try {
+        const status = await machine.status(ada);
+        const found = { path: folder, mend: `chmod go-w ${folder}` };
+        assert.deepEqual([status["mode"], status["open_folder"]], ["guard-rail", found]);
+        assert.ok((await machine.gw(ada, ["status"])).out.includes(`OPEN      others can write to ${folder}`));
+        if (folder === machine.folder) assert.equal((await callApproved(alfa, "open")).card["mode"], "guard-rail");
+      } finally {
+        chmodSync(folder, closed);
+      }
+      const mended = await machine.status(ada);
+      assert.deepEqual([mended["mode"], mended["open_folder"]], ["dedicated", null]);
+    }
+    chownSync(machine.folder, stranger.uid, stranger.gid);
+    try {
+      assert.deepEqual((await machine.status(ada))["open_folder"], {
+        path: machine.folder,
+        mend: `chown 0 ${machine.folder}`,
+      });
+    } finally {
+      chownSync(machine.folder, 0, 0);
+    }
+  });
+
   test("strangers open neither socket, agents not the operators', and nobody else the home", async () => {
     assert.equal(codeOf(await machine.gw(stranger, ["call", "demo.thing.get", "id=1"])), "gateway_unreachable");
     assert.equal(codeOf(await machine.gw(stranger, ["status"])), "gateway_unreachable");

@@ -51,7 +51,8 @@ import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { signRequest } from "./daemon/sign-request.ts";
 import { stampOf } from "./daemon/stamps.ts";
-import { createSteward, type DaemonSteward, type StewardState } from "./daemon/steward.ts";
+import { createSteward, type DaemonSteward } from "./daemon/steward.ts";
+import type { StewardState } from "./daemon/steward-parts.ts";
 import {
   auditRecipientsOf,
   callerPolicyOf,
@@ -209,8 +210,8 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       custody,
       keyFile,
       operatorUsers,
+      modes,
     },
-    mode: modes.mode,
     probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
   });
   const startEvents = [

@@ -7,10 +7,10 @@ import { unlockOperator } from "../../src/vault/operator.ts";
 import type { Home, Json, Plane, Reply } from "./home.ts";
 
 /** The operator of a home with the keys that their passphrase opens, for what no command of theirs would do. */
-export async function operatorOf(home: Home) {
+export async function operatorOf(home: Home, name?: string) {
   const vault = openHome(home.folder, systemRandom).readVault();
   const passphrase = Secret.fromText(readFileSync(home.passphraseFile, "utf8").trim());
-  return { vault, operator: await unlockOperator(vault, undefined, passphrase) };
+  return { vault, operator: await unlockOperator(vault, name, passphrase) };
 }
 
 type Operator = Awaited<ReturnType<typeof operatorOf>>["operator"];

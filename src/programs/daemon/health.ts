@@ -9,7 +9,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
 import { createFacts, type Facts, readForm, tellEvents } from "./facts.ts";
 import { createMeter, type Gauges } from "./meter.ts";
-import type { StewardState } from "./steward.ts";
+import type { StewardState } from "./steward-parts.ts";
 
 /** What machines are told of the gateway: lines for a journal, numbers for a scrape, signs of life for the service manager. */
 export interface Health {

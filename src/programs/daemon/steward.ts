@@ -1,74 +1,28 @@
 import type { KeyObject } from "node:crypto";
 import { readAttestation } from "../../audit/attestation.ts";
 import { readCut } from "../../audit/cut/cut.ts";
-import type { ResumableLog } from "../../audit/resumable.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
-import { mayContinue } from "../../conventions/caller/session.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
-import type { Envelope } from "../../gateway/record/record.ts";
 import { bytesOf } from "../../gateway/record/written.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
-import type { Clock, Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { deniedByFiles } from "../../kernel/file-trouble.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
-import type { HomeCustody } from "../../surfaces/operator/custody.ts";
-import type { Login, Logins } from "../../surfaces/operator/logins.ts";
+import type { Login } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
 import { fingerprintHome } from "../../vault/files/fingerprint.ts";
-import type { VaultHome } from "../../vault/files/home.ts";
-import { checkHighWater, type HighWater, higher } from "../../vault/high-water.ts";
-import { loweredSettings } from "../../vault/policy/policy.ts";
+import { checkHighWater, higher } from "../../vault/high-water.ts";
 import { SERVER_PROOF } from "../../vault/server-proof.ts";
-import type { CallbackDoor } from "./callback-door.ts";
 import { changesBetween } from "./changes.ts";
-import { checkHost, type ProbeHost } from "./check-host.ts";
-import type { HubLink } from "./hub-link.ts";
-import type { KeyFileWatch } from "./key-file.ts";
-import type { OperatorUsers } from "./operator-users.ts";
-import { type LoadedPacks, loadPacks } from "./packs.ts";
+import { checkHost } from "./check-host.ts";
+import { loadPacks } from "./packs.ts";
 import { OPERATOR_SOCKET } from "./plane-records.ts";
-import type { Settings } from "./settings.ts";
+import { statusOf } from "./status.ts";
+import type { StewardParts } from "./steward-parts.ts";
 import { auditRecipientsOf, operatorKeysOf, raisedBy, readTrust, type Trust, vaultHashOf } from "./trust.ts";
-import { type OpenCompartment, openCompartment } from "./unlocked.ts";
+import { openCompartment } from "./unlocked.ts";
 import { recordDecisions, suspendCredentials } from "./upgrade.ts";
-
-export interface StewardParts {
-  readonly version: string;
-  readonly settings: Settings;
-  readonly home: VaultHome;
-  readonly log: ResumableLog;
-  readonly gateway: Gateway;
-  readonly envelope: Envelope;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logins: Logins;
-  readonly state: StewardState;
-  readonly probe: ProbeHost;
-  readonly callbacks: CallbackDoor;
-  readonly hub: HubLink;
-  readonly space: { low(): boolean };
-  readonly custody: HomeCustody;
-  mode(): string;
-  readonly keyFile: KeyFileWatch;
-  readonly operatorUsers: OperatorUsers;
-}
-
-/** What can change while the gateway runs, in one place that the gateway's surroundings read from. */
-export interface StewardState {
-  trust: Trust;
-  /** The newest vault and policy seen by this process, its store or its log. Never lowered, and never by what does not hold. */
-  high: HighWater;
-  /** Which files were looked at last, and why they were not taken. */
-  files: string;
-  filesRefused: Denied | null;
-  packs: LoadedPacks;
-  compartment: OpenCompartment | null;
-  stoppedBy: string | null;
-}
 
 export interface DaemonSteward extends Steward {
   /** A key file or systemd credential: opens the credentials and nothing else, and only where signed policy allows it. */
@@ -80,6 +34,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
   const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
 
+  const inTurn = createTurn();
   const recordedMs = new Map<string, number>();
   /** Outlives a lock: it opens nothing, and only this process has it. */
   let proofKey: KeyObject | null = null;
@@ -198,12 +153,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
     operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
     prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
-    async unlock(serviceKey, login) {
-      await unlock(serviceKey, "passphrase", login);
-      // An operator was removed and the key is another one now: a key file that policy allows goes along.
-      if (state.trust.policy?.settings.headlessUnlock === true)
-        parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
-    },
+    unlock: (serviceKey, login) =>
+      inTurn(async () => {
+        await unlock(serviceKey, "passphrase", login);
+        // An operator was removed and the key is another one now: a key file that policy allows goes along.
+        if (state.trust.policy?.settings.headlessUnlock === true)
+          parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
+      }),
     async passphraseFailed(operator, failedAttempts) {
       const reason = `passphrase_wrong (${operator})`;
       await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
@@ -212,36 +168,38 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
         throw new Denied("headless_unlock_off", "Signed policy does not allow a key file to unlock this gateway.");
       }
-      await unlock(serviceKey, "key_file", null);
+      await inTurn(() => unlock(serviceKey, "key_file", null));
     },
-    lock: (reason, login) => lock(reason, login.operator),
-    async resume({ operator, operatorKeyId }) {
-      if (!gateway.ledger.stopped)
-        throw new Denied("not_stopped", "The gateway has not stopped. There is nothing to resume.");
-      await log.resume();
-      const cause = state.stoppedBy ?? "";
-      state.stoppedBy = null;
-      try {
-        await gateway.resume(operator);
-      } finally {
-        await closeIfLocked();
-      }
-      await record([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
-    },
+    lock: (reason, login) => inTurn(() => lock(reason, login.operator)),
+    resume: ({ operator, operatorKeyId }) =>
+      inTurn(async () => {
+        if (!gateway.ledger.stopped)
+          throw new Denied("not_stopped", "The gateway has not stopped. There is nothing to resume.");
+        await log.resume();
+        const cause = state.stoppedBy ?? "";
+        state.stoppedBy = null;
+        try {
+          await gateway.resume(operator);
+        } finally {
+          await closeIfLocked();
+        }
+        await record([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
+      }),
 
-    async reload() {
-      const files = fingerprintHome(parts.home.folder);
-      try {
-        await takeNewer();
-        state.filesRefused = null;
-      } catch (error) {
-        state.filesRefused = error instanceof Denied ? error : null;
-        throw error;
-      } finally {
-        // Last of all: whoever waits for this finds everything in force.
-        state.files = files;
-      }
-    },
+    reload: () =>
+      inTurn(async () => {
+        const files = fingerprintHome(parts.home.folder);
+        try {
+          await takeNewer();
+          state.filesRefused = null;
+        } catch (error) {
+          state.filesRefused = error instanceof Denied ? error : null;
+          throw error;
+        } finally {
+          // Last of all: whoever waits for this finds everything in force.
+          state.files = files;
+        }
+      }),
 
     checkHost: (target, login) =>
       checkHost(
@@ -305,41 +263,23 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
 
     async shutDown(reason) {
-      await lock(reason, null).catch(() => undefined);
+      await inTurn(() => lock(reason, null)).catch(() => undefined);
       await record([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
       await log.close();
     },
   };
 }
 
-function statusOf(parts: StewardParts): JsonObject {
-  const { version, state, gateway, log, settings, callbacks, mode, keyFile } = parts;
-  const { trust, packs } = state;
-  const head = log.head();
-  return {
-    version,
-    pid: process.pid,
-    uid: process.getuid?.() ?? -1,
-    home: settings.home,
-    mode: mode(),
-    locked: gateway.locked,
-    stopped: state.stoppedBy,
-    disk_low: parts.space.low(),
-    trouble: trust.trouble === null ? null : { code: trust.trouble.code, message: trust.trouble.message },
-    files: state.files,
-    files_refused: state.filesRefused?.code ?? null,
-    lowered: trust.policy === null ? [] : [...loweredSettings(trust.policy.settings)],
-    key_file: keyFile.status(trust.policy?.settings.headlessUnlock === true),
-    vault_id: trust.vault.vaultId,
-    vault_generation: trust.vault.generation,
-    policy_version: trust.policy?.version ?? null,
-    packs: [...new Set(packs.book.all().map(({ pack }) => pack.name))],
-    pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
-    callbacks: callbacks.status(),
-    hub: parts.hub.status(),
-    approvals_pending: gateway.desk.list().length,
-    sessions_live: gateway.sessions().filter(mayContinue).length,
-    log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },
+/**
+ * What opens or closes the compartment, one after the other: of two operators who unlock at one moment the second finds it open, and
+ * neither a wrong key nor a lock meets one that is half open.
+ */
+function createTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work);
+    last = mine.catch(() => undefined);
+    return mine;
   };
 }
 

@@ -1,7 +1,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
-import type { StewardState } from "./steward.ts";
+import type { StewardState } from "./steward-parts.ts";
 
 const LOOK_MS = 250;
 

@@ -129,7 +129,7 @@ export function statusLines(status: JsonObject): readonly string[] {
     const value = status[name];
     return Array.isArray(value) ? value.map((item) => showIdentifier(String(item))) : [];
   };
-  const { trouble } = status;
+  const { trouble, open_folder: open } = status;
   const mode =
     status["mode"] === "dedicated"
       ? "dedicated: it runs as its own user, and so do those who decide"
@@ -139,6 +139,11 @@ export function statusLines(status: JsonObject): readonly string[] {
     `gw ${text("version")}, process ${text("pid")}, home ${text("home")}`,
     `  ${status["locked"] === true ? "LOCKED    gw unlock (the first time since it started: gw unlock --first)" : "unlocked"}`,
     `  mode      ${mode}`,
+    ...(isJsonObject(open)
+      ? [
+          `  OPEN      others can write to ${showIdentifier(String(open["path"]))}, and so to the home: ${showIdentifier(String(open["mend"]))}`,
+        ]
+      : []),
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
     `  callbacks ${callbacksLine(status["callbacks"])}`,

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { asUser, type Gateway, Home, makeFolder, openPlane, type Plane, within } from "./support/home.ts";
+import { answerChallenge, operatorOf } from "./support/operator-key.ts";
+
+describe("operators who unlock at one moment", asUser, () => {
+  let home: Home;
+  let gateway: Gateway;
+  let plane: Plane;
+  let keys: { readonly right: string; readonly wrong: string };
+  let authorization: string;
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+    const bob = join(dirname(home.folder), "bob");
+    writeFileSync(bob, "bob has a passphrase of his own\n", { mode: 0o600 });
+    await home.must(["operator", "add", "bob", "--new-passphrase-file", bob]);
+    gateway = await home.up(["--locked"]);
+    plane = openPlane(home.operatorSocket);
+    const { operator } = await operatorOf(home, "ada");
+    keys = {
+      right: operator.serviceKey.use((bytes) => bytes.toString("base64")),
+      wrong: Buffer.alloc(operator.serviceKey.byteLength, 7).toString("base64"),
+    };
+    const { body } = await plane.ask("POST", "/v1/login/challenge");
+    const login = await answerChallenge(plane, operator, String(body["challenge"]));
+    authorization = `Bearer ${login.body["token"]}`;
+  });
+
+  after(async () => {
+    plane?.close();
+    await gateway?.end();
+  });
+
+  const send = (path: string, body: { readonly [name: string]: string }) =>
+    plane.ask("POST", path, body, { authorization });
+
+  /** Each unlock opened the state and the credentials, each lock closed them: in whichever order they came, they take turns. */
+  async function turns(): Promise<readonly string[]> {
+    const log = ["--log", join(home.folder, "audit"), "--operator", "ada"];
+    const { out } = await home.must(["audit", "export", ...log]);
+    const found = [...out.matchAll(/"event_type":"gateway_((?:un)?locked)"/g)].map(([, word = ""]) => word);
+    for (const [at, word] of found.entries()) assert.equal(word, at % 2 === 0 ? "unlocked" : "locked", found.join(" "));
+    return found;
+  }
+
+  test("one opens it, the others find it open, and a wrong key or a lock among them leaves nothing half open", async () => {
+    const mixed = [keys.right, keys.wrong, keys.right, keys.wrong, keys.right];
+    const replies = await Promise.all(mixed.map((key) => send("/v1/unlock", { service_key: key })));
+    for (const [at, { status, body }] of replies.entries()) {
+      if (mixed[at] === keys.right) assert.deepEqual([status, body["locked"]], [200, false]);
+      // Where there is nothing to open any more, no key is looked at.
+      else assert.ok(status === 200 || body["code"] === "service_key_wrong", JSON.stringify(body));
+    }
+    const [locked, again] = await Promise.all([
+      send("/v1/lock", { reason: "lunch" }),
+      send("/v1/unlock", { service_key: keys.right }),
+    ]);
+    assert.deepEqual([locked.body["locked"], again.body["locked"]], [true, false]);
+    await send("/v1/lock", { reason: "lunch" });
+    const [, opened] = await Promise.all([
+      send("/v1/unlock", { service_key: keys.wrong }),
+      send("/v1/unlock", { service_key: keys.right }),
+    ]);
+    assert.deepEqual([opened.body["locked"], (await home.status())["locked"]], [false, false]);
+    assert.equal((await turns()).at(-1), "unlocked");
+  });
+
+  test("gw unlock of two operators, run together: both are told that it is open, and it was opened once", async () => {
+    await send("/v1/lock", { reason: "lunch" });
+    const before = (await turns()).length;
+    const both = ["ada", "bob"].map((operator) =>
+      home.start([
+        ...["unlock", "--first", "--operator", operator, "--passphrase-file"],
+        operator === "ada" ? home.passphraseFile : join(dirname(home.folder), "bob"),
+      ]),
+    );
+    for (const { exited } of both) {
+      const { code, out, err } = await within(exited, 60_000, "gw unlock");
+      assert.deepEqual([code, out.trim()], [0, "Unlocked."], err);
+    }
+    assert.equal((await home.status())["locked"], false);
+    assert.equal((await turns()).length, before + 1);
+    assert.equal((await home.verify()).code, 0);
+  });
+});
