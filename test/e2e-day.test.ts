@@ -80,10 +80,21 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
   });
 
   test("the answer alone is on standard output, what is said of it on standard error", async () => {
-    const done = await callAs(["demo.thing.get", "id=43"], (id) => home.approve(id));
+    const calling = home.start(["call", "demo.thing.get", "id=43"]);
+    await until("it says that a person is asked", () => /^Waiting for a person: /m.test(calling.err()));
+    await home.approve(String((await home.approvals())[0]?.["approval_id"]));
+    const done = await within(calling.exited, 60_000, "gw call ends");
     assert.equal(done.code, 0, done.err);
     assert.equal((JSON.parse(done.out) as Members)["url"], "/v1/things/43");
     assert.match(done.err, /^success, status 200, call call_/m);
+  });
+
+  test("a call that is refused before anybody is asked does not say that it waits", async () => {
+    await home.must(["credential", "disable", "demo-token"]);
+    const done = await home.run(["call", "demo.thing.get", "id=44"]);
+    assert.deepEqual([done.code, codeOf(done)], [1, "credential_disabled"]);
+    assert.ok(!done.err.includes("Waiting"), done.err);
+    await home.must(["credential", "enable", "demo-token"]);
   });
 
   test("a person denies, and the reason reaches the agent: exit 1 and the code", async () => {

@@ -45,9 +45,17 @@ describe("gw credential import", asUser, () => {
     assert.equal((await take(["env", at(".env"), "--yes", ...bound])).code, 0);
     assert.match(readFileSync(at(".env"), "utf8"), /ACME_KEY=/, "it stays unless somebody says so");
     assert.equal(codeOf(await take(["env", at(".env"), "--yes", ...bound])), "credential_exists");
+    const kept = `ACME_KEY=${VALUES[1]}\n`;
+    writeFileSync(at(".env"), `${kept}GITLAB_TOKEN=${VALUES[0]}\n`);
+    const places = ["--bind", "acme-key=https://api.acme.example", "--bind", "gitlab-token=https://gitlab.example"];
+    const again = await take(["env", at(".env"), "--yes", "--delete", ...places]);
+    assert.equal(again.code, 0, again.err);
+    assert.match(again.err, /acme-key {2}left out: the vault holds it already/);
+    assert.equal(readFileSync(at(".env"), "utf8"), kept, "only what was taken is taken out");
     assert.deepEqual(await labels(), [
       "acme-key bearer https://api.acme.example",
       "github-token bearer https://api.github.com",
+      "gitlab-token bearer https://gitlab.example",
     ]);
   });
 

@@ -69,10 +69,10 @@ export async function removeOperator(
   { clock, random }: VaultPorts,
 ): Promise<{ readonly vault: Vault; readonly operator: OpenOperator }> {
   requireOperator(vault, by);
+  const { keys: gone } = findSlot(vault, name);
   if (vault.operators.length === 1) {
     throw new Denied("operator_last", "The last operator cannot be removed: nobody could decide or read any more.");
   }
-  const { keys: gone } = findSlot(vault, name);
   if (gone.keyId === by.keyId) {
     throw new Denied("operator_self", "Operators do not remove themselves: another one has to sign for it.");
   }

@@ -99,6 +99,10 @@ export function requireCredential(core: Core, outbound: Outbound): { readonly ea
   if (found === null) {
     throw new Denied("credential_missing", `The vault holds no credential called ${outbound.credential}.`);
   }
+  if (found.disabled) {
+    const enable = `An operator enables it: gw credential enable ${outbound.credential}`;
+    throw new Denied("credential_disabled", `The credential ${outbound.credential} is disabled. ${enable}`);
+  }
   return found;
 }
 

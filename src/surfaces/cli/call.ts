@@ -32,15 +32,36 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const definition = await definitionOf(client, action);
     const input = readArguments(pairs, options.input, textMembersOf(definition));
     const run = await runFor(client, `gw call ${action}`, [action], options);
-    if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
     // Nobody is asked before it comes: one card shows the session and the call in full.
     const reads = ["read", "preview"].includes(String(definition?.["effect"]));
-    const answer = await client.call(run.run_id, action, input, options.wait, options.repeatOf);
-    return report(answer, options, io, reads);
+    const call = (wait: number) => client.call(run.run_id, action, input, wait, options.repeatOf);
+    return report(await awaitCall(client, call, options, io), options, io, reads);
   } finally {
     client.close();
   }
 }
+
+/** Waits for a call, and says so once a person is really asked: what is refused before that keeps nobody waiting. */
+export async function awaitCall(
+  client: AgentClient,
+  begin: (waitSeconds: number) => Promise<CallAnswer>,
+  { wait, json }: CallOptions,
+  io: CliIo,
+  told = "Waiting for a person: gw watch, or gw approvals.",
+): Promise<CallAnswer> {
+  let left = wait - Math.min(wait, LOOK_SECONDS);
+  let answer = await begin(wait - left);
+  while (answer.kind === "pending" && left > 0) {
+    const asked = answer.approval_id !== null;
+    if (asked && !json) io.err(told);
+    const next = asked ? left : Math.min(left, LOOK_SECONDS);
+    left -= next;
+    answer = await client.waitForCall(answer.call_id, next);
+  }
+  return answer;
+}
+
+const LOOK_SECONDS = 1;
 
 /** The run that was named, the one of the `gw run` above this process, or a new one. */
 export async function runFor(

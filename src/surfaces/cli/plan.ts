@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
-import { type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
+import { awaitCall, type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor } from "./options.ts";
 
@@ -26,8 +26,8 @@ export function runPlan(action: string, pairs: readonly string[], options: PlanO
 export function runExecute(planId: string, options: ExecuteOptions, io: CliIo): Promise<Exit> {
   return answering(io, () =>
     withClient(options, async (client) => {
-      const answer = await client.execute(planId, options.expect, options.wait);
-      return report(answer, options, io);
+      const execute = (wait: number) => client.execute(planId, options.expect, wait);
+      return report(await awaitCall(client, execute, options, io), options, io);
     }),
   );
 }
@@ -54,8 +54,8 @@ async function planAndReport(
   const pair = await findPair(client, action);
   const input = readArguments(pairs, options.input, textMembersOf(await definitionOf(client, pair.preview)));
   const run = await runFor(client, `gw plan ${action}`, [pair.preview, pair.executes], options);
-  if (!options.json && run.state === "pending") io.err("Waiting for a person: gw watch, or gw approvals.");
-  const answer = await client.plan(run.run_id, pair.executes, input, options.wait);
+  const preview = (wait: number) => client.plan(run.run_id, pair.executes, input, wait);
+  const answer = await awaitCall(client, preview, options, io);
   const plan = planOf(answer);
   if (plan === null) return report(answer, options, io);
   if (options.json && options.execute !== true) io.out(JSON.stringify(plan, null, 2));
@@ -65,9 +65,9 @@ async function planAndReport(
     return plan.executable ? exits.done : exits.denied;
   }
   if (!plan.executable) throw new Denied("plan_not_executable", NOT_EXECUTABLE);
-  if (!options.json)
-    io.err("Nothing was changed yet. Waiting for a person to approve this plan: gw watch, or gw approvals.");
-  return report(await client.execute(plan.plan_id, plan.expected_revision, options.wait), options, io);
+  const told = "Nothing was changed yet. Waiting for a person to approve this plan: gw watch, or gw approvals.";
+  const execute = (wait: number) => client.execute(plan.plan_id, plan.expected_revision, wait);
+  return report(await awaitCall(client, execute, options, io, told), options, io);
 }
 
 const NOT_EXECUTABLE =

@@ -148,7 +148,10 @@ function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "pas
     );
   }
   if (rules.twoPeople.length > 0 && vault.operators.length < 2) {
-    throw new Denied("decision_rule_unfit", "Two people would have to approve, and this vault has one operator.");
+    throw new Denied(
+      "decision_rule_unfit",
+      "Two people would have to approve, and this vault has one operator. Add another first: gw operator add NAME",
+    );
   }
   if (rules.passkey !== null && rules.twoPeople.length > 0 && owners.size < 2) {
     throw new Denied("decision_rule_unfit", "Two people would need a passkey each, and only one operator has one.");

@@ -55,8 +55,20 @@ export function runCredentialImport(
     for (const { label, kind, places } of ready)
       io.err(`${showIdentifier(label)}  ${kind}  only for ${places.join(" ")}`);
     if (!options.yes && !(await agreed(io, "Take these over into the vault?"))) return exits.denied;
+    const taken: FoundSecret[] = [];
     const exit = await withOperator(options, io, ports, async (session) => {
-      for (const { label, kind, secret, places } of ready) {
+      const held = new Set(session.home.readVault().credentials.map(({ label }) => label));
+      const isNew = ({ label }: FoundSecret): boolean => !held.has(label);
+      if (!ready.some(isNew)) throw new Denied("credential_exists", "The vault holds all of these already.");
+      for (const one of ready) {
+        const { label, kind, secret, places } = one;
+        if (!isNew(one)) {
+          secret.wipe();
+          io.err(
+            `${showIdentifier(label)}  left out: the vault holds it already; gw credential rotate ${label} takes another`,
+          );
+          continue;
+        }
         await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
           applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => {
             const phrase = keyPassphrase === undefined ? {} : { keyPassphrase };
@@ -65,6 +77,7 @@ export function runCredentialImport(
           }),
         );
         secret.wipe();
+        taken.push(one);
         io.out(`${label} stored.`);
       }
       return exits.done;
@@ -74,7 +87,7 @@ export function runCredentialImport(
       return exit;
     }
     const remove = options.delete ?? (!options.yes && (await agreed(io, removal.asks)));
-    if (remove) removal.remove(ready);
+    if (remove) removal.remove(taken);
     io.err(
       remove ? "The original is gone from there." : "The original is still there: whoever reads it needs no gateway.",
     );
@@ -144,7 +157,9 @@ function ask([program = "", ...args]: readonly string[]): Secret {
     stdout?.fill(0);
     throw new Denied(
       "secret_missing",
-      `${program} ${args[0]} ${error === undefined ? `ended with ${status}` : "is not here"}.`,
+      error === undefined
+        ? `${program} ${args[0]} ended with ${status}: log in there first, then import again.`
+        : `There is no program ${program} on this machine's path. Install it, or name what it holds another way.`,
     );
   }
   let end = stdout.length;
