@@ -161,6 +161,7 @@ actions:
   });
 
   test("gw ticket issue opens exactly what it names, never longer than the run", async () => {
+    assert.ok((await home.must(["sessions"])).out.includes(run), "the run to name is in gw sessions");
     const done = await issue(
       "--ref",
       "jira:OPS-17",

@@ -180,7 +180,7 @@ function narrowedWords(narrow: Narrowing | null): string {
 function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
   const lines = evidence === true ? renderCard(approval.card) : renderEssential(approval.card);
   return [
-    `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left`,
+    `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left, ${showText(approval.run_id)}`,
     ...approval.given.map(({ operator, narrow }) => `  approved by ${showText(operator)}${narrowedWords(narrow)}`),
     ...lines.map((line) => `  ${line}`),
     "",
