@@ -59,10 +59,14 @@ real("the printed key line makes a host that refuses everything but the receiver
   const options = { host: "app-1", label: "acme-ssh", ...keys, node, receiver: stand.receiver };
   const from = ["127.0.0.0/8"];
   assert.equal(printKeyline({ ...options, manifest: stand.manifest, from, expires: "20991231" }, io), 0);
+  assert.ok(
+    lines.includes(`# Then: gw ssh check ${options.host} --credential ${options.label}`),
+    "a command that works",
+  );
   appendFileSync(join(stand.folder, "authorized_keys"), `${lines[0]}\n`);
   const check = terminal();
   const status = await checkHost(
-    { host: "app-1", probe: () => probeHost(stand.options(), stand.target(), signer, 4_000) },
+    { host: "app-1", credential: "acme-ssh", probe: () => probeHost(stand.options(), stand.target(), signer, 4_000) },
     check.io,
   );
   assert.equal(status, 0, check.lines.join("\n"));
@@ -92,7 +96,12 @@ real("a key without a forced command is seen from outside, and the check fails",
   const signer = keySigner(ed25519());
   appendFileSync(join(stand.folder, "authorized_keys"), `restrict ${publicLine(signer)}\n`);
   const { io, lines } = terminal();
-  const options = { host: "app-1", json: true, probe: () => probeHost(stand.options(), stand.target(), signer, 4_000) };
+  const options = {
+    host: "app-1",
+    credential: "acme-ssh",
+    json: true,
+    probe: () => probeHost(stand.options(), stand.target(), signer, 4_000),
+  };
   assert.equal(await checkHost(options, io), 1);
   const rows = new Map(
     lines
@@ -125,5 +134,5 @@ test("a key line is not printed for values that could leave their place", () => 
 });
 
 test("a check without results is not good", async () => {
-  assert.equal(await checkHost({ host: "app-1", probe: async () => [] }, terminal().io), 1);
+  assert.equal(await checkHost({ host: "app-1", credential: "acme-ssh", probe: async () => [] }, terminal().io), 1);
 });

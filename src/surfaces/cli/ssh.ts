@@ -59,12 +59,13 @@ export function printKeyline(options: KeylineOptions, io: CliIo): Exit {
     for (const each of text.split("\n")) io.out(each);
     io.out("");
   }
-  io.out(`# Then: gw ssh check ${options.host}`);
+  io.out(`# Then: gw ssh check ${options.host} --credential ${options.label}`);
   return exits.done;
 }
 
 export interface CheckOptions {
   readonly host: string;
+  readonly credential: string;
   readonly json?: boolean;
   /** Asks the gateway to try everything with the real key; see the SSH transport's `probeHost`. */
   readonly probe: () => Promise<readonly ProbeResult[]>;
@@ -94,7 +95,9 @@ export async function checkHost(options: CheckOptions, io: Pick<CliIo, "out" | "
       io.out(`${ok ? "ok  " : "BAD "} ${titles[probe].padEnd(30)} ${verdict.padEnd(10)} ${detail}`);
     }
     if (!good)
-      io.err(`${options.host} allows more than it should, or could not be read. See: gw ssh keyline ${options.host}`);
+      io.err(
+        `${options.host} allows more than it should, or could not be read. See: gw ssh keyline ${options.host} --credential ${options.credential}`,
+      );
   }
   return good ? exits.done : exits.denied;
 }

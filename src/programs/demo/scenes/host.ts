@@ -35,7 +35,7 @@ async function look(stage: Stage, { server }: DemoHost, tell: Narrator): Promise
   if (answers?.verdict !== "permitted") throw new Skipped(`a server of this user lets nobody in: ${answers?.detail}`);
   const lines: string[] = [];
   const io = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) };
-  const exit = await checkHost({ host: "127.0.0.1", probe: async () => results }, io);
+  const exit = await checkHost({ host: "127.0.0.1", credential: HOST, probe: async () => results }, io);
   expect(exit === 0, "the host should allow nothing but its receiver", lines.join("; "));
   tell.say(
     `A private sshd on port ${port}, with gw-receiver as the forced command. gw ssh check tries, with the real key, what must not work:`,

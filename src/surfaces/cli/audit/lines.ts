@@ -82,8 +82,8 @@ function sessionRow(entry: SessionEntry): Row {
   const end = entry.end_reason === null ? "" : `, ended ${entry.ended_at ?? ""}: ${showIdentifier(entry.end_reason)}`;
   const gap = entry.gap ? "  [the gateway stopped in between]" : "";
   const who = name(entry.authority ?? entry.caller);
-  const run = entry.session_id === null ? "" : `, ${name(entry.run_id)}`;
-  const rest = `${who}${sayPurpose(entry.purpose)}${run}; ${approved}${end}; ${calls}${gap}`;
+  const run = entry.session_id === null ? "" : `${name(entry.run_id)}, `;
+  const rest = `${run}${who}${sayPurpose(entry.purpose)}; ${approved}${end}; ${calls}${gap}`;
   return row(entry.started_at, entry.state, name(entry.session_id ?? entry.run_id), "", rest);
 }
 

@@ -91,7 +91,7 @@ async function check(host: string, options: CheckChoices, deps: CliDeps) {
   ]);
   const target = { host, port, user: options.user ?? keylineDefaults.user, hostKey, credential };
   return withGateway(options, deps, ({ client }) =>
-    checkHost({ host, json: options.json, probe: () => client.checkHost(target) }, deps.io),
+    checkHost({ host, credential, json: options.json, probe: () => client.checkHost(target) }, deps.io),
   );
 }
 
