@@ -58,6 +58,7 @@ export function kindOf(eventType: string): EventKind | undefined {
 }
 
 export const envelopeShape: Shape = shapeOf(envelope);
+/** @internal All there are: tests go through each. */
 export const eventTypes: readonly string[] = [...kinds.keys()];
 
 /** The run an event belongs to; the specification's records name it in three ways. */

@@ -71,6 +71,7 @@ export type IntentStep = `${Errand}.intent`;
 export type SendStep = `${Errand}.sent`;
 export type Step = RecordStep | IntentStep | SendStep;
 
+/** @internal Every one: the crash tests end a gateway around each. */
 export const steps: readonly Step[] = [
   ...errands.flatMap((errand) => [`${errand}.intent`, `${errand}.sent`, `${errand}.settled`] as const),
   ...records,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { showBounded, showIdentifier, showLines, showText } from "./display.ts";
+import { showBounded, showIdentifier, showText } from "./display.ts";
 
 const ESCAPE = "\u001b";
 const RTL_OVERRIDE = "\u202e";
@@ -55,10 +55,6 @@ test("an identifier shows look-alike letters as what they are", () => {
   assert.equal(showIdentifier("аpi.example"), "\\u{430}pi.example");
   assert.equal(showIdentifier("api.example"), "api.example");
   assert.equal(showIdentifier("e\u0301"), "e\\u{301}");
-});
-
-test("lines of a text are each safe by themselves", () => {
-  assert.deepEqual(showLines(`one\ntwo${ESCAPE}\r\n`), ["one", "two\\u{1b}\\u{d}", ""]);
 });
 
 test("what is cut is said", () => {

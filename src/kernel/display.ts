@@ -36,11 +36,6 @@ export function showIdentifier(text: string): string {
   return shown;
 }
 
-/** Lines of a text, each safe by itself. The caller indents or numbers them, so that none can pass for a line of ours. */
-export function showLines(text: string): string[] {
-  return text.split("\n").map(showText);
-}
-
 /** For context that may be long and decides nothing. What is cut is said; arguments on a card never pass through here. */
 export function showBounded(text: string, maxCharacters: number): string {
   const points = [...text];

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { rawPublicOf } from "../keys/raw.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
-import { isNoteSignedBy, noteKeyHash, noteVerifierKey, parseNote, signNote } from "./note.ts";
+import { isNoteSignedBy, noteKeyHash, parseNote, signNote } from "./note.ts";
 import { growTree } from "./tree.ts";
 
 const pair = generateKeyPairSync("ed25519");
@@ -89,14 +89,6 @@ test("the signed note is verified by an implementation that is not ours", () => 
   assert.deepEqual(Buffer.from(seen.logHash), checkpoint.root);
   const other = { ...log, publicKey: generateKeyPairSync("ed25519").publicKey };
   assert.throws(() => verifyCheckpoint(entry, [other]));
-});
-
-test("the verifier key of a note has the form that other tools take", () => {
-  const key = noteVerifierKey("example.org/log", raw);
-  const [name, hash, encoded] = key.split("+", 2).concat(key.split("+").slice(2).join("+"));
-  assert.equal(name, "example.org/log");
-  assert.equal(hash, noteKeyHash("example.org/log", raw).toString("hex"));
-  assert.deepEqual(Buffer.from(encoded ?? "", "base64"), Buffer.concat([Buffer.from([1]), raw]));
 });
 
 test("a note signed by several is signed by each of them", () => {

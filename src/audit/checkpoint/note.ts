@@ -61,12 +61,6 @@ export function noteKeyHash(name: string, rawPublic: Buffer): Buffer {
   ).subarray(0, HASH_BYTES);
 }
 
-/** The line with which other tools are told of a key: `name+hash+key`. */
-export function noteVerifierKey(name: string, rawPublic: Buffer): string {
-  const key = Buffer.concat([Buffer.from([ED25519]), rawPublic]).toString("base64");
-  return `${name}+${noteKeyHash(name, rawPublic).toString("hex")}+${key}`;
-}
-
 function isKeyName(name: string): boolean {
   return name.length > 0 && !/[\s+]/u.test(name);
 }

@@ -17,6 +17,7 @@ type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
 
+/** @internal A whole log at once, as tests read it. */
 export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
   const fold = startActivity();
   const entries: ActivityEntry[] = [];

@@ -58,6 +58,7 @@ type Evidence = EventOf<"caller_evidence">;
 
 const NOTHING: readonly SessionsEntry[] = [];
 
+/** @internal A whole log at once, as tests read it. */
 export function foldSessions(items: Iterable<LogItem>): SessionsEntry[] {
   const fold = startSessions();
   const entries: SessionsEntry[] = [];

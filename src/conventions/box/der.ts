@@ -27,12 +27,6 @@ export function oid(text: string): Buffer {
   return der(0x06, Buffer.from(bytes));
 }
 
-/** GeneralizedTime, to the second. */
-export function time(date: Date): Buffer {
-  const text = `${date.toISOString().slice(0, 19).replace(/[-T:]/g, "")}Z`;
-  return der(0x18, Buffer.from(text));
-}
-
 /** UTCTime, which certificates use for every date before 2050. */
 export function utcTime(date: Date): Buffer {
   const text = `${date.toISOString().slice(2, 19).replace(/[-T:]/g, "")}Z`;

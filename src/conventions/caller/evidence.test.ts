@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CallerEvidence, encodeCaller, encodeCallerContext, encodeCallerRecord } from "./evidence.ts";
+import { type CallerEvidence, encodeCaller, encodeCallerContext } from "./evidence.ts";
 
 const evidence: CallerEvidence = {
   process: { pid: 42, startTime: "1234", uid: 1000, pidfdInode: "77" },
@@ -18,20 +18,13 @@ const evidence: CallerEvidence = {
 };
 
 test("the evidence record has the fields of the specification and no others", () => {
-  const record = encodeCallerRecord("ses_1", evidence, { approval: "apr_1", action: null, result: null });
-  assert.deepEqual(record, {
-    session: "ses_1",
-    caller: {
-      process: { pid: 42, start_time: "1234", uid: 1000, pidfd_inode: "77" },
-      path_observed: "/usr/bin/node",
-      signing_identifier: "nodejs 18.20",
-      designated_requirement: null,
-      cdhash: `sha256:${"a".repeat(64)}`,
-      validity: "package_record",
-    },
-    approval: "apr_1",
-    action: null,
-    result: null,
+  assert.deepEqual(encodeCaller(evidence), {
+    process: { pid: 42, start_time: "1234", uid: 1000, pidfd_inode: "77" },
+    path_observed: "/usr/bin/node",
+    signing_identifier: "nodejs 18.20",
+    designated_requirement: null,
+    cdhash: `sha256:${"a".repeat(64)}`,
+    validity: "package_record",
   });
 });
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { Authority, CallerValidity, Interpreter } from "./authority.ts";
 
 /**
@@ -74,21 +74,4 @@ export function encodeCallerContext(evidence: CallerEvidence): JsonObject {
     namespaces: evidence.namespaces,
     binding: evidence.binding,
   };
-}
-
-export interface CallerEvidenceRecord {
-  readonly session: string;
-  readonly caller: JsonObject;
-  readonly approval: JsonValue;
-  readonly action: JsonValue;
-  readonly result: JsonValue;
-}
-
-/** The record of an approved session. Per-action records name the session and do not repeat the caller. */
-export function encodeCallerRecord(
-  session: string,
-  evidence: CallerEvidence,
-  rest: { readonly approval: JsonValue; readonly action: JsonValue; readonly result: JsonValue },
-): CallerEvidenceRecord {
-  return { session, caller: encodeCaller(evidence), approval: rest.approval, action: rest.action, result: rest.result };
 }

@@ -58,20 +58,3 @@ export type StaleRollback = {
 
 /** A release is named by the digest of what it is. A tag can be moved and is none. */
 export const RELEASE_ID_PATTERN = "^sha256:[0-9a-f]{64}$";
-
-/** The request that undoes one deployment, built from its stored record alone; undefined where nothing came before it. */
-export function buildRollbackRequest(
-  provenance: ProvenanceRecord,
-  reason: string,
-  approvalId: string,
-): RollbackRequest | undefined {
-  if (provenance.prior_release_id === null) return undefined;
-  return {
-    origin_deployment_id: provenance.deployment_id,
-    expected_current_release_id: provenance.release_id,
-    expected_target_generation: provenance.created_target_generation,
-    restore_release_id: provenance.prior_release_id,
-    reason,
-    approval_id: approvalId,
-  };
-}

@@ -9,7 +9,7 @@ import {
   isTerminalDeployment,
   stepDeployment,
 } from "./deployment.ts";
-import { buildRollbackRequest, type ProvenanceRecord, type RollbackRequest, type TargetRecord } from "./record.ts";
+import type { ProvenanceRecord, RollbackRequest, TargetRecord } from "./record.ts";
 import { classifyReversibility } from "./reversibility.ts";
 
 const release = (digit: string) => `sha256:${digit.repeat(64)}`;
@@ -35,10 +35,16 @@ const target: TargetRecord = {
   updated_at: "2026-01-01T00:00:00.000Z",
 };
 
-function requestOf(changes: Partial<RollbackRequest> = {}): RollbackRequest {
-  const request = buildRollbackRequest(provenance, "errors rise", "apr_1");
-  assert.ok(request);
-  return { ...request, ...changes };
+function requestOf(changes: Partial<RollbackRequest> = {}, own = provenance): RollbackRequest {
+  return {
+    origin_deployment_id: own.deployment_id,
+    expected_current_release_id: own.release_id,
+    expected_target_generation: own.created_target_generation,
+    restore_release_id: own.prior_release_id ?? "",
+    reason: "errors rise",
+    approval_id: "apr_1",
+    ...changes,
+  };
 }
 
 test("the request that provenance builds is accepted while the deployment's generation is current", () => {
@@ -47,10 +53,6 @@ test("the request that provenance builds is accepted while the deployment's gene
     release_id: release("a"),
     generation: 8,
   });
-});
-
-test("where nothing came before, there is no rollback to build", () => {
-  assert.equal(buildRollbackRequest({ ...provenance, prior_release_id: null }, "r", "a"), undefined);
 });
 
 test("each mismatch alone makes it stale, with what was observed", () => {
@@ -121,9 +123,7 @@ test("an accepted rollback restores what was stored and moves the generation by 
       fc.constantFrom(release("a"), release("c")),
       (generation, prior) => {
         const own = { ...provenance, created_target_generation: generation, prior_release_id: prior };
-        const request = buildRollbackRequest(own, "r", "a");
-        assert.ok(request);
-        const decision = decideRollback(own, { ...target, generation }, request);
+        const decision = decideRollback(own, { ...target, generation }, requestOf({}, own));
         assert.deepEqual(decision, { kind: "accepted", release_id: prior, generation: generation + 1 });
       },
     ),

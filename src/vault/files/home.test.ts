@@ -13,11 +13,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { addCredential, switchCredential } from "../credential.ts";
-import { changePolicy, firstPolicy } from "../policy/change.ts";
-import { signPolicy } from "../policy/verify.ts";
+import { firstPolicy } from "../policy/change.ts";
+import type { Policy } from "../policy/policy.ts";
+import { type PolicyDraft, signPolicy } from "../policy/verify.ts";
 import { bearer, founding, ports, refuses, refusesLater } from "../testing/fixture.ts";
 import { nodeSteps } from "./atomic-write.ts";
-import { openHome, POLICY_NAME, VAULT_NAME } from "./home.ts";
+import { openHome, POLICY_NAME, VAULT_NAME, type VaultHome } from "./home.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gw-"));
 after(() => rmSync(root, { recursive: true }));
@@ -115,9 +116,17 @@ test("a change that fails leaves the files as they were", async () => {
   await home.change((current) => ({ vault: current }));
 });
 
+async function signNext(home: VaultHome, change: (current: Policy) => PolicyDraft): Promise<Policy> {
+  const { policy } = await home.change((vault) => {
+    const current = home.readPolicy(vault);
+    return { policy: signPolicy(change(current), current, operator, vault, ports.clock) };
+  });
+  return policy;
+}
+
 test("a policy change signs the next version over the one in force", async () => {
   const home = await freshHome();
-  const next = await changePolicy(home, operator, (current) => ({ ...current, eachUse: ["acme"] }), ports.clock);
+  const next = await signNext(home, (current) => ({ ...current, eachUse: ["acme"] }));
   assert.equal(next.version, policy.version + 1);
   assert.deepEqual(home.readPolicy(home.readVault()).eachUse, ["acme"]);
 });
@@ -128,7 +137,7 @@ test("a policy.json edited behind our back stops every reader and every change",
   writeFileSync(path, readFileSync(path, "utf8").replace('"session_approval": true', '"session_approval": false'));
   refuses(() => home.readPolicy(vault), "policy_tampered");
   await refusesLater(
-    changePolicy(home, operator, (current) => current, ports.clock),
+    signNext(home, (current) => current),
     "policy_tampered",
   );
   rmSync(path);

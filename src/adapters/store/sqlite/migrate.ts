@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import { Denied } from "../../../kernel/failure.ts";
 
 /** One step of a schema. Its place in the list is its version; a step that was released is never changed. */
@@ -76,10 +76,4 @@ async function readVersion(db: Kysely<Ledger>, migrations: readonly Migration[])
     }
   });
   return rows.length;
-}
-
-/** Asks SQLite whether the file is whole; the answer lists what is not. */
-export async function checkIntegrity<Schema>(db: Kysely<Schema>): Promise<readonly string[]> {
-  const { rows } = await sql<{ integrity_check: string }>`PRAGMA integrity_check(16)`.execute(db);
-  return rows.map((row) => row.integrity_check).filter((line) => line !== "ok");
 }

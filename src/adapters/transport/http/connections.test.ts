@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
-import { rehearse, TOKEN } from "./rehearse.ts";
 import { createSystemResolver } from "./resolve.ts";
-import { response, type ScriptedServer, startScriptedServer } from "./scripted-server.ts";
+import { rehearse, TOKEN } from "./testing/rehearse.ts";
+import { response, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
 
 const OK = response("200 OK", {}, "ok");
 
@@ -279,7 +279,7 @@ describe("ambient settings", () => {
     );
     const child = spawn(
       process.execPath,
-      ["--input-type=module", "-e", script, join(import.meta.dirname, "rehearse.ts"), at(server)],
+      ["--input-type=module", "-e", script, join(import.meta.dirname, "testing/rehearse.ts"), at(server)],
       {
         cwd: import.meta.dirname,
         env: { ...process.env, ...ambient, NO_PROXY: "", NODE_USE_ENV_PROXY: "1" },

@@ -4,8 +4,8 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type ExchangeRequest, exchange } from "./exchange.ts";
-import { response, type ScriptedServer, startScriptedServer } from "./scripted-server.ts";
 import { Stop } from "./stop.ts";
+import { response, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
 
 const OK = response("200 OK", {}, "ok");
 

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
-import { rehearse, TOKEN } from "./rehearse.ts";
-import { response, type Script, startScriptedServer } from "./scripted-server.ts";
+import { rehearse, TOKEN } from "./testing/rehearse.ts";
+import { response, type Script, startScriptedServer } from "./testing/scripted-server.ts";
 
 const WHOLE = {
   "of stated length": response("200 OK", { "content-type": "text/plain", etag: '"1"' }, "hello"),

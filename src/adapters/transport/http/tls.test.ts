@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { TlsOptions } from "node:tls";
-import { rehearse, TOKEN } from "./rehearse.ts";
-import { response, type ScriptedServer, startScriptedServer } from "./scripted-server.ts";
+import { rehearse, TOKEN } from "./testing/rehearse.ts";
+import { response, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
 
 const HOST = "api.acme.example";
 const OK = response("200 OK", {}, "ok");

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
-import { lend, rehearse, TOKEN } from "./rehearse.ts";
-import { response, type Script, type ScriptedServer, startScriptedServer } from "./scripted-server.ts";
+import { lend, rehearse, TOKEN } from "./testing/rehearse.ts";
+import { response, type Script, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
 
 const OK = response("200 OK", { "content-type": "application/json" }, '{"ok":true}');
 

@@ -8,7 +8,6 @@ import {
   oid,
   sequence,
   set,
-  time,
   utf8,
   yes,
 } from "../../../../../conventions/box/der.ts";
@@ -218,4 +217,10 @@ function sized(bytes: Buffer): Buffer {
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64");
+}
+
+/** GeneralizedTime, to the second. */
+function time(date: Date): Buffer {
+  const text = `${date.toISOString().slice(0, 19).replace(/[-T:]/g, "")}Z`;
+  return der(0x18, Buffer.from(text));
 }

@@ -1,7 +1,7 @@
-import type { TransportObservation } from "../../../conventions/outcome/observation.ts";
-import type { HttpSend, IntentReceipt, LentCredential, SendLimits } from "../../../gateway/ports.ts";
-import { Secret } from "../../../kernel/secret.ts";
-import { createHttpTransport, type HttpTransportOptions } from "./transport.ts";
+import type { TransportObservation } from "../../../../conventions/outcome/observation.ts";
+import type { HttpSend, IntentReceipt, LentCredential, SendLimits } from "../../../../gateway/ports.ts";
+import { Secret } from "../../../../kernel/secret.ts";
+import { createHttpTransport, type HttpTransportOptions } from "../transport.ts";
 
 /** What a test says about one send; the rest is filled in. For tests only. */
 export interface Rehearsal extends Partial<Omit<HttpSend, "url">> {
