@@ -26,6 +26,15 @@ export function withDocument(
   return { ...request, body: Buffer.from(JSON.stringify({ ...rest, [field.wireName]: own }), "utf8") };
 }
 
+/** Whether the action has no document, or the very one that the tool sent: what has another is not looked at any further. */
+export function mayBeDocument(action: HttpAction, body: Buffer | null): boolean {
+  const field = documentOf(action);
+  if (field === null) return true;
+  const said = body === null ? null : readOnce(body);
+  const text = isJsonObject(said) ? said[field.wireName] : null;
+  return typeof text === "string" && keyOf(text) === keyOf(String(field.constant));
+}
+
 /** A pack has dozens of documents, and each is held against the same request. */
 const bodies = new WeakMap<Buffer, JsonValue>();
 const keys = new Map<string, string>();

@@ -2,6 +2,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { HttpAction, Pack } from "../action/pack.ts";
 import { matchPath, type RequestTarget, splitTarget } from "../request/target.ts";
 import type { PathTemplate } from "../url/template.ts";
+import { mayBeDocument } from "./document.ts";
 import { type Head, readHead } from "./head.ts";
 import { type Match, matchAction } from "./match.ts";
 import { nearestByPath } from "./nearest.ts";
@@ -43,7 +44,7 @@ function find(packs: readonly Pack[], request: PlainRequest, placeholder: string
     const why = `it is ${other.action.method}, not ${request.method}`;
     return refused("request_not_in_packs", "no action says this request", missOf(other, why, 1));
   }
-  return choose(sameMethod, (one) =>
+  return choose(withItsDocument(sameMethod, request), (one) =>
     matchAction(one.pack, one.action, one.params, target, heads.get(one.pack) as Head, request),
   );
 }
@@ -68,12 +69,50 @@ function choose(candidates: readonly Candidate[], match: (one: Candidate) => Mat
   return refused("action_ambiguous", `${names.join(" and ")} both say this request`, null);
 }
 
+/** Those whose document the tool sent. Where there is none, all of them, so that the refusal can name the nearest. */
+function withItsDocument(candidates: readonly Candidate[], { body }: PlainRequest): readonly Candidate[] {
+  try {
+    const meant = candidates.filter(({ action }) => mayBeDocument(action, body));
+    return meant.length === 0 ? candidates : meant;
+  } catch (error) {
+    // A body that cannot be read as JSON is each action's own to refuse, or to unpack first.
+    if (error instanceof Denied) return candidates;
+    throw error;
+  }
+}
+
 function candidatesOf(pack: Pack, { path }: RequestTarget): readonly Candidate[] {
-  return [...pack.actions.values()].flatMap((action) => {
-    if (action.kind !== "http") return [];
+  const first = path.slice(1).split("/", 1)[0] ?? "";
+  const index = indexOf(pack);
+  return [...(index.literal.get(first) ?? []), ...index.others].flatMap((action) => {
     const matched = matchPath(action.template, path);
     return matched === undefined ? [] : [{ pack, action, params: matched.params }];
   });
+}
+
+interface PathIndex {
+  /** By the literal that their path begins with. */
+  readonly literal: ReadonlyMap<string, readonly HttpAction[]>;
+  readonly others: readonly HttpAction[];
+}
+
+/** A pack never changes: whoever has the same one has the same index. */
+const indexes = new WeakMap<Pack, PathIndex>();
+
+function indexOf(pack: Pack): PathIndex {
+  const known = indexes.get(pack);
+  if (known !== undefined) return known;
+  const literal = new Map<string, HttpAction[]>();
+  const others: HttpAction[] = [];
+  for (const action of pack.actions.values()) {
+    if (action.kind !== "http") continue;
+    const [first] = action.template.segments;
+    if (first?.kind !== "literal") others.push(action);
+    else if (!literal.get(first.text)?.push(action)) literal.set(first.text, [action]);
+  }
+  const made = { literal, others };
+  indexes.set(pack, made);
+  return made;
 }
 
 /** What a provider serves under a literal path is never what it serves under a parameter. */
