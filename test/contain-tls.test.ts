@@ -176,6 +176,20 @@ test("what is not plain HTTPS to a name is refused in words, and nothing is sent
     "printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' | curl -sS telnet://other.example:80",
   );
   assert.match(two.out, /^HTTP\/1.1 403 Refused by gw - box_request_refused/);
+  const reasons = (await home.events("call_denied")).map(({ reason }) => String(reason));
+  for (const words of [
+    /sent to an address/,
+    /another name than the Host/,
+    /WebSockets/,
+    /gRPC/,
+    /a whole URL/,
+    /CONNECT/,
+    /HTTP\/2/,
+  ])
+    assert.ok(
+      reasons.some((reason) => words.test(reason)),
+      `${words} is not in the log: ${reasons.join("; ")}`,
+    );
   const logged = JSON.stringify(await home.events("request_denied", "action_denied", "contained_request"));
   assert.ok(!logged.includes("somebody-elses"));
 });

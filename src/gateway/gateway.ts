@@ -19,7 +19,7 @@ import { createDesk, type DecidingKeys, type Desk } from "./approval/desk.ts";
 import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
-import { answerContained, type ContainedRequest } from "./contained/request.ts";
+import { answerContained, type ContainedRequest, recordRefused, type WrapperRefusal } from "./contained/request.ts";
 import { type Core, type Posture, requireUnlocked } from "./core.ts";
 import { createHandles } from "./discovery/handles.ts";
 import { type CallRequest, startCall } from "./dispatch.ts";
@@ -114,6 +114,8 @@ export interface Gateway {
     request: ContainedRequest,
     onGone: (takeBack: () => void) => void,
   ): Promise<ContainedAnswer>;
+  /** What the wrapper of a box refused itself. */
+  recordRefused(caller: LiveCaller, runId: RunId | undefined, refusal: WrapperRefusal): Promise<void>;
   call(caller: LiveCaller, id: CallId | undefined): Call;
   /** Asks the provider what an action would do; the result carries the stored plan. */
   startPlan(caller: LiveCaller, runId: RunId | undefined, request: PlanRequest): Call;
@@ -336,6 +338,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       const run = findRunToAct(caller, runId, `${request.method} ${request.origin}`.slice(0, 200));
       return answerContained(core, denials, caller, run, request, onGone);
     },
+    recordRefused: async (caller, runId, refusal) =>
+      recordRefused(denials, caller, findRun(core, caller, runId), refusal),
     call: (caller, id) => book.findCall(caller.key, id),
     startPlan: (caller, runId, request) => {
       const run = findRun(core, caller, runId);

@@ -450,6 +450,8 @@ export const defaults = {
   boxBodyBytes: 8_388_608,
   /** What a contained run that learns keeps of refused requests, in all. */
   learnedBytes: 16 * 1024 * 1024,
+  /** Refusals of the wrapper's own that are on their way to the log at once. */
+  boxReportsAtOnce: 4,
   boxConnections: 512,
   boxRelayed: 64,
   boxRequestsAtOnce: 64,

@@ -162,7 +162,8 @@ function createDeps(): CliDeps {
     },
     async wrapper() {
       const plain = { umask, clock, random: systemRandom, sleep: systemSleep };
-      if (process.platform !== "linux") return { ...plain, keepOrphans: null, openPty: null, box: null };
+      if (process.platform !== "linux")
+        return { ...plain, keepOrphans: null, openPty: null, box: null, findPeer: null };
       const { keepOrphans } = await import("../adapters/platform/linux/orphans.ts");
       const { openPty } = await import("../adapters/platform/linux/pty.ts");
       const { boxCommand, openBox, outerSockets } = await import("../adapters/platform/linux/box/open.ts");
@@ -171,7 +172,9 @@ function createDeps(): CliDeps {
         ...{ command: boxCommand, open: openBox, probe: probeBox, outerSockets, programFolders: programFolders() },
         ownFolders: [stateFolder()],
       };
-      return { ...plain, keepOrphans, openPty, box };
+      const { findHolder } = await import("../adapters/platform/linux/box/who.ts");
+      const findPeer = (from: number, to: number) => findHolder(process.pid, from, to);
+      return { ...plain, keepOrphans, openPty, box, findPeer };
     },
     async signatures() {
       if (process.platform !== "linux") {

@@ -29,9 +29,29 @@ export interface BoxRequest {
   readonly headers: readonly (readonly [string, string])[];
 }
 
+/** Why the way out carries something nowhere: what the tool is told, and what the log says of it. */
+export const boxRefusals = {
+  connect: "CONNECT is for proxies, and there is none here. Connect to the host itself.",
+  whole_url: "The request names a whole URL, as one to a proxy does. Unset the proxy and connect to the host itself.",
+  host_fields: "A request has exactly one Host field.",
+  address: "It was sent to an address and not to a name. Use the name of the host: actions are defined for names.",
+  host: "The Host field is no host name.",
+  other_name: "The TLS connection was opened for another name than the Host field says.",
+  upgrade: "WebSockets and other upgrades are not carried.",
+  grpc: "gRPC is not carried.",
+  http2: "HTTP/2 without asking first is not carried. Let the tool negotiate, or speak HTTP/1.1.",
+  malformed: "That is no HTTP/1.1 request that can be read.",
+  greeting: "A TLS greeting failed: the tool does not trust the box, or speaks HTTP/2 alone.",
+  stranger: "It came from a process that this run did not start.",
+  crowded: "Too many requests at once.",
+  body: "The body is larger than what is carried.",
+} as const;
+
+export type BoxRefusal = keyof typeof boxRefusals;
+
 export type Origin =
   | { readonly kind: "origin"; readonly origin: string }
-  | { readonly kind: "refused"; readonly message: string };
+  | { readonly kind: "refused"; readonly why: BoxRefusal };
 
 const HOST = /^(?=.{1,253}(?::|$))[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*(?::[0-9]{1,5})?$/;
 const ADDRESS = /^\[|^[0-9.]+(?::[0-9]+)?$/;
@@ -40,31 +60,18 @@ const ADDRESS = /^\[|^[0-9.]+(?::[0-9]+)?$/;
 export function originOf({ scheme, serverName, method, target, headers }: BoxRequest): Origin {
   const values = (name: string): readonly string[] =>
     headers.filter(([each]) => each === name).map(([, value]) => value);
-  const refused = (message: string): Origin => ({ kind: "refused", message });
-  if (method === "CONNECT")
-    return refused("CONNECT is for proxies, and there is none here. Connect to the host itself.");
-  if (!target.startsWith("/")) {
-    return refused(
-      "The request names a whole URL, as one to a proxy does. Unset the proxy and connect to the host itself.",
-    );
-  }
+  const refused = (why: BoxRefusal): Origin => ({ kind: "refused", why });
+  if (method === "CONNECT") return refused("connect");
+  if (!target.startsWith("/")) return refused("whole_url");
   const hosts = values("host");
-  if (hosts.length !== 1) return refused("A request has exactly one Host field.");
+  if (hosts.length !== 1) return refused("host_fields");
   const host = (hosts[0] ?? "").toLowerCase();
-  if (scheme === "https" && (ADDRESS.test(host) || serverName === null)) {
-    return refused(
-      "It was sent to an address and not to a name. Use the name of the host: actions are defined for names.",
-    );
-  }
-  if (!HOST.test(host)) return refused("The Host field is no host name.");
+  if (scheme === "https" && (ADDRESS.test(host) || serverName === null)) return refused("address");
+  if (!HOST.test(host)) return refused("host");
   const [name = "", port] = host.split(":");
-  if (scheme === "https" && serverName?.toLowerCase() !== name) {
-    return refused("The TLS connection was opened for another name than the Host field says.");
-  }
-  if (values("upgrade").length > 0) return refused("WebSockets and other upgrades are not carried.");
-  if (values("content-type").some((type) => type.toLowerCase().startsWith("application/grpc"))) {
-    return refused("gRPC is not carried.");
-  }
+  if (scheme === "https" && serverName?.toLowerCase() !== name) return refused("other_name");
+  if (values("upgrade").length > 0) return refused("upgrade");
+  if (values("content-type").some((type) => type.toLowerCase().startsWith("application/grpc"))) return refused("grpc");
   const usual = scheme === "https" ? "443" : "80";
   return { kind: "origin", origin: `${scheme}://${name}${port === undefined || port === usual ? "" : `:${port}`}` };
 }

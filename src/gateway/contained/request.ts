@@ -3,6 +3,7 @@
  * from then on it is a call like any other: card, budget, intent, outcome, log. Whatever is refused is an answer too.
  */
 import type { NewEvent } from "../../audit/event.ts";
+import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
 import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import type { FoundAction, NoAction, PlainRequest } from "../../conventions/reverse/plain.ts";
 import { reverse } from "../../conventions/reverse/reverse.ts";
@@ -128,6 +129,31 @@ async function refuse(
   });
   run.tally.calls++;
   run.tally.denied++;
+}
+
+/** What the wrapper carried nowhere, and would be seen by nobody otherwise. Its word: no request of it ever came here. */
+export async function recordRefused(
+  denials: DenialRecorder,
+  caller: LiveCaller,
+  run: Run,
+  { why, origin, method, more }: WrapperRefusal,
+): Promise<void> {
+  const others = more === 0 ? "" : ` ${more} more went by unnamed.`;
+  await denials.record(new Denied("box_request_refused", `${boxRefusals[why]}${others}`), {
+    caller,
+    runId: run.id,
+    callId: null,
+    action: `${method || "(no request)"} ${origin}`.slice(0, 200),
+  });
+  run.tally.denied += more + 1;
+  run.tally.calls += more + 1;
+}
+
+export interface WrapperRefusal {
+  readonly why: BoxRefusal;
+  readonly origin: string;
+  readonly method: string;
+  readonly more: number;
 }
 
 function containedEvent(

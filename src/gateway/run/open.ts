@@ -28,6 +28,8 @@ export interface RunRequest {
   readonly descendants?: boolean;
   /** The caller says that it holds a box without a network, and speaks for whatever runs in it. The card says so. */
   readonly contained?: boolean;
+  /** The caller says that it is the proxy of what it starts: nothing keeps that to it. The card says so. */
+  readonly proxied?: boolean;
   /** The command that the caller says it will start. */
   readonly command?: readonly string[];
   /** A call comes right after: a person is asked about the session and that call at once, with the call in full. */
@@ -39,6 +41,9 @@ export interface RunRequest {
 /** Said on the wrapper's card. Nobody but the wrapper can know it, and the card says that too. */
 const containedNote =
   "whatever runs in its box speaks through this program; the box has no other network (so this program says; nothing here proves it)";
+
+const proxiedNote =
+  "NOT CONTAINED: what it starts is asked to use this program as its proxy, and can go past it to any network, with any credential it finds";
 
 /** Opens a run and asks a person for its first session. */
 export async function openRun(core: Core, caller: LiveCaller, request: RunRequest): Promise<Run> {
@@ -63,10 +68,12 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     purpose: request.purpose,
     notes: [
       ...(request.contained === true ? [containedNote] : []),
+      ...(request.proxied === true ? [proxiedNote] : []),
       ...(request.descendants === true ? [descendantsNote] : []),
       ...(request.notes ?? []),
     ],
     contained: request.contained === true,
+    proxied: request.proxied === true,
     command: request.command ?? null,
     opensWithCall: request.opensWithCall === true,
     asksAsItGoes: request.asksAsItGoes === true,
@@ -111,8 +118,8 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
 const RUN_BYTES = 4_096;
 
 /** Tools push and upload; what an agent writes by itself is short. */
-function requestBytesOf({ contained }: RunRequest): number {
-  return contained === true ? defaults.containedBodyBytes : defaults.runRequestBytes;
+function requestBytesOf({ contained, proxied }: RunRequest): number {
+  return contained === true || proxied === true ? defaults.containedBodyBytes : defaults.runRequestBytes;
 }
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */

@@ -16,6 +16,8 @@ export interface Run {
   readonly notes: readonly string[];
   /** Its owner says that it holds a box, whose tools speak through it. */
   readonly contained: boolean;
+  /** Its owner says that it is the proxy of what it starts. */
+  readonly proxied: boolean;
   /** What a wrapper says that it will start; null where nobody said anything. */
   readonly command: readonly string[] | null;
   /** Whether its first call is what a person is asked about first, together with the session. */

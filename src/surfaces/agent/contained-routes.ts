@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -48,6 +49,24 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
           ? defaults.containedRequestBytes
           : defaults.jsonBodyBytes,
     ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/refusals",
+        params: runParams,
+        body: { kind: "json", schema: refusalSchema },
+        recorded: ["/params/run_id", "/body/why"],
+      },
+      {
+        summary: "Something that the wrapper of a box refused itself, for the log",
+        answers: { 204: { description: "It is on record, or counted there" } },
+      },
+      async ({ params, body }, { caller }) => {
+        await gateway.recordRefused(caller, readId("run", params.run_id), body);
+        return { status: 204 };
+      },
+      anyCaller,
+    ),
   ];
 }
 
@@ -74,6 +93,17 @@ function recordOf({ callId, outcome, status, code, headers, body }: ContainedAns
     body: body.toString("base64"),
   };
 }
+
+const refusalSchema = {
+  type: "object",
+  properties: {
+    why: { enum: Object.keys(boxRefusals) as [BoxRefusal, ...BoxRefusal[]] },
+    origin: { type: "string", maxLength: 300 },
+    method: { type: "string", maxLength: 20 },
+    more: { type: "integer", minimum: 0, maximum: 1_000_000_000 },
+  },
+  required: ["why", "origin", "method", "more"],
+} as const satisfies JsonSchema;
 
 /** The pieces of an answer that comes, and as the last line how it ended. */
 async function* linesOf({ pieces, end }: NonNullable<ContainedAnswer["stream"]>): AsyncGenerator<JsonObject> {

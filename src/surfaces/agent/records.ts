@@ -18,7 +18,9 @@ export function runRecord(run: Run, session: Session | undefined): JsonObject {
     scope: session === undefined ? null : scopeRecord(session.scope),
     budget: budgetRecord(run.budget),
     descendants: run.kin !== null,
-    ...(run.contained ? { contained: true, placeholder: placeholderOf(run.id) } : {}),
+    ...(run.contained ? { contained: true } : {}),
+    ...(run.proxied ? { proxied: true } : {}),
+    ...(run.contained || run.proxied ? { placeholder: placeholderOf(run.id) } : {}),
     calls: tallyRecord(run.tally),
   };
 }

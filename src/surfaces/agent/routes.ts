@@ -36,6 +36,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           "/body/budget",
           "/body/descendants",
           "/body/contained",
+          "/body/proxied",
           "/body/command",
           "/body/call_follows",
         ],
@@ -46,11 +47,11 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
-        const { purpose, actions, descendants = false, contained = false, command, call_follows = false } = body;
+        const { purpose, actions, descendants = false, contained = false, proxied = false, command } = body;
         const wrapped = command === undefined ? {} : { command };
         const run = await gateway.openRun(caller, {
-          ...{ purpose, actions, limits, descendants, contained, ...wrapped },
-          opensWithCall: call_follows,
+          ...{ purpose, actions, limits, descendants, contained, proxied, ...wrapped },
+          opensWithCall: body.call_follows ?? false,
         });
         await waitFor(pendingSession(run, caller.key), waitMs, sleep);
         return answerRun(run, caller.key, 201);
@@ -171,6 +172,7 @@ const runSchema = {
     },
     descendants: { type: "boolean" },
     contained: { type: "boolean" },
+    proxied: { type: "boolean" },
     command: { type: "array", items: { type: "string", maxLength: 4_000 }, minItems: 1, maxItems: 200 },
     call_follows: { type: "boolean" },
   },

@@ -48,3 +48,25 @@ export function boxEnvironment(
     GW_RUN: runId,
   };
 }
+
+/** The same for tools that are in no box: they are asked to use a proxy, and could leave it. */
+export function proxyEnvironment(
+  outer: NodeJS.ProcessEnv,
+  certificate: string,
+  proxy: string,
+  tokenVariables: readonly string[],
+  placeholder: string,
+): Record<string, string> {
+  const kept = Object.entries(outer).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && !PROXIES.test(entry[0]),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...Object.fromEntries(TRUST.map((name) => [name, certificate])),
+    ...Object.fromEntries(tokenVariables.map((name) => [name, placeholder])),
+    ...Object.fromEntries(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((name) => [name, proxy])),
+    NODE_USE_ENV_PROXY: "1",
+  };
+}
+
+const PROXIES = /^(?:https?|all|no|ftp)_proxy$/i;

@@ -1,18 +1,19 @@
 import {
   createServer as createPlain,
   type IncomingMessage,
+  type Server as PlainServer,
   type RequestListener,
   type ServerResponse,
 } from "node:http";
-import { createServer as createSecure } from "node:https";
+import { createServer as createSecure, type Server as SecureServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Authority } from "../../conventions/box/authority.ts";
-import { type BoxAnswer, originOf, refuseInBox } from "../../conventions/box/refusal.ts";
+import { type BoxAnswer, type BoxRefusal, boxRefusals, originOf, refuseInBox } from "../../conventions/box/refusal.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { CarriedAnswer, CarriedRequest } from "../client/agent.ts";
+import type { CarriedAnswer, CarriedRequest, RefusalReport } from "../client/agent.ts";
 import { Unreachable } from "../client/connection.ts";
 
 /** The way out of a box: TLS ends here, and what a tool asks for goes to the gateway as the request that it is. */
@@ -22,6 +23,8 @@ export interface WayOut {
   findHolder(from: number, to: number): CarriedRequest["process"] | null;
   /** Told to the person who runs it, beside what the tool is told. */
   refused(message: string): void;
+  /** What nobody but us has seen is told to the gateway too, for its log. */
+  report(refusal: RefusalReport): void;
 }
 
 type Scheme = "https" | "http";
@@ -40,6 +43,20 @@ export function serveRequests(
   sockets: { readonly https: readonly Server[]; readonly http: readonly Server[] },
   out: WayOut,
 ): void {
+  const { secure, plain } = createWays(out);
+  for (const [server, listeners] of [
+    [secure, sockets.https],
+    [plain, sockets.http],
+  ] as const) {
+    for (const listener of listeners) {
+      listener.maxConnections = defaults.boxConnections;
+      listener.on("connection", (socket: Socket) => void server.emit("connection", socket));
+    }
+  }
+}
+
+/** The two servers that answer: they listen nowhere themselves, and take the connections that they are given. */
+export function createWays(out: WayOut): { readonly secure: SecureServer; readonly plain: PlainServer } {
   const contexts = new Map<string, SecureContext>();
   const contextOf = (host: string): SecureContext => {
     const known = contexts.get(host);
@@ -67,31 +84,37 @@ export function serveRequests(
     },
     answerWith("https", out),
   );
-  secure.on("tlsClientError", (error: Error & { code?: string }) =>
-    out.refused(`a TLS greeting failed (${error.code ?? error.message})`),
-  );
+  secure.on("tlsClientError", (error: Error & { code?: string }, socket: TLSSocket) => {
+    out.refused(`a TLS greeting failed (${error.code ?? error.message})`);
+    report(out, "greeting", "https", socket.servername || "", "");
+  });
   const plain = createPlain(limits, answerWith("http", out));
-  for (const [server, listeners] of [
-    [secure, sockets.https],
-    [plain, sockets.http],
+  for (const [server, scheme] of [
+    [secure, "https"],
+    [plain, "http"],
   ] as const) {
     server.maxHeadersCount = defaults.boxHeaders;
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex) => refuseBare(socket, WEBSOCKET, request, out));
-    server.on("connect", (request: IncomingMessage, socket: Duplex) => refuseBare(socket, PROXY, request, out));
+    server.on("upgrade", (request, socket: Duplex) => refuseBare(socket, "upgrade", scheme, request, out));
+    server.on("connect", (request, socket: Duplex) => refuseBare(socket, "connect", scheme, request, out));
     server.on("clientError", (error: Error & { rawPacket?: Buffer }, socket: Duplex) => {
       const isTwo = error.rawPacket?.subarray(0, 3).toString("latin1") === "PRI";
-      refuseBare(socket, isTwo ? TWO : "That is no HTTP/1.1 request that can be read.", null, out);
+      refuseBare(socket, isTwo ? "http2" : "malformed", scheme, null, out);
     });
-    for (const listener of listeners) {
-      listener.maxConnections = defaults.boxConnections;
-      listener.on("connection", (socket: Socket) => void server.emit("connection", socket));
-    }
   }
+  return { secure, plain };
 }
 
-const WEBSOCKET = "WebSockets and other upgrades are not carried.";
-const PROXY = "CONNECT is for proxies, and there is none here. Connect to the host itself.";
-const TWO = "HTTP/2 without asking first is not carried. Let the tool negotiate, or speak HTTP/1.1.";
+/** A name of any length may stand in a request; the record has as much of it as a name can have. */
+function report(out: WayOut, why: BoxRefusal, scheme: Scheme, host: string, method: string): void {
+  out.report({
+    why,
+    origin: `${scheme}://${host}`.slice(0, ORIGIN_CHARACTERS),
+    method: method.slice(0, METHOD_CHARACTERS),
+  });
+}
+
+const ORIGIN_CHARACTERS = 300;
+const METHOD_CHARACTERS = 20;
 
 function answerWith(scheme: Scheme, out: WayOut): RequestListener {
   let open = 0;
@@ -123,14 +146,18 @@ async function answer(
     out.refused(`${request.method ?? ""} ${request.headers.host ?? ""}: ${code}: ${message}`);
     return refuseInBox(code, message, request.headers["user-agent"]);
   };
+  const carryNothing = (why: BoxRefusal): BoxAnswer => {
+    report(out, why, scheme, request.headers.host ?? "", request.method ?? "");
+    return refuse(why === "body" ? "body_too_large" : "box_request_refused", boxRefusals[why]);
+  };
   const { method = "", url: target = "", socket } = request;
   const headers = linesOf(request.rawHeaders);
   const serverName = (scheme === "https" && (socket as TLSSocket).servername) || null;
   const found = originOf({ scheme, serverName, method, target, headers });
-  if (found.kind === "refused") return refuse("box_request_refused", found.message);
-  if (crowded) return refuse("box_request_refused", `More than ${defaults.boxRequestsAtOnce} requests at once.`);
+  if (found.kind === "refused") return carryNothing(found.why);
+  if (crowded) return carryNothing("crowded");
   const body = await readBody(request);
-  if (body === null) return refuse("body_too_large", `More than ${defaults.boxBodyBytes} bytes.`);
+  if (body === null) return carryNothing("body");
   const holder = holderOf(socket, out);
   try {
     const given = await out.carry(
@@ -204,8 +231,16 @@ async function pass(response: ServerResponse, pieces: AsyncIterable<Buffer>): Pr
   response.end();
 }
 
-function refuseBare(socket: Duplex, message: string, request: IncomingMessage | null, out: WayOut): void {
+export function refuseBare(
+  socket: Duplex,
+  why: BoxRefusal,
+  scheme: Scheme,
+  request: IncomingMessage | null,
+  out: WayOut,
+): void {
+  const message = boxRefusals[why];
   out.refused(message);
+  report(out, why, scheme, request?.headers.host ?? "", request?.method ?? "");
   const { status, reason, headers, body } = refuseInBox("box_request_refused", message, request?.headers["user-agent"]);
   const lines = [...headers, ["content-length", String(body.length)], ["connection", "close"]].map((pair) =>
     pair.join(": "),

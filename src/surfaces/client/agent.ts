@@ -1,3 +1,4 @@
+import type { BoxRefusal } from "../../conventions/box/refusal.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -34,6 +35,8 @@ export interface AgentClient {
   call(runId: string, action: string, input: JsonObject, waitSeconds: number, repeatOf?: string): Promise<CallAnswer>;
   /** A request as a tool in a box made it. The gateway finds the action that it stands for, or refuses it. */
   carry(runId: string, request: CarriedRequest, signal: AbortSignal): Promise<CarriedAnswer>;
+  /** What the wrapper of a box refused itself, for the log. */
+  reportRefused(runId: string, report: RefusalReport & { readonly more: number }): Promise<void>;
   waitForCall(callId: string, waitSeconds: number): Promise<CallAnswer>;
   /** Previews an action; the result carries the plan. */
   plan(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
@@ -54,6 +57,8 @@ export interface RunOpening {
   readonly descendants?: boolean;
   /** It speaks for a box, and whatever runs in there has no other network. */
   readonly contained?: boolean;
+  /** It is the proxy of what it starts, which could go past it. */
+  readonly proxied?: boolean;
   /** What this process will start. */
   readonly command?: readonly string[];
   /** The first call comes right after: one card shows it together with the session. */
@@ -72,6 +77,13 @@ export interface CarriedRequest {
   readonly body?: string;
   /** Who made it, for the record. */
   readonly process?: { readonly pid: number; readonly executable: string; readonly arguments: readonly string[] };
+}
+
+export interface RefusalReport {
+  readonly why: BoxRefusal;
+  /** As far as it was told. */
+  readonly origin: string;
+  readonly method: string;
 }
 
 /** What the tool is told, word for word. */
@@ -105,13 +117,14 @@ export function connectAgent(door: Door): AgentClient {
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
     actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
-    openRun: ({ purpose, actions, budget, descendants, contained, command, callFollows }, wait) => {
+    openRun: ({ purpose, actions, budget, descendants, contained, proxied, command, callFollows }, wait) => {
       const body = {
         purpose,
         actions: [...actions],
         ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
         ...(descendants === true ? { descendants } : {}),
         ...(contained === true ? { contained } : {}),
+        ...(proxied === true ? { proxied } : {}),
         ...(command === undefined ? {} : { command: [...command] }),
         ...(callFollows === true ? { call_follows: true } : {}),
       };
@@ -143,6 +156,9 @@ export function connectAgent(door: Door): AgentClient {
       const { body: told, more } = await connection.ask("POST", path("runs", runId, "requests"), asked);
       const answer = told as unknown as CarriedAnswer;
       return more === undefined ? answer : { ...answer, pieces: piecesOf(more) };
+    },
+    async reportRefused(runId, report) {
+      await connection.ask("POST", path("runs", runId, "refusals"), { body: { ...report } });
     },
     waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
     close: () => connection.close(),

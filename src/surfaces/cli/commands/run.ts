@@ -20,6 +20,10 @@ export function addRunCommand(program: Command, deps: CliDeps): void {
       "--learn <DIR>",
       "with --contain: drafts packs of what was refused into this folder, for a person to review",
     )
+    .option(
+      "--proxy",
+      "without a box: tools are asked to use a proxy of this program. Contains nothing, and the card says so",
+    )
     .option("--purpose <TEXT>", "what the person is told, as your words")
     .option("--wait <SECONDS>", "how long to wait for a person", whole(0, 86_400), 300);
   addBudgetOptions(run).action(async (words: string[], _options, command: Command) => {

@@ -10,6 +10,7 @@ import type { JsonObject } from "../../../kernel/json.ts";
 import { boxEnvironment } from "../../box/environment.ts";
 import type { BoxPort, OpenBox } from "../../box/port.ts";
 import { relayAgent } from "../../box/relay-agent.ts";
+import { reportRefusals } from "../../box/report-refusals.ts";
 import { serveNames } from "../../box/serve-names.ts";
 import { serveRequests } from "../../box/serve-requests.ts";
 import type { AgentClient, RunView } from "../../client/agent.ts";
@@ -31,6 +32,8 @@ export interface ContainPorts extends CommandPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly box: BoxPort | null;
+  /** Which process below this one holds a connection between these two ports; null where the system does not tell. */
+  readonly findPeer: OpenBox["findHolder"] | null;
 }
 
 /** Everything that can be found out before a person is asked. */
@@ -83,6 +86,7 @@ export async function prepareContainment(
       serveNames(open.sockets.dns);
       relayAgent(open.sockets.agent, agent.door);
       const { findHolder } = open;
+      const reports = reportRefusals((report) => agent.client.reportRefused(runId, report));
       serveRequests(open.sockets, {
         authority,
         findHolder,
@@ -92,6 +96,7 @@ export async function prepareContainment(
           return answer;
         },
         refused: (message) => io.err(`gw run: refused: ${showText(message)}`),
+        report: reports.report,
       });
       const { sockets } = open;
       const close = (): void => {
@@ -100,6 +105,7 @@ export async function prepareContainment(
       };
       open.go();
       const ended = running.ended.finally(close).then(async (done) => {
+        await reports.settled();
         for (const line of (await notebook?.write()) ?? []) io.err(line);
         return done;
       });
@@ -109,7 +115,7 @@ export async function prepareContainment(
 }
 
 /** Where the actions of trusted packs lead, and the variables in which tools look for a token for that. */
-function toolsOf(actions: readonly JsonObject[]): {
+export function toolsOf(actions: readonly JsonObject[]): {
   readonly origins: readonly string[];
   readonly variables: readonly string[];
 } {

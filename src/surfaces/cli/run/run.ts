@@ -7,6 +7,7 @@ import { type CliIo, exits } from "../io.ts";
 import { agentDoor, type BaseOptions } from "../options.ts";
 import { type Containment, type ContainPorts, prepareContainment } from "./contain.ts";
 import { findProgram } from "./find-program.ts";
+import { prepareProxy } from "./proxy.ts";
 import { type Ended, startCommand } from "./start-command.ts";
 import { summaryLines } from "./summary.ts";
 
@@ -17,6 +18,7 @@ export interface RunOptions extends BaseOptions, BudgetOptions {
   readonly contain?: boolean;
   readonly write?: readonly string[];
   readonly learn?: string;
+  readonly proxy?: boolean;
 }
 
 /** What the wrapper needs of the machine. */
@@ -54,6 +56,10 @@ export async function runWrapped(
     io.err("gw run: --learn is for what a box is refused. Use it with --contain.");
     return exits.usage;
   }
+  if (options.proxy === true && options.contain === true) {
+    io.err("gw run: --contain and --proxy are two ways; a box is the stronger one. Use one of them.");
+    return exits.usage;
+  }
   const door = agentDoor(options);
   const client = connectAgent(door);
   try {
@@ -61,6 +67,7 @@ export async function runWrapped(
     let box: Containment | null = null;
     const refused = await answering(io, async () => {
       if (options.contain === true) box = await prepareContainment(command, options, { client, door }, io, ports);
+      if (options.proxy === true) box = await prepareProxy(command, options.home, client, io, ports);
       run = await openRun(client, command, options, io);
       return run.state === "open" ? exits.done : stillPending(run, io);
     });
@@ -78,11 +85,20 @@ async function openRun(
 ): Promise<RunView> {
   const actions = options.actions ?? (await everyPack(client));
   const contained = options.contain === true;
-  const typed = `gw run ${contained ? "--contain " : ""}-- ${command.join(" ")}`;
+  const proxied = options.proxy === true;
+  const typed = `gw run ${contained ? "--contain " : proxied ? "--proxy " : ""}-- ${command.join(" ")}`;
   const purpose = (options.purpose ?? typed).slice(0, PURPOSE_LENGTH);
   requireShowable(command);
   io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
-  const asked = { purpose, actions, budget: budgetAsked(options), contained, descendants: !contained, command };
+  const asked = {
+    purpose,
+    actions,
+    budget: budgetAsked(options),
+    contained,
+    proxied,
+    descendants: !contained,
+    command,
+  };
   return client.openRun(asked, options.wait).catch((error: unknown) => {
     throw options.actions === undefined ? withAdvice(error, actions) : error;
   });
@@ -135,7 +151,7 @@ async function follow(
 ): Promise<number> {
   let own: number | undefined;
   // Of a box nothing is left when its first process ends.
-  const orphans = box === null ? (ports.keepOrphans?.(() => own) ?? null) : null;
+  const orphans = options.contain !== true ? (ports.keepOrphans?.(() => own) ?? null) : null;
   // A command runs as it would without us.
   process.umask(ports.umask);
   const env = { ...process.env, GW_RUN: run.run_id, GW_HOME: options.home };

@@ -1,0 +1,89 @@
+import { timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { defaults } from "../../kernel/defaults.ts";
+import { createWays, refuseBare, type WayOut } from "./serve-requests.ts";
+
+/** Where tools find it, and how it ends. */
+export interface Proxy {
+  readonly url: string;
+  close(): void;
+}
+
+/**
+ * The same way out for tools that are in no box: a proxy on loopback. Any program of this machine can knock there, so that it takes
+ * the run's token, and where the system tells who is at the other end, processes that the run started and no others.
+ */
+export async function serveProxy(out: WayOut, token: string, seesPeers: boolean): Promise<Proxy> {
+  const { secure, plain } = createWays(out);
+  const wanted = Buffer.from(`Basic ${Buffer.from(`gw:${token}`).toString("base64")}`);
+  const knows = ({ headers }: IncomingMessage): boolean => {
+    const said = Buffer.from(headers["proxy-authorization"] ?? "");
+    return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
+  };
+  const isOurs = ({ remotePort = 0, localPort = 0 }: Socket): boolean =>
+    !seesPeers || out.findHolder(remotePort, localPort) !== null;
+  const proxy = createServer({ maxHeaderSize: defaults.boxHeadBytes, headersTimeout: defaults.boxHeadMs });
+  proxy.maxConnections = defaults.boxConnections;
+  proxy.on("request", (request, response) => {
+    if (!knows(request)) response.writeHead(407, { "proxy-authenticate": 'Basic realm="gw"' }).end();
+    else if (!isOurs(request.socket)) refuseBare(request.socket, "stranger", "http", request, out);
+    else if (toOrigin(request)) plain.emit("request", request, response);
+    else refuseBare(request.socket, "whole_url", "http", request, out);
+  });
+  proxy.on("connect", (request, socket: Socket, head: Buffer) => {
+    socket.on("error", () => undefined);
+    if (!knows(request))
+      socket.end(
+        'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="gw"\r\ncontent-length: 0\r\n\r\n',
+      );
+    else if (!isOurs(socket)) refuseBare(socket, "stranger", "https", request, out);
+    else {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      if (head.byteLength > 0) socket.unshift(head);
+      // Which host is meant is said by the TLS name and the Host field: nothing is connected to what CONNECT names.
+      const late = (): void => void socket.destroy();
+      socket.setTimeout(defaults.boxHandshakeMs, late);
+      socket.once("data", (first: Buffer) => {
+        socket.setTimeout(0, late);
+        socket.pause();
+        socket.unshift(first);
+        const isSecure = first[0] === TLS_HANDSHAKE;
+        (isSecure ? secure : plain).emit("connection", socket);
+        // TLS takes what is there by itself.
+        if (!isSecure) socket.resume();
+      });
+    }
+  });
+  proxy.on("upgrade", (request, socket) => refuseBare(socket, "upgrade", "http", request, out));
+  proxy.on("clientError", (_error, socket) => refuseBare(socket, "malformed", "http", null, out));
+  await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as AddressInfo;
+  return {
+    url: `http://gw:${token}@127.0.0.1:${port}`,
+    close: () => {
+      proxy.close();
+      proxy.closeAllConnections();
+    },
+  };
+}
+
+/** `GET http://host/path` becomes what would have been sent to the host itself; false where it names two. */
+function toOrigin(request: IncomingMessage): boolean {
+  const url = request.url ?? "";
+  if (!url.startsWith("http://")) return false;
+  const at = url.indexOf("/", "http://".length);
+  const host = url.slice("http://".length, at < 0 ? undefined : at);
+  if (host.toLowerCase() !== (request.headers.host ?? "").toLowerCase()) return false;
+  request.url = at < 0 ? "/" : url.slice(at);
+  request.rawHeaders = request.rawHeaders.filter(
+    (_, index, all) => !OWN.has((all[index - (index % 2)] ?? "").toLowerCase()),
+  );
+  return true;
+}
+
+/** Some tools send plain HTTP through CONNECT as well. */
+const TLS_HANDSHAKE = 0x16;
+
+/** Between the tool and this program alone. */
+const OWN = new Set(["proxy-authorization", "proxy-connection"]);

