@@ -67,6 +67,18 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     assert.match(await answer(caller(bravo)), /200 OK/);
   });
 
+  test("processes that end while they are looked at, thousands of them, keep nobody else from being looked at", async () => {
+    const script = `use Socket; $| = 1; $SIG{CHLD} = 'IGNORE'; my $made = 0; while (1) { for (1..8) { my $pid = fork(); die $! unless defined $pid; $made++; next if $pid;
+      socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])); select(undef, undef, undef, rand(0.003)); exec '/bin/true' if rand() < 0.5; exit; }
+      print "made $made\\n" if $made % 400 == 0; select(undef, undef, undef, 0.004); }`;
+    const storm = start(as(alfa, ["/usr/bin/perl", "-e", script, machine.agentSocket]));
+    started.push(storm);
+    await until("thousands came and went", () => storm.out().includes("made 4000\n"), 120_000);
+    await storm.end();
+    assert.deepEqual([ident.child.exitCode, ident.child.signalCode], [null, null], ident.err());
+    assert.match(await answer(caller(bravo)), /200 OK/);
+  });
+
   test("connections that one process of another user opens at once are those of one caller", async () => {
     const script = `use Socket; $| = 1; my (@open, @runs); my $body = '{"purpose":"x","actions":["demo.thing.get"],"budget":{}}';
       for (1..3) { socket(my $s, PF_UNIX, SOCK_STREAM, 0) or die $!; connect($s, sockaddr_un($ARGV[0])) or die $!; push @open, $s;

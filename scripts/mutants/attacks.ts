@@ -220,6 +220,14 @@ export const attacks: readonly Mutant[] = [
       "a disk that is nearly full: nothing new begins and nothing is sent, the agent gets the code, and with room again it goes on",
   },
   {
+    rule: "attack: a process that ends while it is looked at is refused, and ends nothing else",
+    file: "src/adapters/platform/linux/hold.ts",
+    text: 'error instanceof Error && "syscall" in error ? refusalOf(peer) : error;',
+    becomes: "(void refusalOf, error);",
+    tests: ["test/attack-dedicated.host.test.ts"],
+    title: "processes that end while they are looked at, thousands of them, keep nobody else from being looked at",
+  },
+  {
     rule: "attack: several new images are looked at beside each other",
     file: "src/adapters/platform/linux/image/inspect.ts",
     text: "const AT_ONCE = 4;",

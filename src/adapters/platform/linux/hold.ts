@@ -70,10 +70,10 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
   try {
     // Watching first: an exec during the rest of this function is then noticed by the first check.
     execWatch = lent === undefined ? (askKernel ? watchExec(peer.pid) : undefined) : adopt(lent.execWatch);
-    const directory = tryOpen(peer, () => openProcess(peer.pid));
+    const directory = openProcess(peer.pid);
     open.push(directory);
     const inside = (name: string): number => {
-      const fd = tryOpen(peer, () => openSync(pathIn(directory, name), constants.O_RDONLY));
+      const fd = openSync(pathIn(directory, name), constants.O_RDONLY);
       open.push(fd);
       return fd;
     };
@@ -85,7 +85,7 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
     const mapsText = readWhole(maps, MAPS_LIMIT)?.toString("latin1");
     const imageInode = inodeOf(`/proc/self/fd/${image}`);
     // Alive now means that all of the above was opened on this process and not on a later one with its pid.
-    if (!isAlive(peer.pidfd)) throw new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
+    if (!isAlive(peer.pidfd)) throw gone(peer);
     if (first === undefined || mapsText === undefined || mapsText === "" || imageInode === null) {
       throw unreadable(peer);
     }
@@ -121,8 +121,10 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
       close,
     };
   } catch (error) {
+    // Opening and reading alike: a process may end between any two of them, and that is never our own failure.
+    const refusal = error instanceof Error && "syscall" in error ? refusalOf(peer) : error;
     close();
-    throw error;
+    throw refusal;
   }
 }
 
@@ -222,13 +224,13 @@ function compareNamespaces(directory: number): Hold["namespaces"] {
   return theirs.every((name, index) => name === ours[index]) ? "own" : "other";
 }
 
-function tryOpen(peer: Peer, open: () => number): number {
-  try {
-    return open();
-  } catch {
-    if (!isAlive(peer.pidfd)) throw new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
-    throw unreadable(peer);
-  }
+/** What to say of a process that could not be looked at. */
+function refusalOf(peer: Peer): Denied {
+  return isAlive(peer.pidfd) ? unreadable(peer) : gone(peer);
+}
+
+function gone(peer: Peer): Denied {
+  return new Denied("caller_gone", `process ${peer.pid} exited while it was looked at`);
 }
 
 function unreadable(peer: Peer): Denied {
