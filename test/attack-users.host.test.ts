@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -12,6 +14,7 @@ import {
   type Identity,
   makeFolder,
   openRun,
+  type Started,
   start,
   startAgent,
   until,
@@ -32,6 +35,42 @@ const cannot = ((): string | undefined => {
   );
   return reached.status === 0 ? undefined : "an unprivileged user cannot read this clone";
 })();
+
+interface Reply {
+  readonly status: number | undefined;
+  readonly text: string;
+}
+
+/** One request on a connection of its own, as the console's page makes it. */
+function askPort(
+  port: number,
+  path: string,
+  method: string,
+  headers: Record<string, string>,
+  body: string,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const asked = { host: "127.0.0.1", port, path, method, agent: false as const };
+    const sent = request({ ...asked, headers: { host: `gw.localhost:${port}`, ...headers } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part) => {
+        text += String(part);
+      });
+      response.on("end", () => resolve({ status: response.statusCode, text }));
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
 
 describe("two users, and a disk that fills up", cannot === undefined ? {} : { skip: cannot }, () => {
   let disk: string;
@@ -81,6 +120,32 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
     }).exited;
     assert.match(kill.err, /not permitted|denied/i);
     assert.equal((await home.run(["status"])).code, 0);
+  });
+
+  test("another user that holds as many connections to gw console as there are keeps its person out of nothing", async () => {
+    const port = await freePort();
+    const program = home.start(["console", "--port", String(port), "--passphrase-file", home.passphraseFile]);
+    const script = `const { connect } = require("node:net"); let open = 0;
+      for (let index = 0; index < 100; index++) connect(Number(process.argv[1]), "127.0.0.1")
+        .on("connect", () => { if (++open === 100) console.log("all"); }).on("error", () => undefined);
+      setInterval(() => undefined, 1000);`;
+    let holder: Started | undefined;
+    try {
+      const link = await until("a link is printed", () => /http:\S+#([A-Za-z0-9_-]{43})/.exec(program.out()) ?? false);
+      holder = start([process.execPath, "-e", script, String(port)], { as: stranger, env: {} });
+      await until("the stranger holds them", () => holder?.out().includes("all"));
+      const ask = (path: string, method: string, more: Record<string, string>, body = ""): Promise<Reply> =>
+        askPort(port, path, method, more, body);
+      assert.equal((await ask("/", "GET", {})).status, 200, "the page");
+      const origin = { origin: `http://gw.localhost:${port}`, "content-type": "application/json" };
+      const entered = await ask("/api/enter", "POST", origin, JSON.stringify({ token: link[1] }));
+      assert.equal(entered.status, 200, entered.text);
+      const { key } = JSON.parse(entered.text) as { readonly key: string };
+      assert.equal((await ask("/api/me", "GET", { authorization: `Bearer ${key}` })).status, 200);
+    } finally {
+      await holder?.end();
+      await program.end();
+    }
   });
 
   test("a disk that is nearly full: nothing new begins and nothing is sent, the agent gets the code, and with room again it goes on", async () => {

@@ -134,4 +134,12 @@ export const floods: readonly Mutant[] = [
     tests: ["test/attack-flood.test.ts"],
     title: "lines that one MCP connection sends without end and those of another are taken in turns",
   },
+  {
+    rule: "attack: connections to the console that show no key make room",
+    file: "src/console/serve.ts",
+    text: '      server.on("connection", seat);\n',
+    becomes: "      void seat;\n      server.maxConnections = defaults.consoleConnections;\n",
+    tests: ["test/attack-users.host.test.ts"],
+    title: "another user that holds as many connections to gw console as there are keeps its person out of nothing",
+  },
 ];

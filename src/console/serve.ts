@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { createSeats, type Seat } from "../surfaces/plane/seats.ts";
 import type { Api } from "./api.ts";
 import { type Guard, requireOwnOrigin } from "./guard.ts";
 import { readBody, send, sendError, sendJson, textOf } from "./http.ts";
@@ -24,7 +25,23 @@ export async function serveConsole(
   onEntered: () => void,
 ): Promise<Served> {
   const servers: Server[] = [];
+  // Every user of this machine can connect: whoever has shown no key of a page makes room for newcomers.
+  const seats = createSeats({
+    perHolder: defaults.consoleConnections,
+    total: defaults.consoleConnections,
+    dropBusy: true,
+  });
+  const seatOf = new WeakMap<Socket, Seat>();
+  const seat = (socket: Socket): void => {
+    const taken = seats.take(0, () => socket.destroy());
+    if (taken === null) return void socket.destroy();
+    seatOf.set(socket, taken);
+    socket.once("close", () => taken.leave());
+  };
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const taken = seatOf.get(request.socket);
+    taken?.busy();
+    response.once("close", () => taken?.idle());
     answerRequest(request, response).catch((error: unknown) => sendError(response, error));
   };
 
@@ -39,13 +56,14 @@ export async function serveConsole(
       return onEntered();
     }
     guard.requirePage(request.headers);
+    seatOf.get(request.socket)?.stand("approved");
     await answerApi(api, request, response, url);
   }
 
   try {
     for (const address of ADDRESSES) {
       const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 30_000, headersTimeout: 10_000 }, answer);
-      server.maxConnections = defaults.consoleConnections;
+      server.on("connection", seat);
       if (await listen(server, port, address)) servers.push(server);
     }
   } catch (error) {
