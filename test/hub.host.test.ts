@@ -263,7 +263,7 @@ real("whatever an administrator does to the rows is found by the next look", asy
 
 async function putBack(tables: readonly string[]): Promise<void> {
   await cluster.sql("alter table gw_hub.log_chunk drop constraint if exists log_chunk_pkey");
-  await cluster.sql("truncate gw_hub.gateways, gw_hub.log_head, gw_hub.log_chunk");
+  await cluster.sql("truncate gw_hub.gateways cascade");
   for (const table of tables) await cluster.sql(`insert into gw_hub.${table} table public.keep_${table}`);
   await cluster.sql("alter table gw_hub.log_chunk add primary key (gateway, segment, at_offset)");
 }

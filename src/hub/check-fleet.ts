@@ -1,16 +1,11 @@
 import type { VerifyReport } from "../audit/verify/report.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { HubConnection } from "./connect.ts";
-import { fetchLog, readHead, type Speaker } from "./fetch-log.ts";
+import { fetchLog, readHead } from "./fetch-log.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA } from "./schema.ts";
-import {
-  type EnrolmentStatement,
-  type HeadStatement,
-  type LeaveStatement,
-  peekEnrolment,
-  readHubStatement,
-} from "./statement.ts";
+import { speakerOf } from "./speaker.ts";
+import { type HeadStatement, type LeaveStatement, readHubStatement } from "./statement.ts";
 
 /** What somebody remembers of a gateway, outside the hub. */
 export interface SeenGateway {
@@ -70,7 +65,7 @@ export async function checkFleet(connection: HubConnection, check: FleetCheck): 
 
 async function checkGateway(connection: HubConnection, row: GatewayRow, check: FleetCheck): Promise<GatewayReport> {
   const { name: gateway } = row;
-  const speaker = speakerOf(row, check);
+  const speaker = speakerOf(row, check.hubId, check.operators);
   if (speaker === undefined) return reportOf(gateway, [{ code: "enrolment_invalid", detail: "" }]);
   const known = check.remembered[gateway];
   const identityKey = speaker.identityKey.toString("base64url");
@@ -103,21 +98,6 @@ async function checkGateway(connection: HubConnection, row: GatewayRow, check: F
 
 function isSame(one: Pick<SeenGateway, "frame" | "link">, other: Pick<SeenGateway, "frame" | "link">): boolean {
   return one.frame === other.frame && one.link === other.link;
-}
-
-/** Whom the operators named. Without a pin anybody may have named them, and the report says so. */
-function speakerOf(row: GatewayRow, { hubId, operators }: FleetCheck): Speaker | undefined {
-  const given = { text: row.enrolment, signature: row.enrolment_signature };
-  const enrolment =
-    operators === null
-      ? peekEnrolment(row.enrolment)
-      : operators
-          .map((key) => readHubStatement<EnrolmentStatement>(given, "gw.hub-gateway/v1", key))
-          .find((statement) => statement !== undefined);
-  const { identity_key: key, log_id: logId } = enrolment ?? {};
-  if (enrolment?.hub_id !== hubId || enrolment.gateway !== row.name) return undefined;
-  if (key === undefined || logId === undefined) return undefined;
-  return { hubId, gateway: row.name, logId, identityKey: Buffer.from(key, "base64url") };
 }
 
 function isLeaveSigned(row: GatewayRow, { hubId, operators }: FleetCheck): boolean {

@@ -4,7 +4,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { type HubAddress, isSocket } from "./address.ts";
-import { HUB_SCHEMA, HUB_VERSION } from "./schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, HUB_VERSION } from "./schema.ts";
 
 /** How somebody logs in to a hub's database. */
 export interface HubLogin {
@@ -17,6 +17,8 @@ export interface HubLogin {
 export interface HubConnection {
   /** Rows of one statement; what the database or the network refuses is Denied `hub_…`. */
   ask<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  /** Called whenever somebody says that there is something to look at. Needs a session of its own, not a pooler's. */
+  listen(told: () => void): Promise<void>;
   /** Called once, when the connection is gone. */
   onLost(told: () => void): void;
   close(): Promise<void>;
@@ -117,6 +119,12 @@ function connectionOf(client: Client): HubConnection {
       } catch (error) {
         throw refusalOf(error);
       }
+    },
+    async listen(told) {
+      client.on("notification", () => told());
+      await client.query(`listen ${HUB_CHANNEL}`).catch((error: unknown) => {
+        throw refusalOf(error);
+      });
     },
     onLost: (told) => void client.once("end", told),
     close: async () => {

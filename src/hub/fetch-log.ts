@@ -6,15 +6,8 @@ import { digestBytes } from "../kernel/canonical-json.ts";
 import type { HubConnection } from "./connect.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA } from "./schema.ts";
+import type { Speaker } from "./speaker.ts";
 import { type HeadStatement, readHubStatement } from "./statement.ts";
-
-/** Whose rows these have to be. */
-export interface Speaker {
-  readonly hubId: string;
-  readonly gateway: string;
-  readonly logId: string;
-  readonly identityKey: Buffer;
-}
 
 interface ChunkRow {
   readonly segment: string;

@@ -4,6 +4,8 @@
  */
 export const HUB_SCHEMA = "gw_hub";
 export const HUB_VERSION = 1;
+/** Who listens here looks again; what is said here is believed by nobody. */
+export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
 export const OPERATOR_ROLE = "gw_operator";
 
@@ -48,16 +50,43 @@ create table ${HUB_SCHEMA}.log_chunk (
   primary key (gateway, segment, at_offset)
 );
 alter table ${HUB_SCHEMA}.log_chunk alter column bytes set storage external;
+create table ${HUB_SCHEMA}.cards (
+  gateway     text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  approval_id text  not null,
+  sealed      bytea not null,
+  statement   text  not null,
+  signature   bytea not null,
+  primary key (gateway, approval_id)
+);
+create table ${HUB_SCHEMA}.statements (
+  id       text primary key,
+  gateway  text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  body     text not null,
+  at       timestamptz not null default clock_timestamp(),
+  answer   text,
+  answer_signature bytea
+);
+create index statements_open on ${HUB_SCHEMA}.statements (gateway) where answer is null;
 
 grant usage on schema ${HUB_SCHEMA} to ${GATEWAY_ROLE}, ${OPERATOR_ROLE};
 grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
 grant select on ${HUB_SCHEMA}.hub, ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert, update on ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert on ${HUB_SCHEMA}.log_chunk to ${GATEWAY_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.cards to ${GATEWAY_ROLE};
+grant select, delete, update (answer, answer_signature) on ${HUB_SCHEMA}.statements to ${GATEWAY_ROLE};
+grant insert (id, gateway, body) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
 
 alter table ${HUB_SCHEMA}.gateways enable row level security;
 alter table ${HUB_SCHEMA}.log_head enable row level security;
 alter table ${HUB_SCHEMA}.log_chunk enable row level security;
+alter table ${HUB_SCHEMA}.cards enable row level security;
+alter table ${HUB_SCHEMA}.statements enable row level security;
+create policy look on ${HUB_SCHEMA}.cards for select to ${OPERATOR_ROLE} using (true);
+create policy own on ${HUB_SCHEMA}.cards for all to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.statements for select to ${OPERATOR_ROLE} using (true);
+create policy say on ${HUB_SCHEMA}.statements for insert to ${OPERATOR_ROLE} with check (true);
+create policy own on ${HUB_SCHEMA}.statements for all to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.gateways for select using (true);
 create policy own on ${HUB_SCHEMA}.gateways for insert with check (login = current_user);
 create policy own_change on ${HUB_SCHEMA}.gateways for update using (login = current_user);

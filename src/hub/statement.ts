@@ -40,7 +40,28 @@ export type HeadStatement = {
   readonly written_at: string;
 };
 
-export type HubStatement = EnrolmentStatement | LeaveStatement | HeadStatement;
+/** A gateway says that this question waits for a person; what it asks is sealed beside it. */
+export type CardStatement = {
+  readonly format: "gw.hub-card/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly approval_id: string;
+  readonly vault_id: string;
+  readonly sealed_digest: string;
+};
+
+/** A gateway says what became of an operator's statement; `code` is null where it was done. */
+export type AnswerStatement = {
+  readonly format: "gw.hub-answer/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly id: string;
+  readonly body_digest: string;
+  readonly code: string | null;
+  readonly message: string;
+};
+
+export type HubStatement = EnrolmentStatement | LeaveStatement | HeadStatement | CardStatement | AnswerStatement;
 
 export interface SignedText {
   readonly text: string;

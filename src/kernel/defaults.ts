@@ -436,6 +436,14 @@ export const defaults = {
   hubAuthorityBytes: 32_768,
   hubStatementBytes: 4_096,
   hubGateways: 4_096,
+  /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
+  hubAnswersHours: 24,
+  hubStatementsALook: 64,
+  /** What an operator's statement may be long: a decision with a ticket and a passkey's answer. */
+  hubOrderBytes: 65_536,
+  /** How long a command waits for the gateway's answer. */
+  hubAnswerMs: 30_000,
+  hubCardBytes: 4_194_304,
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,

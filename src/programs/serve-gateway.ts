@@ -40,6 +40,7 @@ import { millisecondsAhead, tellClock, watchClock } from "./daemon/clock-set-bac
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
+import { createHubDesk } from "./daemon/hub-desk.ts";
 import { createHubLink } from "./daemon/hub-link.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
@@ -128,7 +129,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const operatorUsers = createOperatorUsers(process.geteuid?.() ?? -1, (error) => onFault(error, correlationId()));
   const modes = createModeFinder(settings, operatorUsers);
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
-  const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, facts: health.facts, state });
+  const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
   const http = createHttpTransport();
   const sshOptions: SshTransportOptions = {
     folder: sshFolder(folder),
@@ -181,6 +182,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     webhooks: () => state.trust.policy?.webhooks ?? [],
     credentials: () => state.compartment?.credentials ?? null,
   });
+  hub.attend(createHubDesk(gateway, log, clock, (error) => onFault(error, correlationId())));
   const logins = createLogins(clock, random, operators);
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => {

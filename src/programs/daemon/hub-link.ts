@@ -2,14 +2,16 @@ import type { ResumableLog } from "../../audit/resumable.ts";
 import type { AuditSink } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
 import { connectHub } from "../../hub/connect.ts";
+import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
-import type { Clock, Sleep } from "../../kernel/clock.ts";
+import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { HUB_PURPOSE, identityKeyOf, openHubSecrets } from "../../vault/hub-secrets.ts";
 import type { HubMembership } from "../../vault/policy/policy.ts";
 import type { Facts } from "./facts.ts";
+import type { HubDesk } from "./hub-desk.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
 
@@ -19,6 +21,8 @@ export interface HubLink {
   watch(audit: AuditSink): AuditSink;
   /** Policy or the compartment may be others now. */
   adjust(): Promise<void>;
+  /** From now on questions are shown on the hub too, and what operators sign there is taken. */
+  attend(desk: HubDesk): void;
   status(): JsonObject | null;
   /** After the log was closed: its last frames still go up, as far as the hub answers soon. */
   finish(): Promise<void>;
@@ -29,6 +33,7 @@ interface LinkParts {
   readonly log: ResumableLog;
   readonly clock: Clock;
   readonly sleep: Sleep;
+  readonly random: Random;
   readonly facts: Facts;
   /** What is in force now. */
   readonly state: { readonly trust: Trust; readonly compartment: OpenCompartment | null };
@@ -40,6 +45,8 @@ export function createHubLink(parts: LinkParts): HubLink {
   const { state } = parts;
   let joined: HubMembership | null = null;
   let shipper: Shipper | null = null;
+  let queue: Queue | null = null;
+  let desk: HubDesk | null = null;
   let trouble: Denied | null = null;
 
   const tell = (error: Denied): void =>
@@ -56,12 +63,19 @@ export function createHubLink(parts: LinkParts): HubLink {
     const address = readHubAddress(secrets.url);
     const identity = identityKeyOf(secrets);
     secrets.identity.wipe();
+    const { hubId, gateway } = membership;
+    const connect = () => connectHub({ address, password, authority }, hubId);
+    const { vaultId } = state.trust.vault;
+    if (desk !== null) {
+      const { waiting, take } = desk;
+      const readers = () => state.trust.vault.operators;
+      const { random, sleep } = parts;
+      queue = startQueue({ hubId, gateway, vaultId, identity, random, sleep, connect, waiting, readers, take });
+    }
     shipper = startShipper({
       ...{ folder: parts.folder, log: parts.log, clock: parts.clock, sleep: parts.sleep, identity },
-      hubId: membership.hubId,
-      gateway: membership.gateway,
+      ...{ hubId, gateway, connect },
       remembered: recall(compartment.store.find("notes", NOTE), membership),
-      connect: () => connectHub({ address, password, authority }, membership.hubId),
       remember: (tick) => remember(membership, tick),
       onTrouble: tell,
     });
@@ -89,6 +103,8 @@ export function createHubLink(parts: LinkParts): HubLink {
     async adjust() {
       const membership = state.trust.policy?.hub ?? null;
       if (membership !== null && joined !== null && isSame(membership, joined)) return;
+      queue?.close();
+      queue = null;
       if (shipper !== null) {
         await shipper.finish(0);
         shipper = null;
@@ -103,6 +119,10 @@ export function createHubLink(parts: LinkParts): HubLink {
         trouble = error;
         tell(error);
       }
+    },
+    attend(next) {
+      desk = next;
+      desk.watch(() => queue?.wake());
     },
     status() {
       const membership = state.trust.policy?.hub ?? null;
@@ -121,7 +141,10 @@ export function createHubLink(parts: LinkParts): HubLink {
         trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
       };
     },
-    finish: async () => shipper?.finish(defaults.hubLastMs),
+    async finish() {
+      queue?.close();
+      await shipper?.finish(defaults.hubLastMs);
+    },
   };
 }
 

@@ -1,8 +1,6 @@
 import type { AttestationOffer } from "../../audit/attestation.ts";
-import { type Card, digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
-  type Narrowing,
   type RevocationStatement,
   type SettlementStatement,
   signStatement,
@@ -10,18 +8,16 @@ import {
 import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
-import { type Assignment, composeContext } from "../../conventions/ticket/compose.ts";
-import { signContext } from "../../conventions/ticket/sign.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
-import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
+import { type Decision, draftDecision, type SeenHead } from "./draft-decision.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
 import { signerOf } from "./login.ts";
 import {
@@ -93,20 +89,6 @@ export interface OperatorClient extends ReadingClient {
   noteArchived(cut: string): Promise<void>;
 }
 
-export interface Decision {
-  readonly decision: "approve" | "deny";
-  readonly reason: string | null;
-  readonly narrow: Narrowing | null;
-  /** What the operator assigns with an approval. */
-  readonly ticket?: TicketEntered | null;
-}
-
-/** A ticket as it is entered on a card. */
-export type TicketEntered = Pick<Assignment, "ref" | "state" | "emergency"> & {
-  /** Only on the card of a session: one that needs a ticket for its call names operation and target itself. */
-  readonly covers?: Pick<Assignment, "operations" | "targets">;
-};
-
 export async function connectOperator(
   door: Door,
   operator: OpenOperator,
@@ -117,52 +99,9 @@ export async function connectOperator(
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
 
-  /** Covers exactly what the card that is signed says is missing. */
-  async function assign(
-    { run, ticket_needed: need }: Card,
-    { covers, ...entered }: TicketEntered,
-    narrow: Narrowing | null,
-  ): Promise<Pick<DecisionStatement, "ticket_context">> {
-    const what = need === undefined ? covers : { operations: [need.operation], targets: [need.target] };
-    if (what === undefined || (need !== undefined && covers !== undefined)) {
-      throw new Denied("ticket_invalid", "This card takes no ticket of that kind. Nothing was signed.");
-    }
-    // What the run is not granted, its ticket does not get either.
-    const cutSeconds = run.budget.duration_seconds - (narrow?.budget?.duration_seconds ?? run.budget.duration_seconds);
-    const deadlineMs = Date.parse(run.deadline_at) - Math.max(0, cutSeconds) * 1000;
-    const bounds = { id: run.run_id, deadlineMs };
-    const context = composeContext({ ...entered, ...what }, bounds, operator.name, clock.wallMs());
-    return { ticket_context: await signContext(context, { keyId: operator.keyId, key: operator.approver.key }) };
-  }
-
-  async function draft(
-    approval: ApprovalView,
-    { decision, reason, narrow: asked, ticket = null }: Decision,
-  ): Promise<DecisionStatement> {
-    // Signed is the digest of the card that was shown, never one that the socket claims for it.
-    const shown = digestCard(approval.card);
-    if (shown !== approval.card_digest || approval.card.approval_id !== approval.approval_id) {
-      throw new Denied("card_mismatch", "The card is not the one that its digest names. Nothing was signed.");
-    }
-    // Two people approve the same thing: what the first took away stays away.
-    const narrow = decision === "approve" ? (asked ?? approval.given[0]?.narrow ?? null) : null;
-    const assigned = decision === "approve" && ticket !== null ? await assign(approval.card, ticket, narrow) : {};
-    const { log } = (await reading.status()) as unknown as {
-      readonly log: { readonly frame: number; readonly link: string };
-    };
-    return {
-      format: "gw.decision/v1",
-      vault_id: operator.vaultId,
-      approval_id: approval.approval_id,
-      card_digest: shown,
-      decision,
-      reason,
-      narrow,
-      ...who,
-      decided_at: isoTime(clock.wallMs()),
-      log_head: { frame: String(log.frame), link: log.link },
-      ...assigned,
-    };
+  async function draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement> {
+    const { log } = (await reading.status()) as unknown as { readonly log: SeenHead };
+    return await draftDecision(approval, decision, operator, log, clock);
   }
 
   async function submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView> {

@@ -126,7 +126,7 @@ const decisionSchema = {
 const encoded = { type: "string", minLength: 1, maxLength: 8_192 } as const;
 
 /** With a passkey's answer, where one was asked for. */
-const givenSchema = {
+export const givenSchema = {
   ...signedSchema(decisionSchema),
   properties: {
     ...signedSchema(decisionSchema).properties,

@@ -22,7 +22,7 @@ export function sessionRoutes({ gateway }: Steward): readonly PlaneRoute<Operato
         method: "POST",
         path: "/v1/sessions/{session_id}/revoke",
         params: sessionParams,
-        body: { kind: "json", schema: signedSchema(revocationSchema) },
+        body: { kind: "json", schema: revocationSchema },
       },
       { summary: "End a session now", answers: { 204: { description: "Ended" } } },
       async ({ params, body }) => {
@@ -38,7 +38,7 @@ export function sessionRoutes({ gateway }: Steward): readonly PlaneRoute<Operato
   ];
 }
 
-const revocationSchema = {
+const statementSchema = {
   type: "object",
   properties: {
     format: { const: "gw.revocation/v1" },
@@ -51,6 +51,8 @@ const revocationSchema = {
   },
   required: ["format", "vault_id", "session_id", "reason", "operator", "operator_key_id", "decided_at"],
 } as const satisfies JsonSchema;
+
+export const revocationSchema = signedSchema(statementSchema);
 
 const sessionParams = {
   type: "object",

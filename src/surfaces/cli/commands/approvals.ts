@@ -1,25 +1,32 @@
 import type { Command } from "commander";
+import type { HubLoginOptions } from "../hub/login.ts";
 import type { ApproveOptions, EvidenceOption } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addBudgetOptions } from "./budget-options.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { withHubLogin } from "./hub.ts";
 
 const EVIDENCE = "also hashes, processes, parents and digests: they are signed with the card";
 
 export function addApprovalCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
   const load = () => import("../operator/decide.ts");
-  addOperatorCommand(program, "approvals", "the questions that wait for a person", "gw approvals --json")
+  const loadHub = () => import("../hub/decide.ts");
+  addHubOption(addOperatorCommand(program, "approvals", "the questions that wait for a person", "gw approvals --json"))
     .option("--evidence", EVIDENCE)
-    .action(async (_options, command: Command) =>
-      finish(await (await load()).runApprovals(optionsOf<OperatorOptions & EvidenceOption>(command), deps)),
-    );
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperatorOptions & EvidenceOption & HubOption>(command);
+      if (isOnHub(options)) finish(await (await loadHub()).runHubApprovals(options, deps));
+      else finish(await (await load()).runApprovals(options, deps));
+    });
   const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-  const approve = addOperatorCommand(
-    program,
-    "approve <ID>",
-    "sign a yes to exactly this card",
-    "gw approve apr_01k... --attempts 5",
+  const approve = addHubOption(
+    addOperatorCommand(
+      program,
+      "approve <ID>",
+      "sign a yes to exactly this card",
+      "gw approve apr_01k... --attempts 5\ngw approve apr_01k... --hub postgres://ada@db.example/gw",
+    ),
   )
     .option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many)
     .option("--grant", "also sign a grant: the narrowest that would have covered it is proposed, to edit")
@@ -34,23 +41,43 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     .option("--emergency", "instead of a ticket, or beside it: marks the call; needs --reason")
     .option("--reason <TEXT>", "why it is an emergency")
     .option("--opened-at <TIME>", "when the normal ticket was opened, such as 2030-01-31T12:00:00Z")
-    .action(async (id: string, _options, command: Command) =>
-      finish(await (await load()).runDecide(id, "approve", optionsOf<ApproveOptions>(command), deps)),
-    );
-  addOperatorCommand(
-    program,
-    "deny <ID>",
-    "sign a no; the reason reaches the agent",
-    'gw deny apr_01k... --reason "not on Friday"',
+    .action((id: string, _options, command: Command) => decide(id, "approve", command));
+  addHubOption(
+    addOperatorCommand(
+      program,
+      "deny <ID>",
+      "sign a no; the reason reaches the agent",
+      'gw deny apr_01k... --reason "not on Friday"',
+    ),
   )
     .option("--reason <TEXT>", "why")
     .option("--evidence", EVIDENCE)
-    .action(async (id: string, _options, command: Command) =>
-      finish(await (await load()).runDecide(id, "deny", optionsOf<ApproveOptions>(command), deps)),
-    );
-  addOperatorCommand(program, "revoke <SESSION>", "end a session now", "gw revoke ses_01k... --reason done")
+    .action((id: string, _options, command: Command) => decide(id, "deny", command));
+  addHubOption(
+    addOperatorCommand(program, "revoke <SESSION>", "end a session now", "gw revoke ses_01k... --reason done"),
+  )
     .option("--reason <TEXT>", "why, for the log")
-    .action(async (id: string, _options, command: Command) =>
-      finish(await (await load()).runRevoke(id, optionsOf<ApproveOptions>(command), deps)),
-    );
+    .action(async (id: string, _options, command: Command) => {
+      const options = optionsOf<ApproveOptions & HubOption>(command);
+      if (isOnHub(options)) finish(await (await loadHub()).runHubRevoke(id, options, deps));
+      else finish(await (await load()).runRevoke(id, options, deps));
+    });
+
+  async function decide(id: string, decision: "approve" | "deny", command: Command): Promise<void> {
+    const options = optionsOf<ApproveOptions & HubOption>(command);
+    if (isOnHub(options)) finish(await (await loadHub()).runHubDecide(id, decision, options, deps));
+    else finish(await (await load()).runDecide(id, decision, options, deps));
+  }
+}
+
+interface HubOption extends HubLoginOptions {
+  readonly hub?: string;
+}
+
+function addHubOption(command: Command): Command {
+  return withHubLogin(command.option("--hub <URL>", "by way of a hub, for gateways elsewhere of this home's vault"));
+}
+
+function isOnHub<Options extends HubOption>(options: Options): options is Options & { readonly hub: string } {
+  return options.hub !== undefined;
 }

@@ -5,7 +5,7 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { TicketEntered } from "../../client/operator.ts";
+import type { Decision, TicketEntered } from "../../client/draft-decision.ts";
 import { ordersOf } from "../../client/orders.ts";
 import type { ApprovalView } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
@@ -87,20 +87,21 @@ function decide(id: string, decision: "approve" | "deny", options: ApproveOption
       return exits.denied;
     }
     if (options.grant === true) await signProposed(approval, session, options, deps);
-    const decided = await client.decide(
-      approval,
-      decision === "deny"
-        ? { decision, reason: options.reason ?? null, narrow: null }
-        : { decision, reason: null, narrow: narrowing(approval, options), ticket: ticketFor(approval, options) },
-    );
+    const decided = await client.decide(approval, wordOn(approval, decision, options));
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
   });
 }
 
+/** What the person says to this card, with all that the command line adds to it. */
+export function wordOn(approval: ApprovalView, decision: "approve" | "deny", options: ApproveOptions): Decision {
+  if (decision === "deny") return { decision, reason: options.reason ?? null, narrow: null };
+  return { decision, reason: null, narrow: narrowing(approval, options), ticket: ticketFor(approval, options) };
+}
+
 /** A person reads the card before anything is signed. A script, which has its passphrase in a file, has decided already. */
-async function isMeant({ json, passphraseFile }: ApproveOptions, { io }: CliDeps): Promise<boolean> {
+export async function isMeant({ json, passphraseFile }: ApproveOptions, { io }: CliDeps): Promise<boolean> {
   if (json || passphraseFile !== undefined || !io.isTty) return true;
   return (await io.ask("Sign this? y for yes, anything else leaves it waiting: ")).trim() === "y";
 }
@@ -177,7 +178,7 @@ function narrowedWords(narrow: Narrowing | null): string {
 }
 
 /** What has to be read; the evidence, which is signed with it, where it is asked for. */
-function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
+export function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
   const lines = evidence === true ? renderCard(approval.card) : renderEssential(approval.card);
   return [
     `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left, ${showText(approval.run_id)}`,

@@ -1,6 +1,7 @@
 import type { OperationBoard, OperationDetail } from "../../../../conventions/operation/summary.ts";
 import { Unreachable } from "../../../client/connection.ts";
-import type { Decision, OperatorClient } from "../../../client/operator.ts";
+import type { Decision } from "../../../client/draft-decision.ts";
+import type { OperatorClient } from "../../../client/operator.ts";
 import type { ApprovalView, OperatorNews } from "../../../client/reading.ts";
 import { detailOf, noOperations } from "./board.ts";
 

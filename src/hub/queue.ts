@@ -1,0 +1,152 @@
+import type { KeyObject } from "node:crypto";
+import { digestText } from "../kernel/canonical-json.ts";
+import type { Random, Sleep } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { type CardReader, sealCard } from "./card.ts";
+import type { HubConnection } from "./connect.ts";
+import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { type AnswerStatement, signHubWith } from "./statement.ts";
+
+/** A question that waits, as an operator is shown it. `version` is another one when there is more to say. */
+export interface WaitingCard {
+  readonly approvalId: string;
+  readonly version: string;
+  content(): JsonObject;
+}
+
+export interface QueueParts {
+  readonly hubId: string;
+  readonly gateway: string;
+  readonly vaultId: string;
+  readonly identity: KeyObject;
+  readonly random: Random;
+  readonly sleep: Sleep;
+  connect(): Promise<HubConnection>;
+  waiting(): readonly WaitingCard[];
+  /** Whoever may decide now. */
+  readers(): readonly CardReader[];
+  /** Takes an operator's signed statement as the local plane would; what it says when that is done. */
+  take(body: string): Promise<string>;
+}
+
+export interface Queue {
+  /** A question came, changed or is over. */
+  wake(): void;
+  close(): void;
+}
+
+/** Shows the questions of this gateway on the hub, and takes what operators sign there. Trouble with the hub is told by the shipper. */
+export function startQueue(parts: QueueParts): Queue {
+  const { hubId, gateway, vaultId, sleep } = parts;
+  let woken = new AbortController();
+  let closed = false;
+  let shown = new Map<string, string>();
+
+  /** What was left by an earlier process is over: its questions died with it. */
+  async function begin(connection: HubConnection): Promise<void> {
+    await connection.listen(() => woken.abort());
+    shown = new Map();
+    await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
+    await connection.ask(
+      `delete from ${HUB_SCHEMA}.statements where gateway = $1 and at < clock_timestamp() - make_interval(hours => $2)`,
+      [gateway, defaults.hubAnswersHours],
+    );
+  }
+
+  async function show(connection: HubConnection): Promise<void> {
+    const readers = parts.readers();
+    const who = readers.map(({ keyId }) => keyId).join(" ");
+    const waiting = new Map(parts.waiting().map((card) => [card.approvalId, card]));
+    for (const approvalId of [...shown.keys()].filter((id) => !waiting.has(id))) {
+      await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1 and approval_id = $2`, [
+        gateway,
+        approvalId,
+      ]);
+      shown.delete(approvalId);
+    }
+    for (const [approval_id, card] of waiting) {
+      const version = `${card.version} ${who}`;
+      if (shown.get(approval_id) === version) continue;
+      const place = { hub_id: hubId, gateway, approval_id, vault_id: vaultId };
+      const { sealed, signed } = sealCard(place, card.content(), readers, parts.identity, parts.random);
+      await connection.ask(
+        `with put as (
+           insert into ${HUB_SCHEMA}.cards (gateway, approval_id, sealed, statement, signature) values ($1, $2, $3, $4, $5)
+           on conflict (gateway, approval_id) do update set sealed = $3, statement = $4, signature = $5)
+         select pg_notify('${HUB_CHANNEL}', 'card')`,
+        [gateway, approval_id, sealed, signed.text, signed.signature],
+      );
+      shown.set(approval_id, version);
+    }
+  }
+
+  /** By what is unanswered, never by a sequence: rows become visible in another order than they were numbered. */
+  async function take(connection: HubConnection): Promise<void> {
+    const rows = await connection.ask<{ id: string; body: string }>(
+      `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
+        where gateway = $1 and answer is null order by at limit ${defaults.hubStatementsALook}`,
+      [gateway],
+    );
+    for (const { id, body } of rows) {
+      const outcome = await outcomeOf(body);
+      const statement: AnswerStatement = {
+        format: "gw.hub-answer/v1",
+        hub_id: hubId,
+        gateway,
+        id,
+        body_digest: digestText(body),
+        ...outcome,
+      };
+      const { text, signature } = signHubWith(statement, parts.identity);
+      await connection.ask(
+        `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
+         select pg_notify('${HUB_CHANNEL}', 'answer')`,
+        [gateway, id, text, signature],
+      );
+    }
+  }
+
+  async function outcomeOf(body: string): Promise<Pick<AnswerStatement, "code" | "message">> {
+    try {
+      return { code: null, message: await parts.take(body) };
+    } catch (error) {
+      if (!(error instanceof Denied)) throw error;
+      return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !closed; failures++) {
+      let connection: HubConnection | null = null;
+      try {
+        connection = await parts.connect();
+        connection.onLost(() => woken.abort());
+        await begin(connection);
+        for (failures = 0; !closed; ) {
+          const now = woken.signal;
+          if (now.aborted) woken = new AbortController();
+          await show(connection);
+          await take(connection);
+          await sleep.sleep(defaults.hubBeatMs, woken.signal);
+        }
+      } catch {
+        // Told by the shipper, which has the same database to do with; the questions wait on the local plane meanwhile.
+      } finally {
+        await connection?.close();
+      }
+      if (!closed)
+        await sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
+    }
+  }
+  void run();
+
+  return {
+    wake: () => woken.abort(),
+    close() {
+      closed = true;
+      woken.abort();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { AuditLog } from "../../audit/audit-log.ts";
+import type { GivenDecision, RevocationStatement, Signed } from "../../conventions/approval/decision.ts";
+import { parseJson } from "../../conventions/request/json/parse.ts";
+import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { WaitingCard } from "../../hub/queue.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
+import { approvalRecord } from "../../surfaces/operator/records.ts";
+import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
+
+/** The desk as the hub sees it: the same records, the same shapes and the same checks of signatures as on the operator plane. */
+export interface HubDesk {
+  waiting(): readonly WaitingCard[];
+  /** What became of it, in a word; Denied as the plane would deny it. */
+  take(body: string): Promise<string>;
+  watch(listener: () => void): void;
+}
+
+const checkDecision = compileSchema(givenSchema);
+const checkRevocation = compileSchema(revocationSchema);
+
+export function createHubDesk(
+  gateway: Gateway,
+  log: Pick<AuditLog, "head">,
+  clock: Clock,
+  onFault: (error: unknown) => void,
+): HubDesk {
+  async function perform(body: string): Promise<string> {
+    const { value, spelling } = parseJson(Buffer.from(body, "utf8"));
+    const shaped = (check: SchemaCheck): void => {
+      const errors = check(value, spelling);
+      if (errors.length > 0)
+        throw new Denied("value_not_allowed", "This is no statement that a gateway takes.", { errors });
+    };
+    if (formatOf(value) === "gw.revocation/v1") {
+      shaped(checkRevocation);
+      await gateway.revoke(value as unknown as Signed<RevocationStatement>);
+      return "ended";
+    }
+    shaped(checkDecision);
+    return (await gateway.desk.decide(value as unknown as GivenDecision)).state;
+  }
+
+  return {
+    waiting: () =>
+      gateway.desk.list().flatMap((approval) => {
+        if (approval.card === null || approval.state !== "pending") return [];
+        const { approvalId, cardDigest, given, expiresBootMs } = approval;
+        const { frame, link } = log.head();
+        const content = () => ({ approval: approvalRecord(approval, clock.bootMs()), log: { frame, link } });
+        return [{ approvalId, version: `${cardDigest} ${given.length} ${expiresBootMs}`, content }];
+      }),
+    async take(body) {
+      try {
+        return await perform(body);
+      } catch (error) {
+        if (error instanceof Denied) throw error;
+        onFault(error);
+        throw new Denied("internal_fault", "The gateway met a fault of its own with this; its journal says which.");
+      }
+    },
+    watch: (listener) => void gateway.desk.watch(listener),
+  };
+}
+
+function formatOf(value: JsonValue): JsonValue | undefined {
+  const statement = isJsonObject(value) ? value["statement"] : undefined;
+  return isJsonObject(statement) ? statement["format"] : undefined;
+}

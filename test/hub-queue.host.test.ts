@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync, sign } from "node:crypto";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { standInAccount } from "./ssh-stand.ts";
+import {
+  codeOf,
+  demoPack,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  type Plane,
+  until,
+} from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Postgres refuses root, and wants its user to have a name.
+standInAccount(import.meta.filename);
+const programs = findPostgres();
+const skip =
+  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+let cluster: Cluster;
+let provider: TestProvider;
+let home: Home;
+let gateway: Gateway;
+let agent: Plane;
+/** Another machine: an operator's keys and signed files, and no gateway. */
+let desk: Home;
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  home = await new Home(makeFolder()).init();
+  await home.addCredential("demo-token", provider.origin);
+  await home.trustPack("demo", demoPack(provider.origin));
+  gateway = await home.up();
+  agent = openPlane(home.agentSocket);
+  assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
+  await cluster.sql("create role web1 login in role gw_gateway; create role ada login in role gw_operator");
+  await home.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
+  desk = new Home(makeFolder());
+  mkdirSync(desk.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(home.folder, name), join(desk.folder, name));
+});
+after(async () => {
+  if (skip !== false) return;
+  agent.close();
+  await gateway.end();
+  await provider.close();
+  await cluster.stop();
+});
+
+async function ask(purpose: string, action = "demo.thing.get"): Promise<{ readonly run: string; readonly id: string }> {
+  const asked = await agent.ask("POST", "/v1/runs", { purpose, actions: [action], budget: {} });
+  assert.equal(asked.status, 202, asked.text);
+  return { run: String(asked.body["run_id"]), id: String(asked.body["approval_id"]) };
+}
+
+const hub = () => ["--hub", cluster.url("ada")];
+
+/** What waits on the hub for the operator at the desk, once this question is among it. */
+function waitingWith(id: string): Promise<Members> {
+  return until("the card is on the hub", async () => {
+    const [there] = await cluster.sql("select 1 from gw_hub.cards where approval_id = $1", [id]);
+    if (there === undefined) return false;
+    const { out } = await desk.must(["approvals", ...hub(), "--json"]);
+    return (JSON.parse(out) as readonly Members[]).find(({ approval_id }) => approval_id === id) ?? false;
+  });
+}
+
+async function stateOf(run: string): Promise<string> {
+  return String((await agent.ask("GET", `/v1/runs/${run}`)).body["state"]);
+}
+
+interface StatementRow {
+  readonly id: string;
+  readonly body: string;
+  readonly answer: string;
+}
+
+/** What the gateway says to a statement that the administrator put there. */
+async function answerTo(body: string): Promise<string> {
+  const id = `hst_${generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).toString("hex")}`;
+  await cluster.sql("insert into gw_hub.statements (id, gateway, body) values ($1, 'web1', $2)", [id, body]);
+  await cluster.sql("notify gw_hub");
+  const answer = await until("it is answered", async () => {
+    const [row] = await cluster.sql<StatementRow>("select answer from gw_hub.statements where id = $1", [id]);
+    return row?.answer ?? false;
+  });
+  return String((JSON.parse(answer) as Members)["code"]);
+}
+
+real(
+  "a question is shown, decided and its session revoked from another machine, and the database reads nothing of it",
+  async () => {
+    const { run, id } = await ask("a purpose that nobody else reads");
+    const shown = await waitingWith(id);
+    assert.equal(shown["gateway"], "web1");
+    assert.match(JSON.stringify(shown["card"]), /a purpose that nobody else reads/);
+    const [row] = await cluster.sql<{ sealed: Buffer; statement: string }>(
+      "select sealed, statement from gw_hub.cards",
+    );
+    assert.doesNotMatch(`${row?.sealed.toString("latin1")} ${row?.statement}`, /purpose|demo\.thing/);
+    const approved = await desk.must(["approve", id, ...hub(), "--json"]);
+    assert.deepEqual(JSON.parse(approved.out), { approval_id: id, gateway: "web1", state: "approved" });
+    assert.notEqual(await stateOf(run), "pending");
+    await until("the card is gone", async () => (await cluster.sql("select 1 from gw_hub.cards")).length === 0);
+    const [event] = await home.events("approval_approved");
+    assert.equal(event?.["approval_id"], id);
+    const session = JSON.parse((await home.must(["sessions", "--json"])).out) as readonly Members[];
+    const revoked = await desk.must(["revoke", String(session[0]?.["session_id"]), ...hub(), "--json"]);
+    assert.equal((JSON.parse(revoked.out) as Members)["state"], "ended");
+    assert.equal((await home.status())["sessions_live"], 0);
+  },
+);
+
+real("a no from another machine is as good as one from here, and comes once", async () => {
+  const { id } = await ask("to be denied", "demo.thing.make");
+  await waitingWith(id);
+  await desk.must(["deny", id, ...hub(), "--reason", "not today"]);
+  const [event] = await home.events("approval_denied");
+  assert.deepEqual([event?.["approval_id"], event?.["reason"]], [id, "not today"]);
+  const again = await desk.operator(["approve", id, ...hub()]);
+  assert.equal(codeOf(again), "not_found", again.err);
+});
+
+real("what an administrator plays again, moves or makes up decides nothing", async () => {
+  const [old] = await cluster.sql<StatementRow>(
+    "select body from gw_hub.statements where body like '%\"approve\"%' order by at limit 1",
+  );
+  assert.equal(await answerTo(old?.body ?? ""), "approval_not_pending", "played again");
+  const { run, id } = await ask("to be fought over");
+  const open = await waitingWith(id);
+  const moved = JSON.parse(old?.body ?? "") as { readonly statement: Members };
+  const about = { approval_id: id, card_digest: String(open["card_digest"]) };
+  const body = JSON.stringify({ ...moved, statement: { ...moved.statement, ...about } });
+  assert.equal(await answerTo(body), "signature_invalid", "an old signature under a new card");
+  for (const nonsense of ["", "[]", '{"statement":{},"signature":"x"}', '"\\u0000"', "9".repeat(70_000)])
+    assert.notEqual(await answerTo(nonsense), "null", nonsense.slice(0, 20));
+  assert.equal(await stateOf(run), "pending");
+  // A milder card under the real name, sealed as it should be and signed by somebody.
+  const [row] = await cluster.sql<{ statement: string }>("select statement from gw_hub.cards where approval_id = $1", [
+    id,
+  ]);
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const signature = sign(null, Buffer.from(`gw hub v1\0${row?.statement}`), privateKey);
+  await cluster.sql("update gw_hub.cards set signature = $2 where approval_id = $1", [id, signature]);
+  const listed = await desk.must(["approvals", ...hub(), "--json"]);
+  assert.deepEqual(JSON.parse(listed.out), []);
+  assert.match(listed.err, /is not from web1 for you/);
+  await home.approve(id);
+});
+
+real("while the hub is away decisions are made here as ever, and the queue comes back with it", async () => {
+  await cluster.kill();
+  const { id } = await ask("to be decided here");
+  await home.approve(id);
+  const { id: next } = await ask("to be decided there");
+  await cluster.start();
+  await waitingWith(next);
+  await desk.must(["approve", next, ...hub()]);
+});
