@@ -1235,6 +1235,11 @@ export const codes = {
     means: "Another gateway joined the hub under this name.",
     mend: "Choose another with --name.",
   },
+  hub_joined: {
+    status: 409,
+    means: "This gateway belongs to a hub already, under another name or to another hub.",
+    mend: "Leave that one first: gw hub leave.",
+  },
   hub_not_joined: {
     status: 409,
     means: "This gateway belongs to no hub.",

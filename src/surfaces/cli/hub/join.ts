@@ -15,6 +15,7 @@ import {
 } from "../../../vault/hub-secrets.ts";
 import { RAW_KEY_BYTES, rawPublicOf } from "../../../vault/keys.ts";
 import { GATEWAY_NAME } from "../../../vault/policy/hub-entries.ts";
+import type { HubMembership } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -78,7 +79,7 @@ interface Enrolling {
 }
 
 async function enrol(
-  { operator }: GatewaySession,
+  { home, operator }: GatewaySession,
   connection: HubConnection & { readonly hubId: string },
   { gateway, logId, identity, deps }: Enrolling,
 ): Promise<string> {
@@ -95,6 +96,7 @@ async function enrol(
     signed_at: signedAt,
   };
   await requireFree(connection, statement);
+  requireAlone(home.readPolicy(home.readVault()).hub, statement);
   const { text, signature } = signHub(statement, (bytes) => operator.approver.sign(bytes));
   await connection.ask(
     `insert into ${HUB_SCHEMA}.gateways (name, login, enrolment, enrolment_signature) values ($1, current_user, $2, $3)
@@ -119,6 +121,12 @@ async function requireFree(connection: HubConnection, wanted: EnrolmentStatement
     "hub_name_taken",
     `${wanted.gateway} is on this hub already, with another ${row.own ? "key or log" : "login"}. Choose another name: --name NAME`,
   );
+}
+
+/** Two at once would leave the first one silent, and nobody would have said that it left. */
+function requireAlone(hub: HubMembership | null, { hub_id, gateway }: EnrolmentStatement): void {
+  if (hub === null || (hub.hubId === hub_id && hub.gateway === gateway)) return;
+  throw new Denied("hub_joined", `This gateway is ${hub.gateway} on ${hub.hubId}. Leave that one first: gw hub leave`);
 }
 
 async function signMembership(

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hubLines } from "./status-lines.ts";
+
+const well = {
+  ...{ hub_id: "hub_1", gateway: "web1", waits_for_unlock: false, reachable_ms: 3.7, tick: 812, behind: 0 },
+  ...{ gateways: 12, silent: [], trouble: null },
+};
+
+test("a hub is one line: how far, how many, who is silent, what is wrong; and none where there is no hub", () => {
+  assert.deepEqual(hubLines(null), []);
+  assert.deepEqual(hubLines(well), ["  hub       4 ms, tick 812, log 0 behind; 12 gateways"]);
+  assert.deepEqual(hubLines({ ...well, silent: [{ gateway: "web7", seconds: 40 }] }), [
+    "  hub       4 ms, tick 812, log 0 behind; 12 gateways, web7 silent 40 s",
+  ]);
+  const trouble = { code: "hub_unreachable", message: "It does not answer." };
+  assert.deepEqual(hubLines({ ...well, reachable_ms: null, behind: 3, trouble }), [
+    "  HUB       tick 812, log 3 behind; hub_unreachable: It does not answer.",
+  ]);
+  assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       as web1, after the next unlock"]);
+});
+
+test("a name that another gateway gave itself cannot move the cursor", () => {
+  const [line] = hubLines({ ...well, silent: [{ gateway: "web\u001b[2J", seconds: 1 }] });
+  assert.ok(line !== undefined && !line.includes("\u001b"));
+});
