@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -8,6 +8,7 @@ import {
   call,
   demoPack,
   type Gateway,
+  GW,
   Home,
   type Members,
   makeFolder,
@@ -78,6 +79,35 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     const line = /^(# (HELP|TYPE) gw_[a-z_]+ .+|gw_[a-z_]+(\{[a-z]+="[a-z0-9_.+A-Z]+"\})? [0-9.e+-]+)$/;
     for (const each of text.trim().split("\n")) assert.match(each, line);
     assert.ok(!text.includes("demo"), "no action is named");
+  });
+
+  test("the command of docs/metrics.md hands them to a collector: whole families with their types, a histogram that adds up", async () => {
+    const folder = makeFolder();
+    const page = readFileSync(join(import.meta.dirname, "..", "docs", "metrics.md"), "utf8");
+    const [command = ""] = page.split("\n").filter((line) => line.startsWith("gw metrics > "));
+    const here = command.replaceAll("/var/lib/node_exporter", folder).replace("gw metrics", `"${GW}" metrics`);
+    const env = { ...home.environment(), GW_HOME: home.folder };
+    assert.equal(spawnSync("sh", ["-ec", here], { env }).status, 0);
+    assert.deepEqual(readdirSync(folder), ["gw.prom"], "nothing half written is left to be read");
+    const text = readFileSync(join(folder, "gw.prom"), "utf8");
+    assert.ok(text.endsWith("\n"), "the last line is whole");
+    const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    const names = samples.map((line) => line.slice(0, line.lastIndexOf(" ")));
+    assert.equal(new Set(names).size, names.length, "no sample twice");
+    for (const name of names) {
+      const family = (name.split("{")[0] ?? "").replace(/_(bucket|sum|count)$/, "");
+      const type = text.indexOf(`\n# TYPE ${family} `);
+      assert.ok(type >= 0 && type < text.indexOf(`\n${name} `), `${name} stands behind its type`);
+    }
+    const buckets = samples.filter((line) => line.startsWith("gw_log_write_seconds_bucket"));
+    const counts = buckets.map((line) => Number(line.slice(line.lastIndexOf(" "))));
+    assert.deepEqual(
+      counts,
+      counts.toSorted((one, other) => one - other),
+    );
+    assert.match(buckets.at(-1) ?? "", /le="\+Inf"/);
+    assert.equal(counts.at(-1), numberOf(text, "gw_log_write_seconds_count"));
+    for (const [, name = ""] of page.matchAll(/`(gw_[a-z_]+)/g)) assert.ok(text.includes(`# TYPE ${name} `), name);
   });
 
   test("the operational log is one JSON object a line, in plain ASCII, without secrets, people or actions", async () => {

@@ -31,7 +31,8 @@ export function createCallbackDoor(
       listener = await listenForCallbacks({ ...options, address });
     } catch (error) {
       const cause = error instanceof Error && "code" in error ? String(error.code) : "unforeseen";
-      why = `${showAddress(address)} cannot be listened on: ${cause}`;
+      const taken = cause === "EADDRINUSE" ? "something else listens on" : "this gateway may not listen on";
+      why = `${taken} ${showAddress(address)} (${cause}): name another port in config.yaml and start again`;
     }
   }
 
