@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ActionDefinition } from "../../../conventions/action/pack.ts";
 import { readPack } from "../../../conventions/action/read.ts";
@@ -108,6 +109,7 @@ function serviceOf(system: string, options: ServiceOptions): TicketServiceTrust 
 function requireReader(home: string, { action, referenceInput }: TicketServiceTrust): void {
   const [pack = ""] = action.split(".");
   const file = join(home, "packs", `${pack}.yaml`);
+  if (!existsSync(file)) throw unusable(`There is no pack ${pack} here: gw pack add FILE, then gw pack trust ${pack}.`);
   const read = readPack(readGivenFile(file, defaults.packBytes, "ticket_service_invalid"), `${pack}.yaml`);
   const definition = read.pack?.actions.get(action.slice(pack.length + 1));
   if (definition === undefined) throw unusable(`${file} has no action ${action}.`);
