@@ -1,9 +1,20 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { asUser, codeOf, GW, Home, type Members, makeFolder, type Started, start, until } from "./support/home.ts";
+import {
+  asUser,
+  codeOf,
+  GW,
+  Home,
+  type Members,
+  makeFolder,
+  type Started,
+  start,
+  until,
+  within,
+} from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 
 const root = dirname(import.meta.dirname);
@@ -66,6 +77,43 @@ describe("a start that cannot be says what to do", asUser, () => {
     await gateway.end("SIGTERM");
     assert.equal((await home.verify()).code, 0);
   });
+});
+
+test("the workstation's commands of docs/install.md, where no systemd of the user runs", asUser, async () => {
+  const folder = makeFolder();
+  const home = new Home(folder);
+  const programs = join(folder, "programs");
+  mkdirSync(programs);
+  writeFileSync(join(programs, "systemctl"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  symlinkSync(GW, join(programs, "gw"));
+  const { PATH, ...around } = home.environment();
+  const env = { ...around, PATH: `${programs}:${PATH}`, HOME: folder, GW_HOME: home.folder };
+  const page = readFileSync(join(root, "docs", "install.md"), "utf8").split("## Workstation")[1] ?? "";
+  const lines = (/```\n([\s\S]*?)```/.exec(page)?.[1] ?? "").split("\n").map((line) => line.replace(/ *#.*/, ""));
+  const commands = lines.filter((line) => /^(gw |~)/.test(line));
+  assert.deepEqual(
+    commands.map((command) => command.split(" ").slice(0, 2).join(" ")),
+    ["gw init", "gw install", "~/.local/bin/gw-start", "gw unlock", "gw status", "gw uninstall"],
+  );
+  let running: Started | undefined;
+  try {
+    for (const command of commands) {
+      const asks = /^gw (init|unlock)/.test(command) ? ` --passphrase-file '${home.passphraseFile}'` : "";
+      const begun = start(["sh", "-ec", `exec ${command}${asks}`], { env });
+      if (command.startsWith("~")) {
+        running = begun;
+        await until("it runs in the foreground", () => begun.out().includes("Approve with"), 120_000);
+        continue;
+      }
+      const done = await within(begun.exited, 120_000, command);
+      assert.equal(done.code, 0, `${command}: ${done.err}${done.out}`);
+      if (command === "gw status") assert.match(done.out, /^ {2}unlocked$/m);
+    }
+    assert.ok(!existsSync(join(folder, ".local", "bin", "gw-start")));
+    assert.equal((await home.status())["locked"], false, "what the script started goes on");
+  } finally {
+    await running?.end("SIGTERM");
+  }
 });
 
 describe("npm start for a second user of the machine", asUser, () => {

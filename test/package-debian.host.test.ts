@@ -183,6 +183,61 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     agent.end();
   });
 
+  test("a user of no group and an agent's user come neither into the home nor into the gateway, gw-ident, their sockets or programs", async () => {
+    const pids = {
+      gateway: Number((JSON.parse(gw("status", "--json")) as Members)["pid"]),
+      ident: ident?.pid ?? 0,
+    };
+    const connect = (path: string): string =>
+      `perl -MIO::Socket::UNIX -e 'exit(IO::Socket::UNIX->new(Type => shift @ARGV, Peer => shift @ARGV) ? 0 : 1)'${path}`;
+    const [STREAM, SEQPACKET] = [1, 5];
+    const attempts = [
+      ...["ls /var/lib/gw", "cat /var/lib/gw/service.key", "cat /var/lib/gw/vault.json", "touch /var/lib/gw/x"],
+      ...[
+        "mv /run/gw /run/gone",
+        "rm -f /run/gw/agent.sock",
+        "touch /run/gw/x",
+        "ln -s /tmp /run/gw/link",
+        "mkdir /run/gx",
+      ],
+      ...["ls /run/gw-ident", "mv /run/gw-ident /run/gone", connect(` ${SEQPACKET} /run/gw-ident/ident.sock`)],
+      connect(` ${STREAM} /run/gw/operator.sock`),
+      ...[
+        "echo x >> /etc/gw/gw.yaml",
+        "touch /etc/gw/other.yaml",
+        "echo x >> /usr/lib/gw/bin/gw",
+        "mv /usr/lib/gw /usr/lib/gx",
+      ],
+      ...Object.values(pids).flatMap((pid) => [
+        ...[`kill -0 ${pid}`, `kill -KILL ${pid}`, `ls /proc/${pid}/fd`, `readlink /proc/${pid}/exe`],
+        ...["environ", "maps", "mem"].map((name) => `head -c 1 /proc/${pid}/${name}`),
+      ]),
+    ];
+    must("useradd", "--uid", String(60_000 + (process.pid % 4_000)), "mallory");
+    const agents = must("getent", "group", "gw-agents").split(":")[2] ?? "";
+    for (const groups of ["--clear-groups", `--groups=${agents}`]) {
+      const as = [
+        "setpriv",
+        "--reuid=mallory",
+        "--regid=mallory",
+        groups,
+        "env",
+        "-i",
+        "PATH=/usr/bin:/bin",
+        "sh",
+        "-c",
+      ];
+      const every = attempts.map(
+        (attempt) => `if (${attempt}) >/dev/null 2>&1; then echo DID: ${JSON.stringify(attempt)}; fi`,
+      );
+      // What they may do shows that the others fail for what they are: an agent's user reaches its own socket.
+      const reached = machine.inside([...as, connect(` ${STREAM} /run/gw/agent.sock`)]).status === 0;
+      assert.deepEqual([machine.inside([...as, every.join("\n")]).stdout, reached], ["", groups !== "--clear-groups"]);
+    }
+    assert.equal(JSON.parse(gw("status", "--json"))["pid"], pids.gateway, "it runs as before");
+    assert.equal(ident?.exitCode, null);
+  });
+
   test("an account that is deleted leaves its process as a number: the session goes on until somebody ends it", async () => {
     // A number of its own, beside those that the machine keeps for accounts of packages.
     must("useradd", "--uid", String(52_000 + (process.pid % 8_000)), "--groups", "gw-agents", "deploybot");
@@ -222,7 +277,8 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   async function openRun(agent: Agent): Promise<{ readonly run: string; readonly card: Members }> {
     const actions = ["demo.thing.get"];
     const opening = agent.ask({ method: "POST", path: "/v1/runs", body: { purpose: "x", actions }, wait: 120 });
-    await until("its card waits", () => /^gw_cards_waiting 1$/m.test(gw("metrics")), 60_000);
+    const waits = (): boolean => /^gw_cards_waiting 1$/m.test(gw("metrics"));
+    await until("its card waits", waits, 120_000).catch((error) => assert.fail(`${error}\n${gw("metrics")}`));
     const [approval = {}] = JSON.parse(asAda("approvals", "--json")) as readonly Members[];
     asAda("approve", String(approval["approval_id"]));
     return { run: String((await opening)["run_id"]), card: approval["card"] as Members };
