@@ -1,18 +1,25 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 
-/** RFC 6901: one more reference token. Most names need no escaping, so look before replacing. */
+/** RFC 6901: one more reference token. */
 export function appendPointer(path: string, name: string): string {
-  if (!name.includes("~") && !name.includes("/")) return `${path}/${name}`;
-  return `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return `${path}/${writeToken(name)}`;
+}
+
+/** RFC 6901: a name as one reference token. Most names need no escaping, so look before replacing. */
+export function writeToken(name: string): string {
+  if (!name.includes("~") && !name.includes("/")) return name;
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+/** RFC 6901: the name that one reference token writes. */
+export function readToken(token: string): string {
+  return token.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 /** RFC 6901: the names that a pointer leads along. */
 export function pointerNames(pointer: string): readonly string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return pointer.split("/").slice(1).map(readToken);
 }
 
 /** RFC 6901: the member that a pointer names; undefined where there is none. */

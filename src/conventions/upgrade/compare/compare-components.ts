@@ -1,3 +1,4 @@
+import { writeToken } from "../../request/pointer.ts";
 import { type EffectVerdict, harmless } from "../meaning/effect.ts";
 import type { Api, Operation } from "../model/api.ts";
 import { type Direction, indexUsage } from "../model/visit.ts";
@@ -63,6 +64,6 @@ export function compareComponents(
 }
 
 function refTo(api: Api, name: string): string {
-  const escaped = encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"));
+  const escaped = encodeURIComponent(writeToken(name));
   return api.dialect === "swagger-2.0" ? `#/definitions/${escaped}` : `#/components/schemas/${escaped}`;
 }

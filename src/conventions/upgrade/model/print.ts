@@ -1,5 +1,6 @@
 import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { readToken } from "../../request/pointer.ts";
 import { sortText } from "./order.ts";
 
 /** Members of a schema that say nothing about what it takes. */
@@ -79,7 +80,7 @@ type Mode = "schema" | "map" | "data";
 
 function decode(segment: string): string {
   try {
-    return decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+    return readToken(decodeURIComponent(segment));
   } catch {
     return segment;
   }

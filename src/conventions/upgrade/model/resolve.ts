@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { appendPointer, memberOf, readToken } from "../../request/pointer.ts";
 import type { Troubles } from "./trouble.ts";
 
 export interface Resolved {
@@ -71,23 +72,21 @@ function lookUp(root: JsonObject, reference: string): JsonValue | undefined {
   for (const raw of reference.slice(2).split("/")) {
     const segment = decodeSegment(raw);
     if (segment === undefined) return undefined;
-    if (Array.isArray(node)) node = /^(0|[1-9][0-9]{0,8})$/.test(segment) ? node[Number(segment)] : undefined;
-    else if (isJsonObject(node) && Object.hasOwn(node, segment)) node = node[segment];
-    else return undefined;
+    node = memberOf(node, segment);
   }
   return node;
 }
 
 function decodeSegment(raw: string): string | undefined {
   try {
-    return decodeURIComponent(raw).replaceAll("~1", "/").replaceAll("~0", "~");
+    return readToken(decodeURIComponent(raw));
   } catch {
     return undefined;
   }
 }
 
 export function encodePointer(...segments: readonly string[]): string {
-  return segments.map((segment) => `/${segment.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  return segments.reduce(appendPointer, "");
 }
 
 function show(reference: string): string {
