@@ -22,6 +22,22 @@ test("without user namespaces a contained run does not run, and names the settin
   assert.equal(done.out, "");
 });
 
+test(
+  "where the kernel forbids them, as in a container, a contained run does not run, and says who forbids it",
+  skip,
+  async () => {
+    // From below another root nobody may make a user namespace: EPERM, whatever the settings allow.
+    const elsewhere = `mount --rbind / "$0" && exec chroot "$0" sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"`;
+    const below = ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c", elsewhere];
+    const done = await under([...below, makeFolder()], ["run", "--contain", "--", "echo", "ran"]);
+    assert.equal(done.code, 1, done.err);
+    assert.equal(codeOf(done), "contain_unavailable");
+    assert.match(done.err, /not permitted|EPERM/i);
+    assert.match(done.err, /apparmor|unprivileged_userns|let the container make namespaces/);
+    assert.equal(done.out, "");
+  },
+);
+
 test("gw doctor says so too, and names the same setting", skip, async () => {
   const rows = async (prefix: readonly string[]): Promise<Members | undefined> => {
     const { out } = await under(prefix, ["doctor", "--json"]);
