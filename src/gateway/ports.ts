@@ -8,6 +8,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner, ToSign } from "../vault/lent.ts";
+import type { LocalSource, SecretSource } from "../vault/source/source.ts";
 import type { TokenExchange } from "../vault/token/exchange.ts";
 import type { ExchangeAsk } from "../vault/token/lend-exchange.ts";
 import type { StepPort } from "./steps.ts";
@@ -67,7 +68,13 @@ export interface Credentials {
   /** Denied `credential_not_bound` for any endpoint but those the credential was sealed with. */
   lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
   /** Denied `credential_not_bound` like `lendHttp`. */
-  lendToken(label: string, origin: string, token: Secret): HttpLoan;
+  lendToken(label: string, origin: string, token: Secret, toSign: ToSign | null): HttpLoan;
+  /** Where its secret is got for a while; null where it is sealed, or exchanged for a token. */
+  sourceOf(label: string): { readonly version: number; readonly source: SecretSource } | null;
+  /** Denied `credential_invalid` for what could not be a secret of this kind. */
+  checkSourced(label: string, secret: Secret): void;
+  /** What opens that place. The caller wipes it. */
+  lendOpener(label: string): Secret;
   /** Denied `credential_not_bound` for any host key but those the credential was sealed for. */
   lendSshSigner(label: string, hostKey: string): SshSigner;
   /** Denied `credential_not_bound` for any pack but those the secret was sealed for. */
@@ -112,7 +119,19 @@ export interface StateStore {
   ): Promise<StateRow | { readonly tampered: string } | null>;
 }
 
+/** Secrets that are kept on this machine, but not by us. */
+export interface LocalSources {
+  read(source: LocalSource): Promise<LocalSecret>;
+}
+
+export type LocalSecret =
+  | { readonly kind: "secret"; readonly secret: Secret }
+  /** Our own words: what a program prints is not for anybody to see. */
+  | { readonly kind: "failed"; readonly why: string };
+
 export interface Ports {
+  /** Absent where no credential has such a source. */
+  readonly sources?: LocalSources;
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly random: Random;

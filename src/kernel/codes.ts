@@ -1059,6 +1059,17 @@ export const codes = {
       "The consent behind the credential was withdrawn or its refresh token is spent. It was suspended; nothing of the call was sent.",
     mend: "An operator agrees once more with gw credential login LABEL, or gives a new one with gw credential rotate LABEL.",
   },
+  source_unavailable: {
+    status: 503,
+    means: "The place that the credential's secret is kept in did not give it. Nothing of the call was sent.",
+    mend: "Try again later; the message says why. gw credential test LABEL tries now.",
+  },
+  source_unfit: {
+    status: 502,
+    means:
+      "What the source gave is no secret of this kind: a second line, too short, or another form. Nothing was sent.",
+    mend: "An operator looks at what is kept there: gw credential test LABEL.",
+  },
   token_scope_missing: {
     status: 403,
     means: "The action needs scopes that its credential is not pinned to. Nothing was sent.",

@@ -330,6 +330,12 @@ export const defaults = {
   tokensHeld: 256,
   /** How far a provider's clock may be from ours for its Date to count. */
   tokenSkewMs: 86_400_000,
+  /** For how long what a source gave is lent. */
+  sourceLeaseS: 300,
+  /** How long a command may take that prints a secret. */
+  sourceCommandMs: 10_000,
+  /** A certificate that ends within this is told by gw doctor. */
+  certificateSoonMs: 30 * 86_400_000,
   /** How long a person who logs in has to agree, and how often a provider that says nothing else is asked whether they did. */
   loginWaitMs: 900_000,
   devicePollMs: 5_000,
@@ -402,6 +408,8 @@ export const defaults = {
   referenceEffectsPage: 100,
   referenceCursorCharacters: 1_024,
   referenceTokenMs: 3_600_000,
+  /** For how long a signed request is good at the reference provider, either way of its clock. */
+  referenceSignatureS: 60,
   referenceTokenCharacters: 4_096,
   referenceTokensRemembered: 1_000,
   referenceRolloutMs: 5_000,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { descriptorLimit } from "../adapters/platform/descriptors.ts";
 import { createDiskWatch } from "../adapters/platform/disk.ts";
+import { createLocalSources } from "../adapters/platform/local-sources.ts";
 import { createSocketPeers } from "../adapters/platform/socket-peer.ts";
 import { systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
@@ -131,6 +132,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
   const http = createHttpTransport();
+  const sources = createLocalSources(process.env["CREDENTIALS_DIRECTORY"]);
   const sshOptions: SshTransportOptions = {
     folder: sshFolder(folder),
     helper: { command: process.execPath, arguments: ["--disable-sigusr1", programFile("gw-ssh")] },
@@ -151,7 +153,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     passkeys: passkeysOf(state.trust),
   });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: hub.watch(health.watch(log)), http, ssh, space, traffic },
+    { clock, sleep, random, ids, audit: hub.watch(health.watch(log)), http, ssh, sources, space, traffic },
     {
       packs: () => state.packs.book,
       posture: () => ({

@@ -15,6 +15,8 @@ export interface Who extends Identity {
   readonly fields: RequestFields;
   /** The connection, for faults on request alone. */
   readonly request: IncomingMessage;
+  /** Refuses where the body is not the one that was signed; nothing to check for a token. */
+  readonly checkBody: () => void;
   /** Fields to add to the reply, whatever it turns out to be. */
   readonly reply: Record<string, string>;
 }

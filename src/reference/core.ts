@@ -6,6 +6,7 @@ import type { Faults } from "./faults.ts";
 import type { Identify } from "./identify.ts";
 import type { MembershipPlan } from "./membership/shelf.ts";
 import type { PlanShelf } from "./plan/shelf.ts";
+import type { Signer } from "./signatures/verify.ts";
 import type { Store } from "./store.ts";
 import type { TokenKeys } from "./tokens/keys.ts";
 
@@ -18,6 +19,8 @@ export interface Core {
   readonly identify: Identify;
   readonly faults: Faults;
   readonly tokens: TokenKeys;
+  /** Whose signed requests are taken. */
+  readonly signers: readonly Signer[];
   readonly plans: PlanShelf<MembershipPlan>;
   readonly promotions: PlanShelf<PromotionPlan>;
   /** Seals cursors and plan tokens: what comes back was made here. */

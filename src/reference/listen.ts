@@ -7,6 +7,7 @@ import type { Core } from "./core.ts";
 import { createInFlight } from "./idempotency.ts";
 import { createRouteMaker } from "./route.ts";
 import { DOCUMENT_PATH, referenceRoutes } from "./routes/routes.ts";
+import { createSignatureVerifier } from "./signatures/verify.ts";
 import { cutShort } from "./suffer.ts";
 import { createVerifier } from "./tokens/verify.ts";
 import { DEFAULT_VERSION, readVersion, type Version, versions } from "./version.ts";
@@ -20,6 +21,7 @@ export interface Watching {
 
 type Listener = (request: IncomingMessage, response: OutgoingReply) => void;
 
+const NOTHING = (): void => undefined;
 const NOBODY: Identity = { tenant: "", actor: "anonymous", scopes: new Set(), tokenId: "" };
 
 /** The listener for node:http: picks the version, names the caller, and adds the fields that every reply carries. */
@@ -28,6 +30,7 @@ export function createListener(
   watching: Watching,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const verify = createVerifier(core);
+  const verifySignature = createSignatureVerifier(core, core.signers);
   const inFlight = createInFlight();
   const replies = new WeakMap<IncomingMessage, Record<string, string>>();
   let correlationId = "";
@@ -39,10 +42,13 @@ export function createListener(
     if (chosen !== undefined && readVersion(chosen) === undefined) {
       throw new Denied("version_unknown", `there is no version ${chosen}; there are ${versions.join(", ")}`);
     }
-    if (request.url === DOCUMENT_PATH) return { ...NOBODY, name: "anonymous", fields, request, reply };
+    const about = { fields, request, reply };
+    if (request.url === DOCUMENT_PATH) return { ...NOBODY, name: "anonymous", checkBody: NOTHING, ...about };
     try {
-      const identity = await verify(bearerOf(fields));
-      return { ...identity, name: `${identity.tenant}/${identity.actor}`, fields, request, reply };
+      const signed = verifySignature(request);
+      const identity = signed?.identity ?? (await verify(bearerOf(fields)));
+      const { tenant, actor } = identity;
+      return { ...identity, name: `${tenant}/${actor}`, checkBody: signed?.checkBody ?? NOTHING, ...about };
     } catch (error) {
       if (error instanceof Denied) {
         const why = error.code === "token_missing" ? "" : `, error="invalid_token", error_description="${error.code}"`;

@@ -43,7 +43,10 @@ export function createRouteMaker(core: Core, inFlight: InFlight): MakeRoute {
     const route = defineRoute(declaration, semantic);
     const { endpoint } = route;
     const bound = bindRoute<CommandOf<typeof declaration>, Who>(route, {
-      authorize: (_request, who) => requireScope(who, scope),
+      authorize: (_request, who) => {
+        who.checkBody();
+        return requireScope(who, scope);
+      },
       execute: ({ command, digest }, who) =>
         inFlight.during(who, endpoint, digest, async () => {
           const work = () => handle({ command, digest, who });

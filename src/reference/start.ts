@@ -2,7 +2,7 @@
  * The reference provider: the specification's reference actions as a real server, for API authors to run, read and copy
  * from, for packs and demos to act on, and for tests to break on purpose.
  */
-import { createSecretKey } from "node:crypto";
+import { createPublicKey, createSecretKey } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,6 +18,7 @@ import { createIdentify } from "./identify.ts";
 import { createListener } from "./listen.ts";
 import { createShelf } from "./plan/shelf.ts";
 import { seed } from "./seed.ts";
+import type { Signer } from "./signatures/verify.ts";
 import { openStore, type Store } from "./store.ts";
 import { generateTokenKey, issueToken, readTokenKeys, type TokenRequest } from "./tokens/keys.ts";
 
@@ -32,6 +33,8 @@ export interface ReferenceOptions {
   /** Whether the control route for faults exists. */
   readonly faults?: boolean;
   readonly webhookUrl?: string;
+  /** The public Ed25519 key, in PEM, of `robot`, who signs requests instead of sending a token. */
+  readonly signerKey?: string;
   readonly onRecord?: (record: RequestRecord) => void;
   readonly onPreview?: (record: RequestRecord) => void;
   readonly onFault?: (error: unknown, correlationId: string) => void;
@@ -54,6 +57,12 @@ export const allScopes: readonly string[] = [
   ...["deployments:read", "deployments:write", "rollbacks:write", "releases:write", "capabilities:issue"],
   ...["operations:read", "reports:read", "reports:write", "artifacts:write", "sessions:revoke"],
 ];
+
+function signersOf(pem: string | undefined): readonly Signer[] {
+  if (pem === undefined) return [];
+  const publicKey = createPublicKey(pem);
+  return [{ keyId: "robot", publicKey, tenant: "acme", actor: "robot", scopes: new Set(allScopes), tokenId: "robot" }];
+}
 
 export async function startReference(options: ReferenceOptions): Promise<Reference> {
   const { clock, random, sleep } = options;
@@ -78,6 +87,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     ...{ store, clock, random, sleep, identify, origin },
     faults: createFaults(options.faults ?? false, defaults.referenceFaultsArmed),
     tokens: keys,
+    signers: signersOf(options.signerKey),
     plans: createShelf(),
     promotions: createShelf(),
     macKey: createSecretKey(setting(store, "mac_key", newKey), "base64"),

@@ -47,6 +47,8 @@ export function readBinding(kind: CredentialKind, place: string): string {
     case "jwt-bearer":
     case "github-app":
     case "aws-sigv4":
+    case "http-signature":
+    case "mtls":
       return readOrigin(place);
     case "ssh":
       return readHostKey(place);
@@ -83,6 +85,8 @@ function bindingHint(kind: CredentialKind): string {
     case "jwt-bearer":
     case "github-app":
     case "aws-sigv4":
+    case "http-signature":
+    case "mtls":
       return "--origin URL";
     case "ssh":
       return "--host-key LINE";

@@ -5,11 +5,16 @@ import { Denied, Fault } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
 import { findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
+import { type EntryExtras, NO_EXTRAS } from "./extras.ts";
 import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
 import { readExchanged, readSecret } from "./secret-form.ts";
 import { serviceSubkey } from "./service-key.ts";
+import { readKeyId, readSigningKey } from "./signature/sign.ts";
+import { readOpener } from "./source/opener.ts";
+import { checkSource, type SecretSource } from "./source/source.ts";
 import { importSshKey } from "./ssh/import-key.ts";
 import { openStateRoot } from "./state-root.ts";
+import { readClientCertificate } from "./tls/certificate.ts";
 import { checkExchange, EXCHANGED_KINDS, isExchanged, type TokenExchange } from "./token/exchange.ts";
 import { splitParts } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
@@ -25,6 +30,12 @@ export interface NewCredential {
   readonly boundTo: readonly string[];
   readonly eachUse: boolean;
   readonly headerName?: string;
+  /** What the provider calls a key that signs requests. */
+  readonly keyId?: string;
+  /** The label of a client certificate that is shown along with it. */
+  readonly withCertificate?: string;
+  /** Where the secret is got instead; `secret` is then what opens that place. */
+  readonly source?: SecretSource;
   /** For the kinds whose secret is exchanged for a token. */
   readonly exchange?: TokenExchange;
   readonly secret: Secret;
@@ -49,7 +60,9 @@ export async function addCredential(
   const boundTo = readBindings(given.kind, given.boundTo);
   const headerName = readHeaderName(given.kind, given.headerName);
   const exchange = readExchange(given.kind, given.exchange);
-  const { secret, publicKey } = await readGiven(given.kind, exchange, given.secret, given.keyPassphrase);
+  const extras = readExtras(vault, given, exchange);
+  const how = { ...extras, kind: given.kind, exchange };
+  const { secret, publicKey, certificate } = await readGiven(how, given.secret, given.keyPassphrase, clock.wallMs());
   using _wiped = secret;
   const at = isoTime(clock.wallMs());
   const binding = {
@@ -61,6 +74,8 @@ export async function addCredential(
     headerName,
     publicKey,
     exchange,
+    ...extras,
+    certificate,
   };
   const entry = {
     ...binding,
@@ -82,7 +97,7 @@ export async function rotateCredential(
 ): Promise<Vault> {
   requireOperator(vault, operator);
   const old = findEntry(vault, given.label);
-  const { secret, publicKey } = await readGiven(old.kind, old.exchange, given.secret, given.keyPassphrase);
+  const { secret, publicKey, certificate } = await readGiven(old, given.secret, given.keyPassphrase, clock.wallMs());
   using _wiped = secret;
   const key = entryKey(vault, operator);
   using oldSecret = openEntry(key, vault.vaultId, old);
@@ -92,7 +107,7 @@ export async function rotateCredential(
   if (wasUsedBefore(retired, digestOf(secret))) {
     throw new Denied("credential_reused", `That is a secret ${old.label} already had. Make a new one at the provider.`);
   }
-  const binding = { ...old, version: old.version + 1, publicKey };
+  const binding = { ...old, version: old.version + 1, publicKey, certificate };
   const entry = {
     ...binding,
     rotatedAt: isoTime(clock.wallMs()),
@@ -161,6 +176,12 @@ export function removeCredential(
 ): Vault {
   requireOperator(vault, operator);
   const gone = findEntry(vault, label);
+  const needed = vault.credentials.find((entry) => entry.withCertificate === label);
+  if (needed !== undefined)
+    throw new Denied(
+      "credential_invalid",
+      `${needed.label} goes with the certificate ${label}: remove that one first.`,
+    );
   const rest = vault.credentials.filter((entry) => entry !== gone);
   return withCredentials(vault, operator, rest, withoutSuspension(vault.notes, label), clock);
 }
@@ -189,19 +210,55 @@ function readExchange(kind: CredentialKind, given: TokenExchange | undefined): T
   return isExchanged(kind) && given !== undefined ? checkExchange(kind, given) : null;
 }
 
+/** What an entry of this kind may have beside the usual; what does not belong to it is refused. */
+function readExtras(vault: Vault, given: NewCredential, exchange: TokenExchange | null): EntryExtras {
+  const { kind, withCertificate } = given;
+  if (withCertificate !== undefined) {
+    const other = findEntry(vault, withCertificate);
+    if (other.kind !== "mtls" || !TAKES_CERTIFICATE.includes(kind))
+      throw new Denied(
+        "credential_invalid",
+        `--with-certificate names a credential of kind mtls, and is for ${TAKES_CERTIFICATE.join(", ")}.`,
+      );
+  }
+  if (exchange?.clientAuth === "tls_client_auth" && withCertificate === undefined)
+    throw new Denied("credential_invalid", "--client-auth tls_client_auth needs --with-certificate LABEL.");
+  return {
+    ...NO_EXTRAS,
+    withCertificate: withCertificate ?? null,
+    keyId: kind === "http-signature" ? readKeyId(given.keyId) : null,
+    source: given.source === undefined ? null : checkSource(kind, given.source),
+  };
+}
+
+const TAKES_CERTIFICATE: readonly CredentialKind[] = [
+  ...EXCHANGED_KINDS,
+  ...(["bearer", "basic", "header", "aws-sigv4", "http-signature"] as const),
+];
+
+interface Given {
+  readonly secret: Secret;
+  readonly publicKey: string | null;
+  readonly certificate: string | null;
+}
+
 async function readGiven(
-  kind: CredentialKind,
-  exchange: TokenExchange | null,
+  { kind, exchange, source }: Pick<CredentialEntry, "kind" | "exchange" | "source">,
   given: Secret,
   keyPassphrase: Secret | undefined,
-): Promise<{ readonly secret: Secret; readonly publicKey: string | null }> {
+  wallMs: number,
+): Promise<Given> {
+  const sealed = (secret: Secret): Given => ({ secret, publicKey: null, certificate: null });
+  if (source !== null) return sealed(readOpener(source, given));
   if (isExchanged(kind)) {
     if (exchange === null) throw new Fault("an exchanged credential without its exchange");
-    return { secret: readExchanged(exchange, given), publicKey: null };
+    return sealed(readExchanged(exchange, given));
   }
-  if (kind !== "ssh") return { secret: readSecret(kind, given), publicKey: null };
+  if (kind === "mtls") return { publicKey: null, ...readClientCertificate(given, wallMs) };
+  if (kind === "http-signature") return sealed(readSigningKey(given));
+  if (kind !== "ssh") return sealed(readSecret(kind, given));
   const { privateKey, publicKey } = await importSshKey(given, keyPassphrase);
-  return { secret: privateKey, publicKey };
+  return { secret: privateKey, publicKey, certificate: null };
 }
 
 function entryKey(vault: Vault, operator: OpenOperator): KeyObject {

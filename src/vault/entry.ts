@@ -5,15 +5,14 @@ import type { Random } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { seal, unseal } from "./box.ts";
+import { type EntryExtras, extrasMember } from "./extras.ts";
 import { stateSubkey } from "./service-key.ts";
 import { exchangeMember } from "./token/exchange.ts";
 import type { CredentialEntry, RetiredSecret, Vault } from "./vault.ts";
 
 /** Everything of an entry that decides where its secret may go and how: sealed with it, so none can change alone. */
-export type EntryBinding = Pick<
-  CredentialEntry,
-  "label" | "kind" | "version" | "boundTo" | "eachUse" | "headerName" | "publicKey" | "exchange"
->;
+export type EntryBinding = EntryExtras &
+  Pick<CredentialEntry, "label" | "kind" | "version" | "boundTo" | "eachUse" | "headerName" | "publicKey" | "exchange">;
 
 export function entryAad(vaultId: string, entry: EntryBinding): string {
   return canonicalJson({
@@ -28,6 +27,7 @@ export function entryAad(vaultId: string, entry: EntryBinding): string {
     header_name: entry.headerName,
     public_key: entry.publicKey,
     ...exchangeMember(entry.exchange),
+    ...extrasMember(entry),
   });
 }
 

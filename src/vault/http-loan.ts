@@ -5,6 +5,7 @@ import { readAwsKeys } from "./aws/keys.ts";
 import { signForAws } from "./aws/sign.ts";
 import { refuseEntry } from "./entry.ts";
 import type { HttpLoan, ToSign } from "./lent.ts";
+import { signMessage } from "./signature/sign.ts";
 import type { CredentialEntry } from "./vault.ts";
 
 /** The header that carries a secret, in buffers that `release` wipes. Takes ownership of `secret`. */
@@ -25,8 +26,9 @@ export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign 
 type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "secrets">;
 
 function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
-  if ((entry.kind === "aws-sigv4") !== (toSign !== null)) {
-    const asked = toSign === null ? "a credential that is sent" : "an AWS key that signs";
+  const signs = entry.kind === "aws-sigv4" || entry.kind === "http-signature" ? entry.kind : null;
+  if (signs !== (toSign?.scheme ?? null)) {
+    const asked = toSign === null ? "a credential that is sent" : `a key that signs (${toSign.scheme})`;
     throw new Denied(
       "credential_not_bound",
       `${entry.label} is a ${entry.kind} credential, and its pack asks for ${asked}.`,
@@ -41,6 +43,11 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
       return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
     case "aws-sigv4":
       return awsHeader(entry.label, secret, toSign);
+    case "http-signature":
+      return signatureHeaders(entry, secret, toSign);
+    case "mtls":
+      // The connection shows who it is: there is nothing to send.
+      return { headerName: "", headerValue: Secret.take(Buffer.alloc(0)), secrets: [] };
     case "oauth2":
     case "jwt-bearer":
     case "github-app":
@@ -64,11 +71,19 @@ export function tokenLoan(label: string, token: Secret): HttpLoan {
 /** The secret key signs and stays; what is looked for in the answer is the key and the session token. */
 function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header {
   const keys = secret.use(readAwsKeys) ?? refuseEntry(label);
-  if (toSign === null) throw new Fault("nothing says what the signature is for");
+  if (toSign?.scheme !== "aws-sigv4") throw new Fault("nothing says what the signature is for");
   const [authorization, ...further] = signForAws(toSign, keys);
   if (authorization === undefined) throw new Fault("a signature without a field");
   const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
   return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
+}
+
+/** The key signs and stays: nothing that is sent is worth looking for in an answer. */
+function signatureHeaders({ keyId }: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
+  if (toSign?.scheme !== "http-signature" || keyId === null) throw new Fault("nothing says what the signature is for");
+  const [signature, ...further] = signMessage(toSign, keyId, secret, toSign.nonce);
+  if (signature === undefined) throw new Fault("a signature without a field");
+  return { headerName: signature.name, headerValue: signature.value, further, secrets: [] };
 }
 
 export function prefixed(prefix: string, secret: Secret): Secret {

@@ -10,10 +10,12 @@ import { httpLoan, tokenLoan } from "./http-loan.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
 import { requestSignerOf } from "./request-key.ts";
-import { readHmacKey } from "./secret-form.ts";
+import { readHmacKey, readSourced } from "./secret-form.ts";
 import { serviceSubkey, stateSubkey } from "./service-key.ts";
+import type { SecretSource } from "./source/source.ts";
 import { signerFor } from "./ssh/signer.ts";
 import { openStateRoot } from "./state-root.ts";
+import { certificateLoan, endOfCertificate } from "./tls/certificate.ts";
 import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
 import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
 import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
@@ -30,6 +32,11 @@ export interface CredentialSummary {
   readonly headerName: string | null;
   readonly publicKey: string | null;
   readonly exchange: TokenExchange | null;
+  readonly keyId: string | null;
+  readonly withCertificate: string | null;
+  readonly source: SecretSource | null;
+  /** When its certificate ends, of kind mtls. */
+  readonly expiresAt: string | null;
   readonly createdAt: string;
   readonly rotatedAt: string;
   readonly retiredVersions: readonly number[];
@@ -49,8 +56,14 @@ export interface ServiceVault {
   exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
   /** What goes to the endpoint that the entry was sealed with, and nowhere else. */
   lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
-  /** A token that was got for it, to an origin that the entry was sealed with. */
-  lendToken(label: string, origin: string, token: Secret): HttpLoan;
+  /** A token, or the secret from its source, that was got for it, to an origin that the entry was sealed with. */
+  lendToken(label: string, origin: string, token: Secret, toSign?: ToSign | null): HttpLoan;
+  /** Where its secret is got, and for which version of the entry; null where it is sealed here. */
+  sourceOf(label: string): { readonly version: number; readonly source: SecretSource } | null;
+  /** Denied `credential_invalid` for what could not be a secret of this kind. */
+  checkSourced(label: string, secret: Secret): void;
+  /** What opens that place. The caller wipes it. */
+  lendOpener(label: string): Secret;
   lendSshSigner(label: string, hostKey: string): SshSigner;
   lendHmac(label: string, pack: string, notation: HmacNotation): HmacLoan;
   /** The gateway's own key, for what it sends to hosts; null in a vault without one. No label leads here. */
@@ -61,6 +74,26 @@ export interface ServiceVault {
   reload(vault: Vault): void;
   deriveStateKey(purpose: string): KeyObject;
   wipe(): void;
+}
+
+const SENT_KINDS = ["bearer", "basic", "header", "aws-sigv4", "http-signature", "mtls"] as const;
+
+function noSecret(): Secret {
+  return Secret.take(Buffer.alloc(0));
+}
+
+/** Takes ownership of the key. */
+function withCertificate(loan: HttpLoan, { label, certificate }: CredentialEntry, key: Secret): HttpLoan {
+  if (certificate === null) return refuseEntry(label);
+  return {
+    ...loan,
+    certificate: certificateLoan(certificate, key),
+    secrets: [...loan.secrets, key],
+    release() {
+      loan.release();
+      key.wipe();
+    },
+  };
 }
 
 /** Copies the service key; the caller keeps and wipes its own. */
@@ -99,6 +132,20 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     return entry;
   };
 
+  /** The certificate that an entry goes with. A token goes without where the certificate is not bound to; nothing else does. */
+  const alongside = (entry: CredentialEntry, origin: string, loan: HttpLoan): HttpLoan => {
+    if (entry.withCertificate === null) return loan;
+    const certificate = findEntry(vault, entry.withCertificate);
+    if (entry.exchange !== null && entry.boundTo.includes(origin) && !certificate.boundTo.includes(origin)) return loan;
+    try {
+      const other = lendable(entry.withCertificate, ["mtls"], origin);
+      return withCertificate(loan, other, open(other));
+    } catch (error) {
+      loan.release();
+      throw error;
+    }
+  };
+
   return {
     get vaultId() {
       return vault.vaultId;
@@ -121,8 +168,12 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       return entry === undefined ? null : { eachUse: entry.eachUse, disabled: stateOf(vault, entry) !== "enabled" };
     },
     lendHttp: (label, origin, toSign = null) => {
-      const entry = lendable(label, ["bearer", "basic", "header", "aws-sigv4"], origin);
-      return httpLoan(entry, open(entry), toSign);
+      const entry = lendable(label, SENT_KINDS, origin);
+      if (entry.source !== null) throw new Fault("a secret that is kept elsewhere is not lent from here");
+      const key = open(entry);
+      // The key of a certificate makes the connection, and is no header.
+      if (entry.kind === "mtls") return withCertificate(httpLoan(entry, noSecret(), toSign), entry, key);
+      return alongside(entry, origin, httpLoan(entry, key, toSign));
     },
     exchangeOf: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
@@ -135,9 +186,19 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const { exchange } = entry;
       if (exchange === null || (url !== exchange.tokenEndpoint && url !== exchange.revocationEndpoint))
         throw new Denied("credential_not_bound", `${label} is exchanged at the endpoint it was added with alone.`);
-      return exchangeLoan(label, exchange, open(entry), ask);
+      return alongside(entry, new URL(url).origin, exchangeLoan(label, exchange, open(entry), ask));
     },
-    lendToken: (label, origin, token) => tokenLoan(lendable(label, EXCHANGED_KINDS, origin).label, token),
+    lendToken: (label, origin, token, toSign = null) => {
+      const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
+      if (entry.source === null) return alongside(entry, origin, tokenLoan(label, token));
+      return alongside(entry, origin, httpLoan(entry, readSourced(entry.kind, token), toSign));
+    },
+    sourceOf: (label) => {
+      const entry = vault.credentials.find((one) => one.label === label);
+      return entry?.source == null ? null : { version: entry.version, source: entry.source };
+    },
+    checkSourced: (label, secret) => readSourced(findEntry(vault, label).kind, secret).wipe(),
+    lendOpener: (label) => open(lendable(label, SENT_KINDS, null)),
     lendSshSigner: (label, hostKey) => {
       const entry = lendable(label, ["ssh"], hostKey);
       using secret = open(entry);
@@ -204,6 +265,7 @@ export function suspendCredential(
 export function summariesOf(vault: Vault): readonly CredentialSummary[] {
   return vault.credentials.map((entry) => {
     const { label, kind, version, boundTo, eachUse, headerName, publicKey, exchange, createdAt, rotatedAt } = entry;
+    const { keyId, withCertificate, source, certificate } = entry;
     const retiredVersions = entry.retired.map((old) => old.version);
     const state = stateOf(vault, entry);
     return {
@@ -216,6 +278,10 @@ export function summariesOf(vault: Vault): readonly CredentialSummary[] {
       headerName,
       publicKey,
       exchange,
+      keyId,
+      withCertificate,
+      source,
+      expiresAt: certificate === null ? null : endOfCertificate(certificate),
       createdAt,
       rotatedAt,
       retiredVersions,

@@ -11,6 +11,10 @@ export interface LentCredential {
   readonly formField?: string;
   /** Further members of a form body that are secret. */
   readonly form?: readonly LentField[];
+  /** Members of a JSON body that are secret. */
+  readonly json?: readonly LentField[];
+  /** The certificate that the connection is made with, and its key. */
+  readonly certificate?: ClientCertificate;
   /** Every secret that must not come back in the response, such as the token inside the header value. */
   readonly secrets: readonly Secret[];
 }
@@ -20,15 +24,29 @@ export interface LentField {
   readonly value: Secret;
 }
 
-/** The request that a loan is for, as it will leave, where the pack says that its provider takes a signature. */
-export interface ToSign {
+/** What a client shows of itself while a connection is made. Connections of one `id` are interchangeable. */
+export interface ClientCertificate {
+  readonly id: string;
+  readonly certificate: string;
+  readonly key: Secret;
+}
+
+/** A request as it will leave. */
+export interface RequestToSign {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
   readonly atMs: number;
-  readonly scope: SigningScope;
 }
+
+/** The request that a loan is for, where the pack says that its provider takes a signature. */
+export type ToSign = RequestToSign &
+  (
+    | { readonly scheme: "aws-sigv4"; readonly scope: SigningScope }
+    /** The nonce is never the same twice. */
+    | { readonly scheme: "http-signature"; readonly nonce: string }
+  );
 
 /** What an AWS signature is good for. */
 export interface SigningScope {

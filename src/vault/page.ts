@@ -2,6 +2,7 @@ import type { Digest } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "./box.ts";
+import { EXTRA_MEMBERS, extrasMember, readExtras } from "./extras.ts";
 import { KDF_SALT_BYTES } from "./kdf.ts";
 import { KEY_ID, type KeyId, RAW_KEY_BYTES } from "./keys.ts";
 import { type LineageRecord, lineagePage, VAULT_ID } from "./lineage.ts";
@@ -137,6 +138,7 @@ export function credentialPage(entry: CredentialEntry): JsonObject {
     retired: entry.retired.map(({ version, digest }) => ({ version, digest: base64(digest) })),
     sealed: base64(entry.sealed),
     ...exchangeMember(entry.exchange),
+    ...extrasMember(entry),
   };
 }
 
@@ -240,7 +242,7 @@ const ENTRY_MEMBERS = [
 ] as const;
 
 function readCredential(value: JsonValue, where: string): CredentialEntry {
-  const entry = shape.members(value, where, ENTRY_MEMBERS, ["exchange"]);
+  const entry = shape.members(value, where, ENTRY_MEMBERS, ["exchange", ...EXTRA_MEMBERS]);
   const kind = shape.oneOf(entry.kind, `${where}/kind`, CREDENTIAL_KINDS);
   if (isExchanged(kind) !== (entry.exchange !== undefined))
     shape.refuse(`${where}/exchange`, `as the kind ${kind} has it`);
@@ -256,6 +258,7 @@ function readCredential(value: JsonValue, where: string): CredentialEntry {
     headerName: entry.header_name === null ? null : shape.text(entry.header_name, `${where}/header_name`, 64),
     publicKey: entry.public_key === null ? null : shape.text(entry.public_key, `${where}/public_key`, 4_096),
     exchange: entry.exchange === undefined ? null : readExchangePage(shape, entry.exchange, `${where}/exchange`),
+    ...readExtras(shape, entry, where),
     createdAt: readTime(entry.created_at, `${where}/created_at`),
     rotatedAt: readTime(entry.rotated_at, `${where}/rotated_at`),
     retired: shape.list(entry.retired, `${where}/retired`, defaults.vaultRetired, (item, at) => {

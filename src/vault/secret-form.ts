@@ -4,10 +4,10 @@ import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys, wipeAwsKeys } from "./aws/keys.ts";
 import type { HmacNotation } from "./lent.ts";
 import type { ExchangedKind, TokenExchange } from "./token/exchange.ts";
-import { checkParts } from "./token/parts.ts";
+import { checkParts, provesByCertificate } from "./token/parts.ts";
 import type { CredentialKind } from "./vault.ts";
 
-type TextKind = Exclude<CredentialKind, "ssh" | ExchangedKind>;
+type TextKind = Exclude<CredentialKind, "ssh" | "mtls" | "http-signature" | ExchangedKind>;
 
 /**
  * Checks a secret at the door, so that none can break a header or be too short to be found in a response, and returns
@@ -18,9 +18,28 @@ export function readSecret(kind: TextKind, given: Secret): Secret {
   return given.use((bytes) => Secret.take(readBytes(kind, bytes)));
 }
 
+/** The same for what came from a source, which is of the kinds that are sent as they are. */
+export function readSourced(kind: CredentialKind, given: Secret): Secret {
+  switch (kind) {
+    case "bearer":
+    case "basic":
+    case "header":
+    case "aws-sigv4":
+      return readSecret(kind, given);
+    case "oauth2":
+    case "jwt-bearer":
+    case "github-app":
+    case "http-signature":
+    case "mtls":
+    case "ssh":
+    case "hmac":
+      return invalid(`The kind ${kind} has no source.`);
+  }
+}
+
 /** The same for a secret that is exchanged: what it must be depends on how. */
 export function readExchanged(exchange: TokenExchange, given: Secret): Secret {
-  checkLength(given);
+  if (!provesByCertificate(exchange)) checkLength(given);
   return given.use((bytes) => {
     checkParts(exchange, bytes);
     return Secret.take(Buffer.from(bytes));

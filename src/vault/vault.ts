@@ -1,5 +1,6 @@
 import type { Brand } from "../kernel/brand.ts";
 import type { Digest } from "../kernel/canonical-json.ts";
+import type { EntryExtras } from "./extras.ts";
 import type { KdfParameters } from "./kdf.ts";
 import type { KeyId } from "./keys.ts";
 import type { LineageRecord, OperatorKeys } from "./lineage.ts";
@@ -77,12 +78,14 @@ export const CREDENTIAL_KINDS = [
   "jwt-bearer",
   "github-app",
   "aws-sigv4",
+  "http-signature",
+  "mtls",
   "ssh",
   "hmac",
 ] as const;
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 
-export interface CredentialEntry {
+export interface CredentialEntry extends EntryExtras {
   readonly label: string;
   readonly kind: CredentialKind;
   readonly version: number;

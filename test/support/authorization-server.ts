@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import Provider, { errors } from "oidc-provider";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
 
@@ -26,11 +27,14 @@ export interface AuthorizationServer {
   close(): Promise<void>;
 }
 
+/** Of the certificate that the client `certificate-client` shows. */
+export const AS_CLIENT_SUBJECT = "CN=gw test client";
 /** The one resource that it knows (RFC 8707). */
 export const AS_RESOURCE = "https://api.acme.example/v1";
 export const AS_SECRET = "secret-of-the-basic-client-0123456789";
 
-export async function startAuthorizationServer(caFile: string): Promise<AuthorizationServer> {
+/** With `clientCa`, in PEM, it knows clients by the certificates that this signed. */
+export async function startAuthorizationServer(caFile: string, clientCa?: string): Promise<AuthorizationServer> {
   const authority = createAuthority({ wallMs: () => Date.now() }, { bytes: (length) => randomBytes(length) });
   writeFileSync(caFile, authority.certificate);
   const clientKeys = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -38,7 +42,10 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
   const asked = new Map<string, number>();
   let serve: Parameters<typeof createServer>[1];
   const server = createServer(
-    { key: authority.leafKey, cert: authority.chainFor("localhost") },
+    {
+      ...{ key: authority.leafKey, cert: authority.chainFor("localhost") },
+      ...(clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: false, ca: [clientCa] }),
+    },
     (request, response) => {
       const path = request.url?.split("?")[0] ?? "";
       asked.set(path, (asked.get(path) ?? 0) + 1);
@@ -60,7 +67,19 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
     grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
     scope: "openid offline_access api:read",
   };
+  const socketOf = (context: unknown): TLSSocket => (context as { readonly socket: TLSSocket }).socket;
+  const knownByCertificate = {
+    ...{ enabled: true, tlsClientAuth: true, certificateBoundAccessTokens: true },
+    getCertificate: (context: unknown) => socketOf(context).getPeerX509Certificate(),
+    certificateAuthorized: (context: unknown) => socketOf(context).authorized,
+    certificateSubjectMatches: (context: unknown, _property: string, expected: string) =>
+      socketOf(context).getPeerX509Certificate()?.subject === expected,
+  };
   const provider = new Provider(issuer, {
+    clientAuthMethods: [
+      ...["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
+      ...(clientCa === undefined ? [] : ["tls_client_auth"]),
+    ],
     clients: [
       {
         client_id: "basic-client",
@@ -84,6 +103,14 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
         ...{ client_id: "person-with-secret", client_secret: AS_SECRET, application_type: "native", ...person },
         token_endpoint_auth_method: "client_secret_basic",
       },
+      ...(clientCa === undefined
+        ? []
+        : [
+            {
+              ...{ client_id: "certificate-client", token_endpoint_auth_method: "tls_client_auth", ...machine },
+              ...{ tls_client_auth_subject_dn: AS_CLIENT_SUBJECT, tls_client_certificate_bound_access_tokens: true },
+            },
+          ]),
     ],
     jwks: { keys: [{ ...own.privateKey.export({ format: "jwk" }), kid: "as", use: "sig", alg: "RS256" }] },
     scopes: ["openid", "offline_access", "api:read", "api:write"],
@@ -93,6 +120,7 @@ export async function startAuthorizationServer(caFile: string): Promise<Authoriz
       introspection: { enabled: true },
       devInteractions: { enabled: false },
       deviceFlow: { enabled: true },
+      ...(clientCa === undefined ? {} : { mTLS: knownByCertificate }),
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,

@@ -167,6 +167,11 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
         throw new Denied("credential_not_bound", `${label} is not bound there`);
       return tokenLoan(label, token);
     },
+    sourceOf: () => null,
+    checkSourced: () => undefined,
+    lendOpener(label) {
+      throw new Denied("credential_not_bound", `${label} has no source`);
+    },
     lendSshSigner(label) {
       throw new Denied("credential_not_bound", `${label} is no key`);
     },

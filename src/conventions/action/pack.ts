@@ -75,7 +75,9 @@ export type Auth =
       readonly header: "authorization";
       readonly region: string;
       readonly service: string;
-    };
+    }
+  /** Who the connection says it is, or a signature over the request: nothing that is sent opens anything later. */
+  | { readonly scheme: "mtls" | "http-signature"; readonly header: "authorization" };
 
 /** The least that a token must be good for. */
 export interface TokenNeed {
@@ -87,9 +89,11 @@ export interface TokenNeed {
 /** The fields that the credential takes, in lower case: nothing else may fill them. */
 export function fieldsOf(auth: Auth | null): readonly string[] {
   if (auth === null) return [];
-  return auth.scheme === "aws-sigv4" ? [auth.header, ...AWS_FIELDS] : [auth.header];
+  if (auth.scheme === "aws-sigv4") return [auth.header, ...AWS_FIELDS];
+  return auth.scheme === "http-signature" ? [auth.header, ...SIGNATURE_FIELDS] : [auth.header];
 }
 
+const SIGNATURE_FIELDS = ["signature", "signature-input", "content-digest"];
 const AWS_FIELDS = ["x-amz-date", "x-amz-content-sha256", "x-amz-security-token"];
 
 export interface RedirectPolicy {

@@ -7,6 +7,8 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | null;
   readonly authorizationEndpoint: string | null;
   readonly deviceEndpoint: string | null;
+  /** For clients that prove themselves by certificate (RFC 8705), where that is another place. */
+  readonly certificateTokenEndpoint: string | null;
   readonly clientAuths: readonly string[];
 }
 
@@ -32,9 +34,12 @@ export function readMetadata(value: JsonValue, issuer: string): ProviderMetadata
     return typeof url === "string" ? url : null;
   };
   const auths = value["token_endpoint_auth_methods_supported"];
+  const aliases = value["mtls_endpoint_aliases"];
+  const alias = isJsonObject(aliases) ? aliases["token_endpoint"] : null;
   return {
     issuer,
     tokenEndpoint,
+    certificateTokenEndpoint: typeof alias === "string" ? alias : null,
     revocationEndpoint: place("revocation_endpoint"),
     authorizationEndpoint: place("authorization_endpoint"),
     deviceEndpoint: place("device_authorization_endpoint"),

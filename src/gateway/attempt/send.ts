@@ -99,17 +99,19 @@ function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
 function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string, origin: string): HttpLoan {
   const signing = toSign(core, outbound, request);
   core.tokens.used(label);
-  const token = signing === null ? core.tokens.lend(label, outbound, origin) : null;
+  const token = core.tokens.lend(label, outbound, origin, signing);
   return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */
 function toSign({ ports }: Core, { definition }: Outbound, request: HttpSend): ToSign | null {
   const auth = definition.pack.provider?.auth ?? null;
-  if (auth?.scheme !== "aws-sigv4") return null;
   const { method, url, headers, body } = request;
+  const about = { method, url, headers, body, atMs: ports.clock.wallMs() };
+  if (auth?.scheme === "http-signature") return { ...about, scheme: auth.scheme, nonce: ports.ids.next("evt") };
+  if (auth?.scheme !== "aws-sigv4") return null;
   const { region, service } = auth;
-  return { method, url, headers, body, atMs: ports.clock.wallMs(), scope: { region, service } };
+  return { ...about, scheme: auth.scheme, scope: { region, service } };
 }
 
 /** A send that began is left to end: breaking it off would only turn an answer into an unknown. */

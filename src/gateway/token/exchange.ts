@@ -117,7 +117,7 @@ export async function revokeToken(
 }
 
 /** An attempt with an allowance of its own. */
-function paidAlone(core: Core, { run: { id }, session, callId, authorization }: ExchangeFor) {
+export function paidAlone(core: Core, { run: { id }, session, callId, authorization }: ExchangeFor) {
   return {
     errand: "exchange",
     run: { id, budget: openBudget(id, LIMITS, now(core)) },
@@ -140,14 +140,14 @@ function isRotated({ grant }: TokenExchange, answer: TokenAnswer): answer is Rot
   return grant === "refresh_token" && answer.kind === "token" && answer.refreshToken !== null;
 }
 
-function jsonOf(observation: TransportObservation) {
+export function jsonOf(observation: TransportObservation) {
   return observation.kind === "answered" ? readJson(observation) : null;
 }
 
 const EMPTY = Buffer.alloc(0);
 
 /** The token stood in it: nothing behind this sees it, not even a digest's reader. */
-function withoutBody(observation: TransportObservation): TransportObservation {
+export function withoutBody(observation: TransportObservation): TransportObservation {
   if (observation.kind !== "answered") return observation;
   observation.body.fill(0);
   return { ...observation, body: EMPTY, withheld: "token_taken" };

@@ -1,4 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { VaultSource } from "../../vault/source/source.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { describePlain } from "../outbound/plain.ts";
@@ -38,6 +40,19 @@ export function revocationRequest(label: string, exchange: TokenExchange, endpoi
   return formTo(`revoke.${label}`, label, exchange, endpoint, [["token_type_hint", "refresh_token"]]);
 }
 
+/** One request to a place that keeps secrets. What opens it is lent at the moment it leaves. */
+export function sourceRequest(
+  name: string,
+  label: string,
+  { network, ca }: VaultSource,
+  to: { readonly method: "GET" | "POST"; readonly url: string; readonly body: JsonObject | null },
+): TokenRequest {
+  const { method, url } = to;
+  const body = to.body === null ? null : JSON.stringify(to.body);
+  const headers = { accept: "application/json", ...(body === null ? {} : { "content-type": "application/json" }) };
+  return describeTo(name, label, { network, ca, url, method, headers, body });
+}
+
 /** The permissions and the repository that the action needs, and no more. */
 function installationRequest(
   label: string,
@@ -74,14 +89,20 @@ function requestTo(
   headers: HttpSend["headers"],
   body: string,
 ): TokenRequest {
+  const { network, ca } = exchange;
+  return describeTo(name, label, { network, ca, url, method: "POST", headers, body });
+}
+
+function describeTo(
+  name: string,
+  label: string,
+  to: Pick<HttpSend, "method" | "url" | "headers" | "network" | "ca"> & { readonly body: string | null },
+): TokenRequest {
+  const { body } = to;
   const wire: HttpSend = {
+    ...to,
     kind: "http",
-    method: "POST",
-    url,
-    headers,
-    body: Buffer.from(body, "utf8"),
-    network: exchange.network,
-    ca: exchange.ca,
+    body: body === null ? null : Buffer.from(body, "utf8"),
     echo: "withhold",
   };
   const limits = { timeoutMs: defaults.tokenExchangeMs, responseBytes: defaults.tokenAnswerBytes };

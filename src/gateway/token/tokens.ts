@@ -3,11 +3,13 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
+import { createSources, type Sourced } from "./source.ts";
 
 interface Held {
   readonly token: Secret;
@@ -24,6 +26,7 @@ interface Failure {
 }
 
 export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
+  const sources = createSources();
   /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
   const failures = new Map<string, Failure>();
@@ -53,35 +56,50 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     held.set(key, one);
   }
 
-  async function obtain(core: Core, label: string, plan: Plan, narrowing: Narrowing, need: Need): Promise<void> {
+  async function obtain(core: Core, label: string, wanted: Wanted, need: Need): Promise<void> {
     const { clock } = core.ports;
+    const { version } = wanted;
     const before = failures.get(label);
-    if (before !== undefined && before.version === plan.version && clock.bootMs() < before.untilBootMs)
-      throw before.why;
-    const times = before?.version === plan.version ? before.times + 1 : 1;
+    if (before !== undefined && before.version === version && clock.bootMs() < before.untilBootMs) throw before.why;
+    const times = before?.version === version ? before.times + 1 : 1;
     const waitMs = Math.min(defaults.tokenRetryMs * 2 ** Math.min(times - 1, 20), defaults.tokenRetryMaxMs);
-    const asked = { ...need, skewMs: skews.get(label) ?? 0 };
-    const exchanged = await exchangeToken(core, label, plan, narrowing, asked);
-    const { answer } = exchanged;
-    skews.set(label, exchanged.skewMs);
-    const why = refusalOf(label, exchanged, waitMs);
-    if (why !== null) {
-      failures.set(label, { version: plan.version, times, untilBootMs: clock.bootMs() + waitMs, why });
-      if (answer.kind === "ended") await core.suspendCredential(label, why.message);
+    const startedBootMs = clock.bootMs();
+    const got = await wanted.get({ ...need, skewMs: skews.get(label) ?? 0 }, waitMs);
+    if (got.kind === "refused") {
+      const { why } = got;
+      failures.set(label, { version, times, untilBootMs: clock.bootMs() + waitMs, why });
+      if (got.ended) await core.suspendCredential(label, why.message);
       throw why;
     }
     failures.delete(label);
-    if (answer.kind !== "token") return;
-    const { lifeMs } = answer;
-    const obtainedBootMs = clock.bootMs();
+    const { lifeMs, token, scopes, missing } = got;
     lives.set(label, lifeMs);
-    const { scopes, missing } = answer.granted;
     const wallMs = clock.wallMs();
     facts.set(label, { obtainedAt: isoTime(wallMs), expiresAt: isoTime(wallMs + lifeMs), scopes, missing });
-    keep(keyOf(label, narrowing), {
-      ...{ token: Secret.fromText(answer.token), version: plan.version },
-      ...{ obtainedBootMs, untilBootMs: obtainedBootMs + lentForMs(lifeMs) },
-    });
+    // A lease runs from before it was asked for: what is lent is never older than it says.
+    const fromBootMs = wanted.leased ? startedBootMs : clock.bootMs();
+    const untilBootMs = fromBootMs + (wanted.leased ? lifeMs : lentForMs(lifeMs));
+    keep(wanted.key, { token, version, obtainedBootMs: clock.bootMs(), untilBootMs });
+  }
+
+  /** What a send needs got before it leaves; null where its credential is lent as it is sealed. */
+  function wantedFor(core: Core, label: string, narrow: (exchange: TokenExchange) => Narrowing): Wanted | null {
+    const credentials = requireUnlocked(core);
+    const plan = credentials.exchangeOf(label);
+    if (plan !== null) {
+      const narrowing = narrow(plan.exchange);
+      const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
+        const exchanged = await exchangeToken(core, label, plan, narrowing, need);
+        skews.set(label, exchanged.skewMs);
+        return readGot(label, exchanged, waitMs);
+      };
+      return { version: plan.version, key: keyOf(label, narrowing), leased: false, get };
+    }
+    const kept = credentials.sourceOf(label);
+    if (kept === null) return null;
+    const get = async (need: ExchangeFor, waitMs: number): Promise<Got> =>
+      readSourced(core, label, await sources.read(core, label, kept, need), waitMs);
+    return { version: kept.version, key: `${label} source`, leased: true, get };
   }
 
   /** One at a time of one credential. */
@@ -104,32 +122,27 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
       const core = coreOf();
       if (credential === null || lend !== undefined) return;
       for (;;) {
-        const credentials = requireUnlocked(core);
-        const plan = credentials.exchangeOf(credential);
-        if (plan === null) return;
-        if (credentials.find(credential)?.disabled === true) throw disabled(credential);
-        const narrowing = narrowFor(outbound, credential, plan.exchange);
-        if (find(core, keyOf(credential, narrowing), plan.version) !== null) return;
+        const wanted = wantedFor(core, credential, (exchange) => narrowFor(outbound, credential, exchange));
+        if (wanted === null) return;
+        if (requireUnlocked(core).find(credential)?.disabled === true) throw disabled(credential);
+        if (find(core, wanted.key, wanted.version) !== null) return;
         const running = underWay.get(credential);
         if (running !== undefined) await running;
-        else
-          await alone(credential, () =>
-            obtain(core, credential, plan, narrowing, { run, session, callId, authorization }),
-          );
+        else await alone(credential, () => obtain(core, credential, wanted, { run, session, callId, authorization }));
       }
     },
-    lend(label, outbound, origin) {
+    lend(label, outbound, origin, toSign) {
       const core = coreOf();
-      const credentials = requireUnlocked(core);
-      const plan = credentials.exchangeOf(label);
-      if (plan === null) return null;
-      const one = find(core, keyOf(label, narrowFor(outbound, label, plan.exchange)), plan.version);
+      const wanted = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange));
+      if (wanted === null) return null;
+      const one = find(core, wanted.key, wanted.version);
       if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
-      return credentials.lendToken(label, origin, one.token);
+      return requireUnlocked(core).lendToken(label, origin, one.token, toSign);
     },
     refused(label, outbound, sinceBootMs) {
-      const plan = coreOf().credentials()?.exchangeOf(label) ?? null;
-      const key = plan === null ? "" : keyOf(label, narrowFor(outbound, label, plan.exchange));
+      const core = coreOf();
+      if (core.credentials() === null) return false;
+      const key = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange))?.key ?? "";
       const one = held.get(key);
       // One that was got for this very call is as new as any: another would be refused too.
       if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
@@ -146,17 +159,18 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     used: (label) => void lastUses.set(label, isoTime(coreOf().ports.clock.wallMs())),
     async test(label, operator) {
       const core = coreOf();
-      const plan = requireExchanged(core, label);
-      const narrowing = { scopes: plan.exchange.scopes, repositories: [] };
+      requireEnabled(core, label);
+      const wanted = wantedFor(core, label, ({ scopes }) => ({ scopes, repositories: [] })) ?? sealedHere(label);
       await alone(label, () => {
         failures.delete(label);
-        return obtain(core, label, plan, narrowing, askedBy(core, operator));
+        return obtain(core, label, wanted, askedBy(core, operator));
       });
       return facts.get(label) ?? unheard();
     },
     async revoke(label, operator) {
       const core = coreOf();
-      const plan = requireExchanged(core, label);
+      requireEnabled(core, label);
+      const plan = requireUnlocked(core).exchangeOf(label) ?? sealedHere(label);
       const { grant, revocationEndpoint } = plan.exchange;
       if (grant !== "refresh_token" || revocationEndpoint === null) return false;
       const asked = { ...askedBy(core, operator), skewMs: skews.get(label) ?? 0 };
@@ -168,6 +182,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
       }),
     clear() {
       for (const key of [...held.keys()]) forget(key);
+      sources.clear();
       for (const memory of [failures, skews, lives, facts, lastUses]) memory.clear();
     },
   };
@@ -186,15 +201,14 @@ function askedBy({ ports: { ids, clock } }: Core, operator: string): Need {
   };
 }
 
-function requireExchanged(core: Core, label: string): Plan {
-  const credentials = requireUnlocked(core);
-  const found = credentials.find(label);
+function requireEnabled(core: Core, label: string): void {
+  const found = requireUnlocked(core).find(label);
   if (found === null) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
-  const plan = credentials.exchangeOf(label);
-  if (plan === null)
-    throw new Denied("credential_invalid", `${label} is lent as it is sealed: only a call shows whether it is taken.`);
   if (found.disabled) throw disabled(label);
-  return plan;
+}
+
+function sealedHere(label: string): never {
+  throw new Denied("credential_invalid", `${label} is lent as it is sealed: only a call shows whether it is taken.`);
 }
 
 function unheard(): never {
@@ -206,7 +220,47 @@ function disabled(label: string): Denied {
   return new Denied("credential_disabled", `${words} An operator enables it: gw credential enable ${label}.`);
 }
 
-type Plan = Parameters<typeof exchangeToken>[2];
+/** Something that is got before a send, and by which name it is held. */
+interface Wanted {
+  readonly version: number;
+  readonly key: string;
+  /** Kept for exactly its lease; a token is given up a little before its end. */
+  readonly leased: boolean;
+  get(need: ExchangeFor, waitMs: number): Promise<Got>;
+}
+
+type Got =
+  | ({ readonly kind: "got"; readonly token: Secret; readonly lifeMs: number } & Pick<TokenFacts, "scopes" | "missing">)
+  /** `ended`: only a person can mend it. */
+  | { readonly kind: "refused"; readonly why: Denied; readonly ended: boolean };
+
+function readGot(label: string, exchanged: Exchanged, waitMs: number): Got {
+  const { answer } = exchanged;
+  const why = refusalOf(label, exchanged, waitMs);
+  if (why !== null || answer.kind !== "token")
+    return { kind: "refused", why: why ?? unheard(), ended: answer.kind === "ended" };
+  const { scopes, missing } = answer.granted;
+  return { kind: "got", token: Secret.fromText(answer.token), lifeMs: answer.lifeMs, scopes, missing };
+}
+
+/** What a source gave must be a secret of its kind: one line, nothing that could end a header. */
+function readSourced(core: Core, label: string, sourced: Sourced, waitMs: number): Got {
+  const refused = (why: Denied): Got => ({ kind: "refused", why, ended: false });
+  const again = `It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`;
+  if (sourced.kind === "failed")
+    return refused(new Denied("source_unavailable", `The source of ${label} failed: ${sourced.why}. ${again}`));
+  const { secret: token, lifeMs } = sourced;
+  try {
+    requireUnlocked(core).checkSourced(label, token);
+    return { kind: "got", token, lifeMs, scopes: [], missing: [] };
+  } catch (error) {
+    token.wipe();
+    if (!(error instanceof Denied)) throw error;
+    return refused(
+      new Denied("source_unfit", `What the source of ${label} gave is not used: ${error.message} ${again}`),
+    );
+  }
+}
 
 /** Null where a token came that may be used. */
 function refusalOf(label: string, { answer, afterCut }: Exchanged, waitMs: number): Denied | null {

@@ -109,7 +109,10 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     exchangeOf: (label) => service.exchangeOf(label),
     lendExchange: (label, url, ask) => service.lendExchange(label, url, ask),
-    lendToken: (label, origin, token) => service.lendToken(label, origin, token),
+    lendToken: (label, origin, token, toSign) => service.lendToken(label, origin, token, toSign),
+    sourceOf: (label) => service.sourceOf(label),
+    checkSourced: (label, secret) => service.checkSourced(label, secret),
+    lendOpener: (label) => service.lendOpener(label),
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
     lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };

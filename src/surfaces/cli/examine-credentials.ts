@@ -1,10 +1,30 @@
+import { defaults } from "../../kernel/defaults.ts";
 import { showBounded, showIdentifier } from "../../kernel/display.ts";
-import { summariesOf } from "../../vault/lend.ts";
+import { type CredentialSummary, summariesOf } from "../../vault/lend.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Finding } from "./doctor.ts";
 
 /** Credentials that somebody has to look after, one row each; none where all is well. */
-export function examineCredentials(vault: Vault): readonly Finding[] {
+export function examineCredentials(vault: Vault, wallMs: number): readonly Finding[] {
+  return [...summariesOf(vault).flatMap((one) => ending(one, wallMs)), ...suspended(vault)];
+}
+
+function ending({ label, expiresAt }: CredentialSummary, wallMs: number): readonly Finding[] {
+  if (expiresAt === null) return [];
+  const leftMs = Date.parse(expiresAt) - wallMs;
+  if (leftMs > defaults.certificateSoonMs) return [];
+  const when = leftMs <= 0 ? `ended at ${expiresAt}: no call with it works` : `ends at ${expiresAt}`;
+  return [
+    {
+      name: "certificate",
+      state: leftMs <= 0 ? "missing" : "warning",
+      detail: `${showIdentifier(label)} ${when}`,
+      mend: `cat chain.pem key.pem | gw credential rotate ${showIdentifier(label)}`,
+    },
+  ];
+}
+
+function suspended(vault: Vault): readonly Finding[] {
   return summariesOf(vault).flatMap(({ label, state, version, exchange }): readonly Finding[] => {
     if (state !== "suspended") return [];
     const note = vault.notes.suspended.find((one) => one.label === label && one.version === version);

@@ -1,5 +1,8 @@
+import { createPublicKey } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
+import { Denied } from "../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { readGivenFile } from "./read-given-file.ts";
 
 /** `gw reference`: the reference provider in the foreground, with a token to try it with. */
 export interface ReferenceCliOptions {
@@ -9,6 +12,8 @@ export interface ReferenceCliOptions {
   /** Adds the control route that makes requests go wrong. */
   readonly faults: boolean;
   readonly webhookUrl?: string;
+  /** A file with the public Ed25519 key of `robot`, in PEM, whose signed requests are taken. */
+  readonly signer?: string;
   /** Writes the token to a new private file instead of printing it. */
   readonly tokenFile?: string;
   readonly json: boolean;
@@ -16,7 +21,9 @@ export interface ReferenceCliOptions {
 
 /** What the program gives the command: the provider's start function, and a promise that a signal resolves. */
 export interface ReferenceCliPorts {
-  start(options: Pick<ReferenceCliOptions, "port" | "file" | "faults" | "webhookUrl">): Promise<RunningReference>;
+  start(
+    options: Pick<ReferenceCliOptions, "port" | "file" | "faults" | "webhookUrl"> & { readonly signerKey?: string },
+  ): Promise<RunningReference>;
   readonly scopes: readonly string[];
   readonly stopped: Promise<void>;
 }
@@ -35,7 +42,8 @@ export interface RunningReference {
 export async function runReference(options: ReferenceCliOptions, io: CliIo, ports: ReferenceCliPorts): Promise<Exit> {
   let provider: RunningReference;
   try {
-    provider = await ports.start(options);
+    const signer = options.signer === undefined ? {} : { signerKey: readPublicKey(options.signer) };
+    provider = await ports.start({ ...options, ...signer });
   } catch (error) {
     if (!isPortTrouble(error)) throw error;
     io.err(`Port ${options.port} on 127.0.0.1 cannot be listened on (${error.code}). Choose another with --port.`);
@@ -61,6 +69,18 @@ export async function runReference(options: ReferenceCliOptions, io: CliIo, port
   await provider.close();
   return exits.done;
 }
+
+function readPublicKey(path: string): string {
+  const pem = readGivenFile(path, KEY_BYTES, "credential_invalid").toString("utf8");
+  try {
+    if (createPublicKey(pem).asymmetricKeyType === "ed25519") return pem;
+  } catch {
+    // Said below.
+  }
+  throw new Denied("credential_invalid", `${path} is no public Ed25519 key in PEM.`);
+}
+
+const KEY_BYTES = 4_096;
 
 /** A new file that only this user may read; one that is there already is not overwritten. */
 function writePrivate(path: string, text: string): void {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import aws4 from "aws4";
 import fc from "fast-check";
-import type { ToSign } from "../lent.ts";
+import type { RequestToSign, SigningScope } from "../lent.ts";
 import { readAwsKeys } from "./keys.ts";
 import { signForAws } from "./sign.ts";
 
@@ -16,8 +16,10 @@ function keysOf(text: string) {
   return keys;
 }
 
-function sign(request: Partial<ToSign>, keys = keysOf(`${ID}:${SECRET}`)): Record<string, string> {
-  const whole: ToSign = {
+type Signable = RequestToSign & { readonly scope: SigningScope };
+
+function sign(request: Partial<Signable>, keys = keysOf(`${ID}:${SECRET}`)): Record<string, string> {
+  const whole: Signable = {
     method: "GET",
     url: "https://service.us-east-1.amazonaws.com/",
     headers: {},
@@ -30,7 +32,7 @@ function sign(request: Partial<ToSign>, keys = keysOf(`${ID}:${SECRET}`)): Recor
 }
 
 /** The same request signed by a library that many programs use. */
-function signByAws4({ method, url, headers, body, scope }: ToSign, sessionToken?: string): Record<string, string> {
+function signByAws4({ method, url, headers, body, scope }: Signable, sessionToken?: string): Record<string, string> {
   const { host, pathname, search } = new URL(url);
   const at = "20150830T123600Z";
   const signed = aws4.sign(
@@ -73,7 +75,7 @@ test("a signature is the one that another implementation makes of the same reque
         const body = text === null ? null : Buffer.from(text);
         // The library signs this field for S3 alone unless it is given.
         const digest = sign({ url, body })["x-amz-content-sha256"] ?? "";
-        const request: ToSign = {
+        const request: Signable = {
           method,
           url,
           headers: { "content-type": "application/json" },

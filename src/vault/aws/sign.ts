@@ -1,13 +1,16 @@
 import { createHash, createHmac } from "node:crypto";
 import { Secret } from "../../kernel/secret.ts";
-import type { LentField, SigningScope, ToSign } from "../lent.ts";
+import type { LentField, RequestToSign, SigningScope } from "../lent.ts";
 import type { AwsKeys } from "./keys.ts";
 
 /**
  * AWS Signature Version 4, in the header form: signs the request as it is bound, with its body's digest, for one region,
  * one service and one minute of the day. The secret key itself never leaves the vault.
  */
-export function signForAws(request: ToSign, keys: AwsKeys): readonly LentField[] {
+export function signForAws(
+  request: RequestToSign & { readonly scope: SigningScope },
+  keys: AwsKeys,
+): readonly LentField[] {
   const { scope } = request;
   const at = amzDate(request.atMs);
   const payload = sha256(request.body ?? "");

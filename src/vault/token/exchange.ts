@@ -8,7 +8,13 @@ export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer", "github-app"] as const;
 export type ExchangedKind = (typeof EXCHANGED_KINDS)[number];
 
 export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer", "github_app"] as const;
-export const CLIENT_AUTHS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
+export const CLIENT_AUTHS = [
+  "client_secret_basic",
+  "client_secret_post",
+  "private_key_jwt",
+  "tls_client_auth",
+  "none",
+] as const;
 
 /** How a token is got, pinned when the credential was added: signed, and sealed with the secret. Nothing of it is looked up later. */
 export interface TokenExchange {
@@ -128,7 +134,7 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
   if (!fits[kind].includes(grant)) invalid(`The kind ${kind} takes --grant ${fits[kind].join(" or ")}.`);
   if (grant === "client_credentials" && clientAuth === "none")
     invalid(
-      "Client credentials need a client that proves itself: --client-auth client_secret_basic, client_secret_post or private_key_jwt.",
+      "Client credentials need a client that proves itself: --client-auth client_secret_basic, client_secret_post, private_key_jwt or tls_client_auth.",
     );
   checkEndpoint("The token endpoint", exchange.tokenEndpoint);
   if (exchange.revocationEndpoint !== null) checkEndpoint("The revocation endpoint", exchange.revocationEndpoint);

@@ -97,12 +97,19 @@ function proveClient(
       const claims = { iss: clientId, sub: clientId, aud: issuer ?? tokenEndpoint, jti: ask.assertionId };
       return inForm("client_assertion", own(assertion(exchange, parts, timed(ask, claims))));
     }
+    case "tls_client_auth":
     case "none": {
       const first = form.shift();
+      if (first === undefined && exchange.clientAuth === "tls_client_auth") return nothingToSend();
       if (first === undefined) throw new Fault("an exchange that proves nothing");
       return inForm(first.name, first.value);
     }
   }
+}
+
+/** The connection shows who it is. */
+function nothingToSend(): Pick<HttpLoan, "headerName" | "headerValue"> {
+  return { headerName: "", headerValue: Secret.take(Buffer.alloc(0)) };
 }
 
 function inForm(name: string, value: Secret): Pick<HttpLoan, "headerName" | "headerValue" | "formField"> {

@@ -17,7 +17,7 @@ const LINE_END = 0x0a;
 
 /** The caller wipes what it gets. */
 export function splitParts({ grant }: TokenExchange, bytes: Buffer): ExchangeParts {
-  if (grant !== "refresh_token") return { refreshToken: null, proof: copy(bytes) };
+  if (grant !== "refresh_token") return { refreshToken: null, proof: bytes.length === 0 ? null : copy(bytes) };
   const end = bytes.indexOf(LINE_END);
   if (end === -1) return { refreshToken: copy(bytes), proof: null };
   const proof = bytes.subarray(end + 1);
@@ -38,13 +38,18 @@ export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
     if (usesKey(exchange)) {
       const where = refreshToken === null ? "" : " after the first line";
       algorithmOf(readKey(proof ?? refuse(`A private key in PEM is expected${where}.`)), exchange);
-    } else if (exchange.clientAuth === "none") {
-      if (proof !== null) refuse("A client without a secret has only a refresh token, on one line.");
+    } else if (exchange.clientAuth === "none" || exchange.clientAuth === "tls_client_auth") {
+      if (proof !== null) refuse("A client without a secret has a refresh token at most, on one line.");
     } else if (proof === null) refuse("The client's secret is expected on a line of its own, after the refresh token.");
     else visible(proof, "The client's secret");
   } finally {
     wipeParts(parts);
   }
+}
+
+/** Nothing is sealed for it: the client certificate, which has an entry of its own, is all it has. */
+export function provesByCertificate({ grant, clientAuth }: TokenExchange): boolean {
+  return clientAuth === "tls_client_auth" && grant === "client_credentials";
 }
 
 export function usesKey({ grant, clientAuth }: TokenExchange): boolean {

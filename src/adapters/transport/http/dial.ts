@@ -9,6 +9,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from "node:tls";
+import type { LentCredential } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { Stop } from "./stop.ts";
 import type { Target } from "./target.ts";
@@ -92,9 +93,27 @@ function checkServerIdentity(hostname: string, certificate: PeerCertificate): Er
   return checkIdentity(hostname, certificate);
 }
 
+const MIN_VERSION = "TLSv1.2";
+
+/** Whom we trust at the other end. */
+interface Authority {
+  readonly context: SecureContext;
+  readonly id: string;
+  readonly ca: string | null;
+}
+
+/** The same authority, and who we are. Not kept: it holds a private key, for the one connection that is made with it. */
+export function showing(
+  { ca }: Authority,
+  { certificate, key }: NonNullable<LentCredential["certificate"]>,
+): SecureContext {
+  const own = key.use((bytes) => ({ cert: certificate, key: bytes.toString("latin1") }));
+  return createSecureContext({ minVersion: MIN_VERSION, ...(ca === null ? {} : { ca }), ...own });
+}
+
 /** Keeps one TLS context per private authority: making one reads and parses every certificate. */
-export function createAuthorities(keep: number): (ca: string | null) => { context: SecureContext; id: string } {
-  const known = new Map<string, { context: SecureContext; id: string }>();
+export function createAuthorities(keep: number): (ca: string | null) => Authority {
+  const known = new Map<string, Authority>();
   return (given) => {
     const file = given === null || given.includes("-----BEGIN ") ? null : stampOf(given);
     const id = given === null ? "system" : createHash("sha256").update(`${given} ${file}`).digest("base64url");
@@ -102,10 +121,10 @@ export function createAuthorities(keep: number): (ca: string | null) => { contex
     if (held !== undefined) return held;
     const ca = given === null || file === null ? given : readFileSync(given, "utf8");
     if (ca !== null) checkAuthority(ca);
-    const context = createSecureContext({ minVersion: "TLSv1.2", ...(ca === null ? {} : { ca }) });
+    const context = createSecureContext({ minVersion: MIN_VERSION, ...(ca === null ? {} : { ca }) });
     const oldest = known.size >= keep ? known.keys().next().value : undefined;
     if (oldest !== undefined) known.delete(oldest);
-    const made = { context, id };
+    const made = { context, id, ca };
     known.set(id, made);
     return made;
   };

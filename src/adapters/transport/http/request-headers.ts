@@ -3,6 +3,8 @@ import type { HttpSend, LentCredential } from "../../../gateway/ports.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { Read } from "./target.ts";
 
+type LentField = NonNullable<LentCredential["json"]>[number];
+
 /** Fields that frame the message or belong to the connection: the transport writes these itself. */
 const OURS = new Set([
   "accept-encoding",
@@ -33,7 +35,7 @@ export function checkRequestHeaders(
     flat.push(name, value);
   }
   if (credential !== null) {
-    const named = credential.formField === undefined ? faultOfName(credential.headerName, seen) : undefined;
+    const named = hasHeader(credential) ? faultOfName(credential.headerName, seen) : undefined;
     const fault = named ?? faultOfSecret(credential.headerValue) ?? faultOfFurther(credential, seen);
     if (fault !== undefined) return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${fault}` };
   }
@@ -55,19 +57,20 @@ export function loadCredential(
 ): Read<Loaded> {
   if (credential === null) return { kind: "ok", value: { headers: [...flat], body, screen: prepareScreen([]) } };
   try {
-    const { secrets, headerValue, formField } = credential;
-    const screen = prepareScreen(formField === undefined ? [...secrets, headerValue] : secrets);
-    const joined = joinForm(body, credential);
-    if (formField !== undefined) return { kind: "ok", value: { headers: [...flat], body: joined, screen } };
-    const value = headerValue.use(latin1);
+    const { secrets, headerValue } = credential;
+    const screen = prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
+    const joined = joinJson(joinForm(body, credential), credential.json ?? []);
+    const own = hasHeader(credential) ? [credential.headerName, headerValue.use(latin1)] : [];
     const further = (credential.further ?? []).flatMap((field) => [field.name, field.value.use(latin1)]);
-    return {
-      kind: "ok",
-      value: { headers: [...flat, credential.headerName, value, ...further], body: joined, screen },
-    };
+    return { kind: "ok", value: { headers: [...flat, ...own, ...further], body: joined, screen } };
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
+}
+
+/** What goes into a form, and what the connection itself shows, has none. */
+function hasHeader({ formField, headerName }: LentCredential): boolean {
+  return formField === undefined && headerName !== "";
 }
 
 /** The body with the secret members of its form at the end; as it is where the loan has none. */
@@ -80,6 +83,13 @@ function joinForm(body: Buffer | null, { formField, headerValue, form = [] }: Le
   ]);
   const fields = Buffer.from(new URLSearchParams(pairs).toString(), "latin1");
   return body === null || body.byteLength === 0 ? fields : Buffer.concat([body, Buffer.from("&"), fields]);
+}
+
+/** The body, which is a JSON object with members, with the secret ones at its end. */
+function joinJson(body: Buffer | null, members: readonly LentField[]): Buffer | null {
+  if (members.length === 0 || body === null) return body;
+  const texts = members.map(({ name, value }) => `,${JSON.stringify(name)}:${JSON.stringify(value.use(String))}`);
+  return Buffer.concat([body.subarray(0, -1), Buffer.from(`${texts.join("")}}`, "utf8")]);
 }
 
 const WIPED = "was taken back before it could be used";

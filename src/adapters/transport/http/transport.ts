@@ -9,8 +9,7 @@ import type { HttpSend, HttpTransport, LentCredential, SendLimits } from "../../
 import { defaults } from "../../../kernel/defaults.ts";
 import { answer } from "./answer.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import { createAuthorities, type DialFailure, dial } from "./dial.ts";
-
+import { createAuthorities, type DialFailure, dial, showing } from "./dial.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
 import { locate } from "./locate.ts";
 import { passOn } from "./pass-on.ts";
@@ -77,7 +76,8 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     if (stop.cause !== null) return neverSent(stop.cause, "before the name was resolved");
     const located = await locate(target.value, request.network, resolve, stop);
     if (located.kind === "failed") return neverSent(located.reason, located.detail);
-    const route = readRoute(target.value, request, located.addresses);
+    const route = readRoute(target.value, request, located.addresses, credential?.certificate ?? null);
+    if (route === "insecure") return neverSent("credential_refused", "a client certificate needs https");
     if (route === null) return neverSent("tls_failed", "the private authority's certificate cannot be read");
 
     for (;;) {
@@ -117,14 +117,26 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     }
   }
 
-  function readRoute(target: Target, request: HttpSend, addresses: readonly string[]): Route | null {
+  function readRoute(
+    target: Target,
+    request: HttpSend,
+    addresses: readonly string[],
+    shown: LentCredential["certificate"] | null,
+  ): Route | "insecure" | null {
     const safe = isSafe(request.method);
     const idleMs = safe ? settings.idleMs : settings.effectIdleMs;
     const lane = safe ? "read" : "effect";
-    if (!target.secure) return { target, addresses, idleMs, context: null, key: `${target.origin} ${lane}` };
+    if (!target.secure) {
+      const key = `${target.origin} ${lane}`;
+      return shown == null ? { target, addresses, idleMs, context: () => null, key } : "insecure";
+    }
     try {
-      const { context, id } = authorities(request.ca);
-      return { target, addresses, idleMs, context, key: `${target.origin} ${lane} ${id}` };
+      const authority = authorities(request.ca);
+      const key = `${target.origin} ${lane} ${authority.id}`;
+      if (shown == null) return { target, addresses, idleMs, context: () => authority.context, key };
+      // A connection that showed one certificate is never used for another, nor for none.
+      const context = () => showing(authority, shown);
+      return { target, addresses, idleMs, context, key: `${key} ${shown.id}` };
     } catch {
       return null;
     }
@@ -133,8 +145,9 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
   /** Tries the judged addresses in the order they came. A certificate that does not fit ends it: that is no outage. */
   async function open(route: Route, stop: Stop): Promise<Opened> {
     let failure: Opened = { kind: "failed", reason: "connect_refused", detail: "no address" };
+    const context = route.context();
     for (const address of route.addresses) {
-      const dialled = await dial(route.target, address, route.context, settings.connectMs, stop);
+      const dialled = await dial(route.target, address, context, settings.connectMs, stop);
       if (dialled.kind === "connected") {
         const { responseHeaderBytes } = settings;
         const connectionLimits = { idleMs: route.idleMs, responseHeaderBytes };
@@ -163,7 +176,8 @@ interface Route {
   readonly target: Target;
   readonly addresses: readonly string[];
   readonly idleMs: number;
-  readonly context: SecureContext | null;
+  /** Made for the connection that is opened with it, where it holds a key; null without TLS. */
+  readonly context: () => SecureContext | null;
   readonly key: string;
 }
 

@@ -95,7 +95,7 @@ export const providerSchema = {
       required: ["scheme"],
       description: "How the credential is carried.",
       properties: {
-        scheme: { enum: ["bearer", "basic", "header", "oauth2", "aws-sigv4"] },
+        scheme: { enum: ["bearer", "basic", "header", "oauth2", "aws-sigv4", "http-signature", "mtls"] },
         scopes: { ...tokenScopesSchema, description: "What a token has to be good for; for scheme: oauth2 alone." },
         header: { ...headerSchema, description: "The field that carries it; for scheme: header alone." },
         region: {

@@ -26,6 +26,7 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
     .option("--file <FILE>", "its SQLite file; made with sample data when it is not there")
     .option("--faults", "add the control route that makes requests go wrong", false)
     .option("--webhook-url <URL>", "where it sends signed webhooks")
+    .option("--signer <FILE>", "take requests that robot signs (RFC 9421): its public Ed25519 key, in PEM")
     .option("--token-file <FILE>", "write the token to a new private file instead of printing it")
     .action(async (_options, command: Command) => {
       const options = optionsOf<Options>(command);

@@ -69,12 +69,36 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     .option("--revocation-endpoint <URL>", "for oauth2: where a refresh token is revoked")
     .option("--grant <GRANT>", "for oauth2: client_credentials or refresh_token")
     .option("--client-id <ID>", "for oauth2 and jwt-bearer: who asks")
-    .option("--client-auth <METHOD>", "for oauth2: client_secret_basic, client_secret_post, private_key_jwt or none")
-    .option("--key-id <ID>", "names the key at the provider")
+    .option(
+      "--client-auth <METHOD>",
+      "for oauth2: client_secret_basic, client_secret_post, private_key_jwt, tls_client_auth or none",
+    )
+    .option("--key-id <ID>", "names the key at the provider; for http-signature what the provider calls it")
     .option("--subject <NAME>", "for jwt-bearer: on whose behalf")
     .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
     .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
     .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
+    .option("--with-certificate <LABEL>", "a credential of kind mtls to show along with it")
+    .option(
+      "--source-command <JSON>",
+      "get the secret from a fixed program each time: its path and arguments, as a list",
+    )
+    .option("--source-systemd <NAME>", "get it from a systemd credential of the gateway's service")
+    .option(
+      "--source-vault <URL>",
+      "get it from HashiCorp Vault or OpenBao: https://HOST/v1/MOUNT/data/PATH (KV version 2)",
+    )
+    .option("--source-field <NAME>", "for --source-vault: the member of the secret; value where it is not given")
+    .option(
+      "--source-role <ROLE_ID>",
+      "for --source-vault: log in as this AppRole; its secret_id is the secret to give",
+    )
+    .option("--source-auth-mount <PATH>", "for --source-vault: where AppRole is mounted; approle where it is not given")
+    .option(
+      "--lease <SECONDS>",
+      "for how long what a source gave is lent: 1 to 3600, 300 where it is not given",
+      Number,
+    )
     .option("--google-key <FILE>", "for jwt-bearer: the key file of a Google service account")
     .option("--installation <NUMBER>", "for github-app: where the app is installed")
     .option("--ca <FILE>", "trust this authority at the token endpoint instead of the system's")

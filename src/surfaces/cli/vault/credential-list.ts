@@ -1,5 +1,6 @@
 import { openHome } from "../../../vault/files/home.ts";
 import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
+import { sourcePage } from "../../../vault/source/source.ts";
 import { exchangeMember } from "../../../vault/token/exchange.ts";
 import type { CredentialUse } from "../../client/reading.ts";
 import { answering } from "../answer.ts";
@@ -50,6 +51,10 @@ export function recordOf(summary: CredentialSummary) {
     header_name: summary.headerName,
     public_key: summary.publicKey,
     ...exchangeMember(summary.exchange),
+    ...(summary.keyId === null ? {} : { key_id: summary.keyId }),
+    ...(summary.withCertificate === null ? {} : { with_certificate: summary.withCertificate }),
+    ...(summary.source === null ? {} : { source: sourcePage(summary.source) }),
+    expires_at: summary.expiresAt,
     created_at: summary.createdAt,
     rotated_at: summary.rotatedAt,
     retired_versions: summary.retiredVersions,
@@ -65,6 +70,9 @@ function lineOf(row: Row, known: boolean): string {
   const marks = [
     row.each_use ? "asks each use" : "",
     row.state === "enabled" ? "" : row.state,
+    row.with_certificate === undefined ? "" : `with ${row.with_certificate}`,
+    row.source === undefined ? "" : `from ${row.source["kind"]}`,
+    row.expires_at === null ? "" : `certificate until ${row.expires_at}`,
     row.token_expires_at === null ? "" : `token until ${row.token_expires_at}`,
     known ? `last used ${row.last_used_at ?? "not since the unlock"}` : "",
   ]

@@ -1,4 +1,5 @@
 import { Denied } from "../../../kernel/failure.ts";
+import { Secret } from "../../../kernel/secret.ts";
 import {
   addCredential,
   rebindCredential,
@@ -8,7 +9,9 @@ import {
 } from "../../../vault/credential.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { summariesOf } from "../../../vault/lend.ts";
+import type { SecretSource } from "../../../vault/source/source.ts";
 import { isExchanged } from "../../../vault/token/exchange.ts";
+import { provesByCertificate } from "../../../vault/token/parts.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -17,8 +20,9 @@ import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from
 import { readGoogleKey } from "./google-key.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
+import { readSourceOptions, type SourceOptions } from "./source-options.ts";
 
-export interface CredentialAddOptions extends SecretOptions, ExchangeOptions {
+export interface CredentialAddOptions extends SecretOptions, ExchangeOptions, SourceOptions {
   readonly kind: string;
   readonly origins: readonly string[];
   readonly hostKeys: readonly string[];
@@ -26,6 +30,8 @@ export interface CredentialAddOptions extends SecretOptions, ExchangeOptions {
   readonly eachUse: boolean;
   readonly header?: string;
   readonly username?: string;
+  /** The label of a client certificate to show along with it. */
+  readonly withCertificate?: string;
   /** The key file of a Google service account, which says most of the rest. */
   readonly googleKey?: string;
 }
@@ -47,9 +53,12 @@ export function runCredentialAdd(
     const exchange = isExchanged(kind)
       ? await readExchangeOptions(kind, asked, ports.fetchDocument ?? nowhere)
       : undefined;
-    if (exchange === undefined) refuseExchangeOptions(asked);
+    const source = readSourceOptions(options);
+    if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
     return await withOperator(options, io, ports, async (session) => {
-      using given = google?.secret ?? (await takeSecret(label, kind, options, io));
+      const empty = exchange === undefined ? opensWithNothing(source) : provesByCertificate(exchange);
+      using given =
+        google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await takeSecret(label, kind, options, io));
       using secret = withUsername(kind, options.username, given);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
         applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => ({
@@ -63,6 +72,9 @@ export function runCredentialAdd(
               eachUse: options.eachUse,
               secret,
               ...(exchange === undefined ? {} : { exchange }),
+              ...(source === undefined ? {} : { source }),
+              ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
+              ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
               ...(options.header === undefined ? {} : { headerName: options.header }),
               ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
             },
@@ -154,6 +166,22 @@ function changeOne(
       return sayCredential(io, options, vault, label, verb);
     });
   });
+}
+
+/** Options of an exchange that mean something to another kind too. */
+function withoutOwn(kind: CredentialKind, options: ExchangeOptions, sourced: boolean): ExchangeOptions {
+  const { keyId, ca, privateNetwork, ...rest } = options;
+  return {
+    ...rest,
+    ...(kind === "http-signature" || keyId === undefined ? {} : { keyId }),
+    ...(sourced
+      ? {}
+      : { ...(ca === undefined ? {} : { ca }), ...(privateNetwork === undefined ? {} : { privateNetwork }) }),
+  };
+}
+
+function opensWithNothing(source: SecretSource | undefined): boolean {
+  return source !== undefined && source.kind !== "vault-kv";
 }
 
 const nowhere = async (): Promise<undefined> => undefined;

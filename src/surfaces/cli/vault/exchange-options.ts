@@ -45,12 +45,13 @@ export async function readExchangeOptions(
       : readGivenFile(options.ca, defaults.tokenAuthorityBytes, "credential_invalid").toString("utf8");
   const clientAuth = oneOf("--client-auth", CLIENT_AUTHS, options.clientAuth ?? standardAuth(kind));
   const found = options.issuer === undefined ? null : await discover(options.issuer, ca, fetchDocument);
-  if (found !== null && clientAuth !== "none" && !found.clientAuths.includes(clientAuth))
+  if (found !== null && clientAuth !== "none" && !takes(found, clientAuth))
     throw new Denied(
       "credential_invalid",
       `The provider does not take ${clientAuth}, but ${found.clientAuths.join(", ")}: say so with --client-auth.`,
     );
-  const tokenEndpoint = options.tokenEndpoint ?? found?.tokenEndpoint ?? installationEndpoint(kind, options);
+  const pinned = clientAuth === "tls_client_auth" ? (found?.certificateTokenEndpoint ?? undefined) : undefined;
+  const tokenEndpoint = options.tokenEndpoint ?? pinned ?? found?.tokenEndpoint ?? installationEndpoint(kind, options);
   if (tokenEndpoint === undefined)
     throw new Denied(
       "credential_invalid",
@@ -81,6 +82,10 @@ export async function readExchangeOptions(
     ca,
     network: options.privateNetwork === true || isPrivateHost(host) ? "private" : "public",
   };
+}
+
+function takes({ clientAuths }: ProviderMetadata, clientAuth: string): boolean {
+  return clientAuths.includes(clientAuth) || clientAuths.includes(`self_signed_${clientAuth}`);
 }
 
 /** GitHub's own, at the API that the token is for. */

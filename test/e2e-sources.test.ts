@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  codeOf,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Started,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+import { type SecretStore, STORE_ROLE, STORE_SECRET_ID, startSecretStore } from "./support/secret-store.ts";
+
+function pack(name: string, origin: string, auth: string): string {
+  return `
+format: gw.pack/v1
+pack: ${name}
+provider:
+  origin: ${origin}
+  credential: ${name}
+  auth: ${auth}
+  network: private
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/things/{id}" }
+    input: { id: { in: path, type: string, maxLength: 64 } }
+`;
+}
+
+/** The real programs; secrets that are kept elsewhere, and a key that signs instead of being sent. */
+describe("a secret that is kept elsewhere", asUser, () => {
+  const folder = makeFolder();
+  const apis: TestProvider[] = [];
+  const kept = join(folder, "kept-secret");
+  const systemd = join(folder, "systemd");
+  const program = join(folder, "print-secret");
+  let home: Home;
+  let store: SecretStore;
+  let reference: Started;
+  let gateway: Gateway;
+  let agent: Plane;
+
+  before(async () => {
+    home = await new Home(folder).init();
+    store = await startSecretStore();
+    store.secret = { token: "from-the-store-0123" };
+    writeFileSync(kept, "user:from-the-command\n");
+    mkdirSync(systemd);
+    writeFileSync(join(systemd, "acme-token"), "from-systemd-0123\n");
+    writeFileSync(program, `#!/bin/sh\ncat "$1"\n`, { mode: 0o700 });
+    await add("command", "basic", "{ scheme: basic }", ["--source-command", JSON.stringify([program, kept])]);
+    await add("unit", "bearer", "{ scheme: bearer }", ["--source-systemd", "acme-token"]);
+    const role = ["--source-role", STORE_ROLE, "--source-field", "token", "--lease", "1"];
+    await add("store", "bearer", "{ scheme: bearer }", ["--source-vault", store.url, ...role], STORE_SECRET_ID);
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const pem = join(folder, "robot.pem");
+    writeFileSync(pem, publicKey.export({ type: "spki", format: "pem" }));
+    const started = ["reference", "--port", "0", "--file", join(folder, "reference.db"), "--signer", pem, "--json"];
+    reference = home.start(started);
+    await until("the reference provider answers", async () => reference.out().includes("\n"));
+    const { origin } = JSON.parse(reference.out()) as { readonly origin: string };
+    const sign = ["credential", "add", "signer", "--kind", "http-signature", "--key-id", "robot", "--origin", origin];
+    await home.must(sign, { input: privateKey.export({ type: "pkcs8", format: "pem" }).toString() });
+    await home.trustPack("signer", signedPack(origin));
+    // As systemd would, for a service with LoadCredential=.
+    gateway = await home.up([], ["/usr/bin/env", `CREDENTIALS_DIRECTORY=${systemd}`]);
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await reference?.end();
+    for (const api of apis) await api.close();
+    await store?.close();
+  });
+
+  async function add(label: string, kind: string, auth: string, more: readonly string[], input = ""): Promise<void> {
+    const api = await startProvider();
+    apis.push(api);
+    await home.must(["credential", "add", label, "--kind", kind, "--origin", api.origin, ...more], { input });
+    await home.trustPack(label, pack(label, api.origin, auth));
+  }
+
+  function signedPack(origin: string): string {
+    return `
+format: gw.pack/v1
+pack: signer
+provider:
+  origin: ${origin}
+  credential: signer
+  auth: { scheme: http-signature }
+  network: private
+  idempotency: { header: Idempotency-Key, window_s: 2592000 }
+actions:
+  project.list:
+    effect: read
+    request: { method: GET, path: /v1/projects }
+    input: { state: { in: query, enum: [active, any], optional: true } }
+  report.create:
+    effect: create
+    retry: idempotent_write
+    request: { method: POST, path: /v1/reports, body: application/json }
+    input:
+      account: { in: body, type: string, maxLength: 64 }
+      range:
+        in: body
+        type: object
+        required: [start, end]
+        properties: { start: { type: string, format: date }, end: { type: string, format: date } }
+      format: { in: body, enum: [csv, json] }
+`;
+  }
+
+  const sentBy = (index: number): string | undefined => apis[index]?.received.at(-1)?.headers.authorization;
+
+  async function read(label: string, action = "thing.get", input: Members = { id: "1" }): Promise<Members> {
+    const run = await openRun(home, agent, [`${label}.${action}`], { attempts: 2, side_effects: 1 });
+    return (await call(agent, run, `${label}.${action}`, input)).body;
+  }
+
+  test("a fixed command prints it, systemd has it beside the service: each goes where its entry is bound to", async () => {
+    assert.equal((await read("command"))["outcome"], "success");
+    assert.equal(sentBy(0), `Basic ${Buffer.from("user:from-the-command").toString("base64")}`);
+    assert.equal((await read("unit"))["outcome"], "success");
+    assert.equal(sentBy(1), "Bearer from-systemd-0123");
+  });
+
+  test("a store gives it to a role that logs in once; a token that was taken back is got anew", async () => {
+    assert.equal((await read("store"))["outcome"], "success");
+    assert.equal(sentBy(2), "Bearer from-the-store-0123");
+    assert.match((await home.must(["credential", "test", "store"])).out, /store: a token until/);
+    assert.equal(store.logins, 1);
+    store.revokeAll();
+    await home.must(["credential", "test", "store"]);
+    assert.equal(store.logins, 2);
+  });
+
+  test("what changed there is used after the lease; a store that is down is said so, and nothing older is used", async () => {
+    store.secret = { token: "changed-in-the-store-0123" };
+    await until("the lease ends", async () => {
+      await read("store");
+      return sentBy(2) === "Bearer changed-in-the-store-0123";
+    });
+    store.sealed = true;
+    let code: unknown = null;
+    await until("the lease ends", async () => {
+      code = (await read("store"))["code"];
+      return code !== undefined;
+    });
+    assert.equal(code, "source_unavailable");
+    const before = apis[2]?.received.length;
+    assert.equal((await read("store"))["code"], "source_unavailable");
+    assert.equal(apis[2]?.received.length, before, "nothing left");
+    store.sealed = false;
+    await home.must(["credential", "test", "store"]);
+    assert.equal((await read("store"))["outcome"], "success");
+  });
+
+  test("a second line, a secret of another form, a field that is not there: refused, and not one byte is shown", async () => {
+    writeFileSync(kept, "user:first-line\nsecond-line\n");
+    const second = await home.operator(["credential", "test", "command"]);
+    assert.equal(codeOf(second), "source_unfit");
+    assert.ok(!second.err.includes("second-line"));
+    writeFileSync(kept, "no-colon-in-here\n");
+    assert.equal(codeOf(await home.operator(["credential", "test", "command"])), "source_unfit");
+    store.secret = { other: "from-the-store-0123" };
+    assert.equal(codeOf(await home.operator(["credential", "test", "store"])), "source_unavailable");
+    store.secret = { token: "from-the-store\r\nx-evil: 1" };
+    assert.equal(codeOf(await home.operator(["credential", "test", "store"])), "source_unfit");
+  });
+
+  test("the list says where each is kept; what would not work is refused when it is added", async () => {
+    const rows = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
+    const { source } = rows.find(({ label }) => label === "store") ?? {};
+    assert.equal((source as Members)["kind"], "vault-kv");
+    assert.match((await home.run(["credential", "list"])).out, /command {2}basic .*from command/);
+    const common = ["credential", "add", "wrong", "--origin", "https://api.acme.example", "--kind"];
+    for (const [more, words] of [
+      [["bearer", "--source-command", '["pass"]'], /absolute path/],
+      [["bearer", "--source-command", "pass show x"], /is a JSON list/],
+      [["bearer", "--source-systemd", "../etc/shadow"], /name of a credential/],
+      [["bearer", "--source-vault", "http://vault.example/v1/secret/data/x"], /--source-vault is https/],
+      [["bearer", "--source-systemd", "a", "--lease", "86400"], /--lease is/],
+      [["hmac", "--source-systemd", "a"], /A source is for|--origin is for/],
+      [["bearer", "--source-field", "a"], /are for --source-vault/],
+    ] as const) {
+      const refused = await home.operator([...common, ...more], { input: "" });
+      assert.equal(refused.code, 1, refused.out);
+      assert.match(refused.err, words);
+    }
+  });
+
+  test("a key signs requests, with and without a body, and the reference provider verifies them", async () => {
+    const listed = await read("signer", "project.list", { state: "any" });
+    assert.equal(listed["outcome"], "success", JSON.stringify(listed));
+    const range = { start: "2026-01-01", end: "2026-01-31" };
+    const made = await read("signer", "report.create", { account: "acme", range, format: "csv" });
+    assert.match(String(made["outcome"]), /^(accepted|success)$/, JSON.stringify(made));
+    const { origin } = JSON.parse(reference.out()) as { readonly origin: string };
+    const plain = await fetch(`${origin}/v1/projects`);
+    assert.equal(plain.status, 401);
+  });
+
+  test("no secret of any of them is in the log", async () => {
+    const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
+    const secrets = ["from-the-command", "from-systemd-0123", "from-the-store-0123", STORE_SECRET_ID, "hvs.token-1"];
+    for (const secret of secrets) assert.ok(!exported.out.includes(secret), secret);
+    assert.match(exported.out, /exchange\.store/);
+    assert.match(exported.out, /source\.store/);
+  });
+});
