@@ -1,8 +1,11 @@
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, generateKeyPairSync, randomBytes } from "node:crypto";
 import { Secret } from "../src/kernel/secret.ts";
+import { readAwsKeys } from "../src/vault/aws/keys.ts";
+import { signForAws } from "../src/vault/aws/sign.ts";
 import { addCredential } from "../src/vault/credential.ts";
 import { openService } from "../src/vault/lend.ts";
 import { createVault } from "../src/vault/operator.ts";
+import { signMessage } from "../src/vault/signature/sign.ts";
 import type { TokenExchange } from "../src/vault/token/exchange.ts";
 import { parseVault, vaultPage } from "../src/vault/verify.ts";
 import { type Bench, rate } from "./bench.ts";
@@ -54,6 +57,26 @@ export const bench: Bench = {
     using token = Secret.fromText(randomBytes(20).toString("hex"));
     const cached = rate(() => tokens.lendToken("app", ORIGIN, token).release());
     emit({ case: "lend a cached token", value: cached, unit: "loans/s", beside: "a bearer", ratio: cached / lent });
+    const request = {
+      ...{ method: "POST", url: `${ORIGIN}/things?a=1`, headers: { "content-type": "application/json" } },
+      ...{ body: Buffer.alloc(1_024, "x"), atMs: 1_800_000_000_000 },
+    };
+    const keys = readAwsKeys(Buffer.from("AKIDEXAMPLEAKIDEXAMP:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"));
+    if (keys === undefined) throw new Error("no AWS key");
+    const scope = { region: "eu-west-1", service: "lambda" };
+    const sigv4 = rate(() => signForAws({ ...request, scope }, keys));
+    emit({ case: "sign 1 KiB for AWS (SigV4)", value: 1e6 / sigv4, unit: "µs", beside: "a loan", ratio: lent / sigv4 });
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+    using key = Secret.fromText(pem.toString());
+    const about = { ...request, scheme: "http-signature", nonce: "evt_1" } as const;
+    const signed = rate(() => signMessage(about, "robot", key, about.nonce));
+    emit({
+      case: "sign 1 KiB by RFC 9421 (Ed25519)",
+      value: 1e6 / signed,
+      unit: "µs",
+      beside: "a loan",
+      ratio: lent / signed,
+    });
     const page = vaultPage(vault);
     const parsed = rate(() => JSON.parse(page));
     const verified = rate(() => parseVault(page));

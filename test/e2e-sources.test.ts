@@ -110,6 +110,7 @@ actions:
   report.create:
     effect: create
     retry: idempotent_write
+    max_cost_cents: 0
     request: { method: POST, path: /v1/reports, body: application/json }
     input:
       account: { in: body, type: string, maxLength: 64 }

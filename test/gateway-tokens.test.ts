@@ -280,6 +280,24 @@ test("an assertion is signed with the sealed key, for the endpoint, and is good 
   assert.ok(!JSON.stringify(bench.events()).includes(assertion));
 });
 
+test("a clock that is hours off: what is signed next goes by the provider's own Date", async () => {
+  const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "pem", type: "pkcs8" });
+  const run = await begin({ grant: "jwt_bearer", clientAuth: "none" }, pem.toString());
+  const aheadMs = 5 * 3_600_000;
+  const date = new Date(bench.time.clock.wallMs() + aheadMs).toUTCString();
+  refuse(400, "application/json", '{"error":"invalid_request"}', { date });
+  await assert.rejects(read(run), denies("token_refused"));
+  grantToken();
+  await bench.time.advance(1_001);
+  assert.equal((await read(run)).outcome, "success");
+  const [before = 0, after = 0] = endpoint.received.map((one) => {
+    const [, claims = ""] = (formOf(one)["assertion"] ?? "").split(".");
+    return Number(JSON.parse(Buffer.from(claims, "base64url").toString("utf8")).iat);
+  });
+  // Date has whole seconds: one is lost to rounding.
+  assert.ok(Math.abs(after - before - aheadMs / 1_000) <= 2, `${after - before}`);
+});
+
 test("a 401 for an older token gets a new one, once; for a new one it is the answer", async () => {
   const run = await begin();
   await read(run);
