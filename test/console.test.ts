@@ -15,7 +15,6 @@ import {
   PHONE,
   type Sight,
   shoot,
-  shots,
 } from "./support/browser.ts";
 import {
   type AgentProcess,
@@ -32,6 +31,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { shots } from "./support/shots.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
 

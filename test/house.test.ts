@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { errorsPage } from "../scripts/errors-page.ts";
+import { diagrams } from "../scripts/pictures.ts";
 import { eventTypes } from "../src/audit/event.ts";
 import { codes } from "../src/kernel/codes.ts";
 import { defaults } from "../src/kernel/defaults.ts";
@@ -13,6 +14,12 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 test("docs/errors.md is equal to the table of codes", () => {
   assert.equal(read("docs/errors.md"), errorsPage());
+});
+
+test("the pictures of docs are those that their texts draw", () => {
+  const drawn = diagrams(join(root, "docs", "pictures"));
+  assert.ok(drawn.length > 0);
+  for (const [file, svg] of drawn) assert.equal(readFileSync(file, "utf8"), svg, `${file}: npm run docs`);
 });
 
 test("every code says what happened and what to do next", () => {
@@ -63,9 +70,16 @@ test("the licence is Apache-2.0 and its text is there", () => {
   assert.match(read("LICENSE"), /Apache License/);
 });
 
-test("every page that the README points to exists", () => {
-  for (const [, page] of read("README.md").matchAll(/\]\((docs\/[a-z-]+\.md)\)/g))
-    assert.ok(existsSync(join(root, page ?? "")), page);
+test("what a page points to exists, and the README leads to every page", () => {
+  const names = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+  for (const page of ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...names.map((name) => `docs/${name}`)])
+    for (const [, target = ""] of read(page).matchAll(/\]\(([a-zA-Z][\w./-]*\.(?:md|svg|png))(?:#[^)]*)?\)/g))
+      assert.ok(existsSync(join(root, dirname(page), target)), `${page} points to ${target}`);
+  const readme = read("README.md");
+  assert.deepEqual(
+    names.filter((name) => !readme.includes(`](docs/${name})`)),
+    [],
+  );
 });
 
 test("the launcher runs the pinned Node without the variables that could bend it", () => {

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { drawTerminal } from "../scripts/pictures.ts";
 import { asUser, makeFolder, until } from "./support/home.ts";
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
+import { shots } from "./support/shots.ts";
 
 const root = dirname(import.meta.dirname);
 const terminal = noTmux === null ? asUser : { skip: noTmux };
@@ -17,7 +19,7 @@ interface Step {
   readonly printed: readonly string[];
 }
 
-test("README's first real use works word by word, and prints what it says", terminal, async () => {
+test("README's first real use works word by word, and prints what it says", terminal, async (context) => {
   const [start = [], person = [], ...agents] = readBlocks("A first real use, in five minutes");
   assert.ok(agents.length >= 3, "README shows a start, a person, an agent, the record and an API of one's own");
   const folder = makeFolder();
@@ -48,6 +50,7 @@ test("README's first real use works word by word, and prints what it says", term
 
   // Opened after setup-shell, as the page says.
   const agent = open(200, 50);
+  let card = "";
   for (const [step, { command, printed }] of agents.flat().entries()) {
     enter(agent, `clear; ${command}; echo LEFT ${step} $?`);
     const left = () => new RegExp(`^LEFT ${step} \\d+$`, "m").exec(agent.text());
@@ -55,6 +58,7 @@ test("README's first real use works word by word, and prints what it says", term
     await until(
       `${command} ends`,
       () => {
+        if (card === "" && /\ba approve\b/.test(watch.text())) card = watch.painted();
         // Somebody who is told that they are waited for: nobody is quicker than that.
         const asks = !command.startsWith("gw call") || agent.text().includes("Waiting for a person");
         if (asks && /^\s*(?:>|\d).*left/m.test(watch.text())) decide(watch);
@@ -68,6 +72,9 @@ test("README's first real use works word by word, and prints what it says", term
     for (const line of printed) assert.match(agent.text(), shapeOf(line), `${command} prints: ${line}`);
   }
   for (const pane of [agent, watch, gateway]) pane.close();
+  assert.match(card, /project_id = "project-001"/, "the first screen of the card holds the call with its argument");
+  writeFileSync(join(shots, "card.svg"), drawTerminal("A card in gw watch", card));
+  context.diagnostic(`the card is drawn in ${join(shots, "card.svg")}`);
 });
 
 /** Reads on to the end of the card, and says yes with the PIN. */

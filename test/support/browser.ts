@@ -1,28 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { makeFolder } from "./home.ts";
+import { shots } from "./shots.ts";
 
 /** Debian's Chromium, once for all tests of a file, and what it asked for over the network. */
 export const CHROMIUM = "/usr/bin/chromium";
 export const noBrowser = existsSync(CHROMIUM) ? undefined : "Chromium is not installed (apt-get install chromium)";
-
-/** Where a person can look at what the tests saw: below the clone, or else where everybody may write. */
-export const shots = shotFolder();
-
-function shotFolder(): string {
-  const root = join(import.meta.dirname, "..", "..");
-  try {
-    const folder = process.env["GW_SHOTS"] ?? join(root, "out", "console");
-    mkdirSync(folder, { recursive: true });
-    accessSync(folder, constants.W_OK);
-    return folder;
-  } catch {
-    return mkdtempSync(join(tmpdir(), "gw-console-"));
-  }
-}
 
 export interface Sight {
   readonly page: Page;
