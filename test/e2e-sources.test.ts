@@ -207,7 +207,8 @@ actions:
     assert.equal(listed["outcome"], "success", JSON.stringify(listed));
     const range = { start: "2026-01-01", end: "2026-01-31" };
     const made = await read("signer", "report.create", { account: "acme", range, format: "csv" });
-    assert.match(String(made["outcome"]), /^(accepted|success)$/, JSON.stringify(made));
+    // Refused it would be an error. The promise of a job that this pack does not follow leaves the end unknown.
+    assert.equal(made["outcome"], "unknown", JSON.stringify(made));
     const { origin } = JSON.parse(reference.out()) as { readonly origin: string };
     const plain = await fetch(`${origin}/v1/projects`);
     assert.equal(plain.status, 401);
