@@ -52,7 +52,14 @@ const exceptions: readonly { readonly room: string; readonly may: readonly strin
   // Signed policy holds decisions made ahead, in the very shape in which they are decided on.
   {
     room: "vault/policy",
-    may: ["kernel", "conventions/grant", "conventions/passkey", "conventions/webhook", "conventions/action/pack.ts"],
+    may: [
+      "kernel",
+      "conventions/grant",
+      "conventions/passkey",
+      "conventions/webhook",
+      "conventions/action/pack.ts",
+      "conventions/action/place.ts",
+    ],
   },
 ];
 

@@ -681,6 +681,11 @@ export const codes = {
     means: "What was typed is no grant that could be signed; the message says which word does not fit.",
     mend: "Correct that word. gw grant add --help shows an example.",
   },
+  pack_place_invalid: {
+    status: 400,
+    means: "A pack cannot be reached at what was named; the message says why.",
+    mend: "Name the origin of your installation and the path that all of its API stands below: gw pack place --help",
+  },
   webhook_invalid: {
     status: 400,
     means: "What was typed is no webhook that could be signed; the message says what does not fit.",

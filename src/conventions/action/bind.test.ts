@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { type BoundHttp, type BoundSsh, bindAction } from "./bind.ts";
 import type { GatewayFill } from "./gather.ts";
 import type { Pack } from "./pack.ts";
+import { placePack, troubleWithPlace } from "./place.ts";
 import { readPack } from "./read.ts";
 
 function load(text: string): Pack {
@@ -523,5 +524,68 @@ describe("no argument value whatsoever can change origin, method, path shape or 
       }),
       { numRuns: 700 },
     );
+  });
+});
+
+describe("names and bodies as providers have them", () => {
+  const text = (input: string): string => `format: gw.pack/v1
+pack: plain
+provider: { origin: "https://api.example.com", credential: plain, auth: { scheme: bearer } }
+actions:
+  tag.set:
+    effect: write
+    request: { method: PUT, path: "/tags/{_id}", body: application/json }
+    input:
+      _id: { in: path, type: string }
+${input}`;
+  const bare = load(text("      version: { in: body, whole: true, type: [string, array, integer] }\n"));
+
+  test("an input may be called _id, and one input may be the whole JSON body, in canonical form", () => {
+    for (const value of ["1.2.3", 7, ["b", "a"], ""]) {
+      const bound = bindAction(bare, "tag.set", { _id: "x", version: value }) as BoundHttp;
+      assert.equal(bound.url, "https://api.example.com/tags/x");
+      assert.equal(String(bound.body), canonicalJson(value));
+      assert.deepEqual(bound.sentAs, { version: "the whole body" });
+    }
+  });
+
+  test("a bare body is one required input, of a JSON body, and __proto__ is no name", () => {
+    for (const input of [
+      "      a: { in: body, whole: true, type: string }\n      b: { in: body, type: string }\n",
+      "      a: { in: body, whole: true, optional: true, type: string }\n",
+      "      a: { in: query, whole: true, type: string }\n",
+      "      a: { in: body, whole: true, as: b, type: string }\n",
+      "      __proto__: { in: body, type: string }\n",
+    ]) {
+      const { pack, findings } = readPack(Buffer.from(text(input), "utf8"), "pack.yaml");
+      assert.equal(pack, null, input);
+      assert.ok(
+        findings.some(({ severity }) => severity === "error"),
+        input,
+      );
+    }
+  });
+
+  test("a placed pack goes to its own origin, below its base path, with the same digest, and nowhere odd", () => {
+    const place = {
+      pack: "plain",
+      origin: "https://ghe.acme.example",
+      basePath: "/api/v3",
+      network: "public",
+    } as const;
+    const placed = placePack(bare, place);
+    const bound = bindAction(placed, "tag.set", { _id: "x", version: "1" }) as BoundHttp;
+    assert.equal(bound.url, "https://ghe.acme.example/api/v3/tags/x");
+    assert.equal(placed.digest, bare.digest);
+    for (const change of [
+      { basePath: "/api/../v3" },
+      { basePath: "/api/" },
+      { basePath: "api" },
+      { basePath: "/{x}" },
+      { origin: "http://ghe.acme.example" },
+      { origin: "https://ghe.acme.example/x" },
+      { origin: "https://10.0.0.1" },
+    ])
+      assert.notEqual(troubleWithPlace({ ...place, ...change }), null, JSON.stringify(change));
   });
 });

@@ -5,7 +5,7 @@ import { PUSH_MEDIA_TYPE, type RefUpdate, writePush } from "../git/push.ts";
 import { buildQuery, type QueryPair, type Scalar, scalarText } from "../url/query.ts";
 import type { BodyValue } from "./gather.ts";
 import { digestPart, type Part, writeMultipart } from "./multipart.ts";
-import type { HttpAction, UrlAction } from "./pack.ts";
+import { type HttpAction, type UrlAction, WHOLE } from "./pack.ts";
 import { ROLLBACK_BODY } from "./rollback.ts";
 
 export interface WrittenBody {
@@ -54,6 +54,11 @@ function isEmptyAllowed(action: HttpAction | UrlAction): boolean {
 
 /** RFC 8785 with the order of the members known from the definition; a property holds it equal to the general writer. */
 function writeJsonBody(action: HttpAction | UrlAction, values: ReadonlyMap<string, BodyValue>): string {
+  const whole = values.get(WHOLE);
+  if (whole !== undefined) {
+    if (values.size > 1) throw new Fault("a bare value has no room for another");
+    return canonicalJson(whole.value);
+  }
   let text = "";
   for (const { wireName, prefix } of bodyOrder(action)) {
     const found = values.get(wireName);

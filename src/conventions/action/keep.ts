@@ -1,7 +1,7 @@
 import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { argumentOf } from "./gather.ts";
-import { type ActionDefinition, type InputField, isByDigest } from "./pack.ts";
+import { type ActionDefinition, type InputField, isByDigest, WHOLE } from "./pack.ts";
 
 /** The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. */
 export function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
@@ -42,6 +42,7 @@ export function nameOnWire(action: ActionDefinition, args: JsonObject): JsonObje
   for (const field of action.inputs) {
     if (argumentOf(field, args) === undefined) continue;
     if (field.place === "header") names[field.name] = `header ${field.wireName}`;
+    else if (field.wireName === WHOLE) names[field.name] = "the whole body";
     else if (field.place !== null && field.wireName !== field.name)
       names[field.name] = `${field.place} ${field.wireName}`;
   }

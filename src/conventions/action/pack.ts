@@ -25,6 +25,8 @@ export type BodyType =
   | "opaque"
   /** Ref updates as typed input, and a packfile. */
   | "git-receive-pack";
+/** The name on the wire of an input that is the whole JSON body. */
+export const WHOLE = "";
 export type Place = "path" | "query" | "header" | "body";
 
 export interface Pack {

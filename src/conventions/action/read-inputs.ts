@@ -5,7 +5,7 @@ import { checkSchema } from "../request/schema-check.ts";
 import { isFieldName } from "../ssh/request.ts";
 import type { Findings } from "./findings.ts";
 import { isForbiddenHeader, isHeaderName } from "./headers.ts";
-import type { BodyType, InputField } from "./pack.ts";
+import { type BodyType, type InputField, WHOLE } from "./pack.ts";
 import { fieldMembers } from "./schema/input.ts";
 import type { FieldWire } from "./schema/pack.ts";
 
@@ -18,7 +18,8 @@ export interface InputFrame {
   readonly takenHeaders: ReadonlySet<string>;
 }
 
-const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+/** As providers spell them, `_id` too; a name that objects of JavaScript have of their own is nobody's. */
+const NAME = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const INSIDE = "/properties/input";
 const PART_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const SCALARS: ReadonlySet<JsonType> = new Set(["string", "integer", "number", "boolean"]);
@@ -40,11 +41,16 @@ export function readInputs(input: JsonObject, frame: InputFrame, findings: Findi
   return fields;
 }
 
-/** An opaque body is one input; a push has its own members and no others. */
+/** An opaque body is one input, and so is a body that is a bare value; a push has its own members and no others. */
 function lintWhole(fields: readonly InputField[], { body, path }: InputFrame, findings: Findings): void {
   const names = fields.filter(({ place }) => place === "body").map(({ wireName }) => wireName);
   if (body === "opaque" && (names.length !== 1 || fields.some(({ place, optional }) => place === "body" && optional)))
     findings.error("pack_input_unfit", path, "an opaque body is exactly one required input with in: body");
+  if (
+    names.includes(WHOLE) &&
+    (names.length !== 1 || fields.some(({ wireName, optional }) => wireName === WHOLE && optional))
+  )
+    findings.error("pack_input_unfit", path, "whole: true is for the one required input of the body");
   if (body !== "git-receive-pack") return;
   const missing = ["updates", "capabilities", "packfile"].filter((name) => !names.includes(name));
   const foreign = names.filter((name) => !PUSH_MEMBERS.includes(name));
@@ -78,6 +84,8 @@ function readField(
     unfit("percent is for path and query inputs", "/percent");
   if (says.language !== undefined && !(says.in === "body" && typeof schema.const === "string"))
     unfit("a document is a const with in: body", "/language");
+  if (says.whole === true && !(says.in === "body" && frame.body === "application/json" && says.as === undefined))
+    unfit("the whole of a JSON body is one input with in: body and no as", "/whole");
   if (says.style !== undefined && !(isText && list)) unfit("style is for lists in a query or form", "/style");
   if (frame.body !== "multipart/form-data" || says.in !== "body") {
     for (const member of ["part", "filename", "media_type"] as const) {
@@ -90,7 +98,7 @@ function readField(
   return {
     name,
     place: says.in ?? null,
-    wireName: says.as ?? name,
+    wireName: says.whole === true ? WHOLE : (says.as ?? name),
     optional: says.optional ?? false,
     constant: schema.const,
     percent: says.percent ?? "refuse",

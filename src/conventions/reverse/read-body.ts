@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { HttpAction, InputField } from "../action/pack.ts";
+import { type HttpAction, type InputField, WHOLE } from "../action/pack.ts";
 import { PUSH_MEDIA_TYPE, readPush } from "../git/push.ts";
 import { parseJson } from "../request/json/parse.ts";
 import { readMediaType } from "../request/media-type.ts";
@@ -21,6 +21,7 @@ export function readPlainBody(body: Buffer, contentType: string | null, action: 
   const fields = action.inputs.filter(({ place }) => place === "body");
   switch (action.body) {
     case "application/json":
+      if (fields[0]?.wireName === WHOLE) return new Map([[WHOLE, parseJson(body).value]]);
       return new Map(Object.entries(readObject(body)));
     case "application/x-www-form-urlencoded":
       return readForm(body, fields);

@@ -59,6 +59,7 @@ function* describePolicyChanges(before: Policy, next: Policy): Iterable<string> 
   yield* named(before.eachUse, next.eachUse, (label) => label, "each-use mark");
   yield* named(before.ticketIssuers, next.ticketIssuers, ({ issuer }) => issuer, "ticket issuer");
   yield* named(before.ticketServices, next.ticketServices, ({ system }) => system, "ticket service");
+  yield* named(before.places, next.places, ({ pack }) => pack, "place of pack");
   yield* named(before.webhooks, next.webhooks, ({ name }) => name, "webhook");
   yield* named(before.imaKeys, next.imaKeys, ({ name }) => name, "IMA key");
   const identities = [before.sigstore?.identities ?? [], next.sigstore?.identities ?? []] as const;

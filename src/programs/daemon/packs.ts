@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
+import { placePack } from "../../conventions/action/place.ts";
 import { readPack } from "../../conventions/action/read.ts";
 import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -40,7 +41,13 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
       troubles.push({ file, why: `${why} (gw pack trust ${pack.name})` });
     } else packs.set(pack.name, pack);
   }
-  return { book: bookOf([...packs.values()]), troubles };
+  const placed = [...packs.values()].map((pack) =>
+    placePack(
+      pack,
+      policy?.places.find((place) => place.pack === pack.name),
+    ),
+  );
+  return { book: bookOf(placed), troubles };
 }
 
 /** The version that was trusted, kept beside the packs. It is believed by its digest alone. */

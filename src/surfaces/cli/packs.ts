@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
+import { placePack } from "../../conventions/action/place.ts";
 import { readPack } from "../../conventions/action/read.ts";
 import type { OperatorKey } from "../../conventions/approval/decision.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -148,7 +149,13 @@ export function readTrustedPacks(home: string, policy: Policy): readonly Pack[] 
   return listPacks(home).flatMap(({ pack }) => {
     const trusted = policy.packs.find((one) => one.pack === pack);
     const kept = trusted === undefined ? null : readTrustedCopy(home, pack, trusted.digest);
-    return kept === null ? [] : [kept.pack];
+    if (kept === null) return [];
+    return [
+      placePack(
+        kept.pack,
+        policy.places.find((place) => place.pack === pack),
+      ),
+    ];
   });
 }
 

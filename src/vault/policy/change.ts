@@ -20,6 +20,7 @@ export function firstPolicy(founder: OperatorKeys): PolicyDraft {
     settings: SAFE_SETTINGS,
     ceilings: NO_CEILINGS,
     webhooks: [],
+    places: [],
     passkeys: [],
     decide: NO_RULES,
     hub: null,

@@ -22,6 +22,7 @@ import {
 } from "./entries.ts";
 import { readGrant } from "./grant-entries.ts";
 import { hubPage, readHub } from "./hub-entries.ts";
+import { placePage, readPlace } from "./place-entries.ts";
 import type { PolicyContent } from "./policy.ts";
 import { readService, servicePage } from "./service-entries.ts";
 import { readSigstore, sigstorePage, sortSigstore } from "./sigstore-entries.ts";
@@ -57,6 +58,7 @@ const LATER_MEMBERS = [
   "decide",
   "hub",
   "webhooks",
+  "places",
 ] as const;
 
 export function writePolicyPage(content: PolicyContent, signature: Buffer): string {
@@ -107,6 +109,7 @@ export function policyPage(content: PolicyContent): JsonObject {
     ...(content.passkeys.length === 0 ? {} : { passkeys: content.passkeys.map(passkeyPage) }),
     ...(decide === undefined ? {} : { decide }),
     ...(content.hub === null ? {} : { hub: hubPage(content.hub) }),
+    ...(content.places.length === 0 ? {} : { places: content.places.map(placePage) }),
     ...(content.webhooks.length === 0 ? {} : { webhooks: content.webhooks.map(webhookPage) }),
   };
 }
@@ -134,6 +137,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       passkeys: laterList(policy.passkeys, "/passkeys", readPasskey, ({ credentialId }) => credentialId),
       decide: readRules(policy.decide, "/decide"),
       hub: policy.hub === undefined ? null : readHub(policy.hub, "/hub"),
+      places: laterList(policy.places, "/places", readPlace, ({ pack }) => pack),
       webhooks: laterList(policy.webhooks, "/webhooks", readWebhook, ({ name }) => name),
       imaKeys: laterList(policy.ima_keys, "/ima_keys", readImaKey, ({ name }) => name),
     },
@@ -159,6 +163,7 @@ export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "vers
     formerPacks: sortBy(content.formerPacks, ({ pack }) => pack),
     passkeys: sortBy(content.passkeys, ({ credentialId }) => credentialId),
     decide: sortRules(content.decide),
+    places: sortBy(content.places, ({ pack }) => pack),
     webhooks: sortBy(content.webhooks, ({ name }) => name),
   };
 }

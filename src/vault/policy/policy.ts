@@ -1,3 +1,4 @@
+import type { PackPlace } from "../../conventions/action/place.ts";
 import type { Grant } from "../../conventions/grant/grant.ts";
 import type { DecisionRules } from "../../conventions/passkey/demand.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -33,6 +34,8 @@ export interface PolicyContent {
   readonly settings: PolicySettings;
   /** What no run passes, where it is narrower or wider than the standard. */
   readonly ceilings: PolicyCeilings;
+  /** Packs whose provider this home reaches elsewhere than they say. */
+  readonly places: readonly PackPlace[];
   /** Where it is told that a card waits. */
   readonly webhooks: readonly Webhook[];
   /** Keys that only a hand can use, each signed for by its own operator. */

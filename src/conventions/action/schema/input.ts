@@ -11,6 +11,7 @@ const typeName = {
 export const fieldMembers = {
   in: { enum: ["path", "query", "header", "body"], description: "Where the value goes. Not for SSH." },
   as: { type: "string", minLength: 1, maxLength: 128, description: "Its name there, when that differs." },
+  whole: { type: "boolean", description: "Its value is the whole JSON body: a bare text, number or list." },
   optional: { type: "boolean", description: "May be left out." },
   percent: { enum: ["literal"], description: "A percent escape in the value is text and is encoded once more." },
   style: { enum: ["repeat", "comma"], description: "How a list is written in a query or form." },

@@ -1,6 +1,7 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import type { PackImportOptions } from "../pack-import.ts";
+import type { PackPlaceOptions } from "../pack-place.ts";
 import type { ReviewedOptions } from "../upgrade/require-review.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -27,6 +28,20 @@ export function addPackCommands(program: Command, deps: CliDeps): void {
   ).action(async (name: string, action: string | undefined, _options, command: Command) =>
     finish(await (await import("../pack-show.ts")).runPackShow(name, action, optionsOf(command), io, vault)),
   );
+  addOperatorCommand(
+    pack,
+    "place <NAME>",
+    "sign where this home reaches its provider; without --origin, where the pack says",
+    "gw pack place github --origin https://github.acme.example --base-path /api/v3",
+  )
+    .option("--origin <URL>", "the origin of your installation")
+    .option("--base-path <PATH>", "before every path of the pack, such as /api/v3")
+    .addOption(new Option("--network <WHERE>", "which addresses").choices(["public", "private"]).default("public"))
+    .action(async (name: string, _options, command: Command) =>
+      finish(
+        await (await import("../pack-place.ts")).runPackPlace(name, optionsOf<PackPlaceOptions>(command), io, vault),
+      ),
+    );
   addCommand(
     pack,
     "lint <FILE>",

@@ -1,0 +1,36 @@
+import { type PackPlace, troubleWithPlace } from "../../conventions/action/place.ts";
+import { showIdentifier } from "../../kernel/display.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { lastTrusted } from "../../vault/policy/policy.ts";
+import { answering } from "./answer.ts";
+import { type CliIo, type Exit, exits } from "./io.ts";
+import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
+
+export interface PackPlaceOptions extends VaultOptions {
+  readonly origin?: string;
+  readonly basePath?: string;
+  readonly network: "public" | "private";
+}
+
+/** `gw pack place NAME --origin URL`: an operator signs where this home reaches the provider; without it, where the pack says. */
+export function runPackPlace(name: string, options: PackPlaceOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
+  return answering(io, () => {
+    const { origin, basePath = "", network } = options;
+    const place: PackPlace | null = origin === undefined ? null : { pack: name, origin, basePath, network };
+    const trouble = place === null ? null : troubleWithPlace(place);
+    if (trouble !== null) throw new Denied("pack_place_invalid", `The place was not signed: ${trouble}.`);
+    return withOperator(options, io, ports, async (session) => {
+      const subject = origin === undefined ? name : `${name} ${origin}${basePath}`;
+      await applyPolicyChange(session, ports, { what: "pack_placed", subject }, (policy) => {
+        if (lastTrusted(policy, name) === null)
+          throw new Denied("not_found", `No pack ${showIdentifier(name)} is trusted. Trust it first: gw pack trust`);
+        const others = policy.places.filter(({ pack }) => pack !== name);
+        return { ...policy, places: place === null ? others : [...others, place] };
+      });
+      const where = place === null ? "where the pack says" : `at ${place.origin}${place.basePath}`;
+      const words = `${name} is reached ${where} from now on. Its credential has to be bound to that origin.`;
+      say(io, options.json, { pack: name, origin: place?.origin ?? null, base_path: place?.basePath ?? null }, words);
+      return exits.done;
+    });
+  });
+}
