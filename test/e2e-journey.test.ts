@@ -52,6 +52,20 @@ describe("the journey of a new user", skip, () => {
     await secret(gateway, "Once more:");
     await gateway.shows("It runs.", 60_000);
 
+    const call = run(`${GW} call reference.project.list`);
+    await call.shows("Waiting for a person: gw approve", 60_000);
+    const approve = run(`${GW} approve`);
+    await secret(approve, /Passphrase of \S+:/);
+    await approve.shows(/reference\.project\.list/);
+    await approve.shows("Sign this?");
+    approve.write("y");
+    approve.type("Enter");
+    await call.shows("EXIT 0", 60_000);
+    assert.ok(tally.secrets <= 2, said("more than two"));
+    t.diagnostic(said("first approved call"));
+  });
+
+  test("the next one, in gw watch, is read on the first screen", async (t) => {
     const watch = run(`${GW} watch`);
     await secret(watch, /Passphrase of \S+:/);
     await watch.shows("No card waits");
@@ -66,7 +80,7 @@ describe("the journey of a new user", skip, () => {
     await until(watch, "a", /Passphrase:/);
     await secret(watch, /Passphrase:/);
     await call.shows("EXIT 0", 60_000);
-    t.diagnostic(said("first approved call"));
+    t.diagnostic(said("and one in gw watch"));
   });
 
   test("a day of reads asks nothing", async (t) => {

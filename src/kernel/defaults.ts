@@ -3,8 +3,10 @@ export const defaults = {
   // Runs
   /** A grant that nobody renews ends. */
   grantMaximumMs: 366 * 86_400_000,
-  /** A webhook that was not taken is sent again after so long each, while its card waits. */
-  webhookDelaysMs: [5_000, 30_000, 120_000, 300_000] as readonly number[],
+  /** A webhook that was not taken is sent again so often, the first time after so long, and each time six times longer. */
+  webhookTries: 5,
+  webhookFirstDelayMs: 5_000,
+  webhookDelayMsMax: 300_000,
   webhookTimeoutMs: 10_000,
   /** Messages on their way; beyond these nothing more is told. */
   webhooksAtOnce: 64,

@@ -55,8 +55,8 @@ export function createBell(ports: BellPorts): Bell {
 
   async function ring(hook: Webhook, { approvalId }: Approval, card: Card): Promise<void> {
     const id = `${approvalId}.${hook.name}`;
-    for (let attempt = 1; attempt <= defaults.webhookDelaysMs.length + 1; attempt++) {
-      if (attempt > 1) await ports.sleep.sleep(defaults.webhookDelaysMs[attempt - 2] ?? 0, over.signal);
+    for (let attempt = 1; attempt <= defaults.webhookTries; attempt++) {
+      if (attempt > 1) await ports.sleep.sleep(delayMs(attempt), over.signal);
       if (over.signal.aborted || ports.desk.find(approvalId)?.state !== "pending") return;
       // Policy may have taken it away meanwhile.
       if (!ports.webhooks().some(({ name }) => name === hook.name)) return;
@@ -146,4 +146,8 @@ export function createBell(ports: BellPorts): Bell {
       over.abort();
     },
   };
+}
+
+function delayMs(attempt: number): number {
+  return Math.min(defaults.webhookDelayMsMax, defaults.webhookFirstDelayMs * 6 ** (attempt - 2));
 }

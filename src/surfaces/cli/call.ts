@@ -47,7 +47,7 @@ export async function awaitCall(
   begin: (waitSeconds: number) => Promise<CallAnswer>,
   { wait, json }: CallOptions,
   io: CliIo,
-  told = "Waiting for a person: gw watch, or gw approvals.",
+  told = "Waiting for a person: gw approve, gw watch or gw console.",
 ): Promise<CallAnswer> {
   let left = wait - Math.min(wait, LOOK_SECONDS);
   let answer = await begin(wait - left);

@@ -65,7 +65,8 @@ async function planAndReport(
     return plan.executable ? exits.done : exits.denied;
   }
   if (!plan.executable) throw new Denied("plan_not_executable", NOT_EXECUTABLE);
-  const told = "Nothing was changed yet. Waiting for a person to approve this plan: gw watch, or gw approvals.";
+  const told =
+    "Nothing was changed yet. Waiting for a person to approve this plan: gw approve, gw watch or gw console.";
   const execute = (wait: number) => client.execute(plan.plan_id, plan.expected_revision, wait);
   return report(await awaitCall(client, execute, options, io, told), options, io);
 }

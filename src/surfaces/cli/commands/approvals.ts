@@ -23,8 +23,8 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
   const approve = addHubOption(
     addOperatorCommand(
       program,
-      "approve <ID>",
-      "sign a yes to exactly this card",
+      "approve [ID]",
+      "sign a yes to exactly this card; in a terminal, without ID, to the one that waits",
       "gw approve apr_01k... --attempts 5\ngw approve apr_01k... --hub postgres://ada@db.example/gw",
     ),
   )
@@ -41,7 +41,7 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     .option("--emergency", "instead of a ticket, or beside it: marks the call; needs --reason")
     .option("--reason <TEXT>", "why it is an emergency")
     .option("--opened-at <TIME>", "when the normal ticket was opened, such as 2030-01-31T12:00:00Z")
-    .action((id: string, _options, command: Command) => decide(id, "approve", command));
+    .action((id: string | undefined, _options, command: Command) => decide(id, "approve", command));
   addHubOption(
     addOperatorCommand(
       program,
@@ -63,9 +63,9 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
       else finish(await (await load()).runRevoke(id, options, deps));
     });
 
-  async function decide(id: string, decision: "approve" | "deny", command: Command): Promise<void> {
+  async function decide(id: string | undefined, decision: "approve" | "deny", command: Command): Promise<void> {
     const options = optionsOf<ApproveOptions & HubOption>(command);
-    if (isOnHub(options)) finish(await (await loadHub()).runHubDecide(id, decision, options, deps));
+    if (isOnHub(options)) finish(await (await loadHub()).runHubDecide(id ?? "", decision, options, deps));
     else finish(await (await load()).runDecide(id, decision, options, deps));
   }
 }

@@ -53,7 +53,7 @@ export function runApprovals(options: OperatorOptions & EvidenceOption, deps: Cl
 
 /** `gw approve ID` and `gw deny ID`: a signature over exactly the card that is printed. */
 export function runDecide(
-  id: string,
+  id: string | undefined,
   decision: "approve" | "deny",
   options: ApproveOptions,
   deps: CliDeps,
@@ -74,9 +74,13 @@ export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): P
   return answering(io, () => withOperator(options, io, deps.vault, inSession, { goingBack: "told" }));
 }
 
-function decide(id: string, decision: "approve" | "deny", options: ApproveOptions, deps: CliDeps) {
+function decide(named: string | undefined, decision: "approve" | "deny", options: ApproveOptions, deps: CliDeps) {
+  // A script names what it signs: whatever waits by now may be something else.
+  if (named === undefined && isUnseen(options, deps))
+    throw new Denied("value_not_allowed", "Name the card: gw approve ID. See: gw approvals");
   return withGateway(options, deps, async (session) => {
     const { client } = session;
+    const id = named ?? onlyOne(await client.approvals());
     const approval = await client.approval(id);
     if (approval.state !== "pending") {
       throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
@@ -101,9 +105,22 @@ export function wordOn(approval: ApprovalView, decision: "approve" | "deny", opt
 }
 
 /** A person reads the card before anything is signed. A script, which has its passphrase in a file, has decided already. */
-export async function isMeant({ json, passphraseFile }: ApproveOptions, { io }: CliDeps): Promise<boolean> {
-  if (json || passphraseFile !== undefined || !io.isTty) return true;
-  return (await io.ask("Sign this? y for yes, anything else leaves it waiting: ")).trim() === "y";
+export async function isMeant(options: ApproveOptions, deps: CliDeps): Promise<boolean> {
+  if (isUnseen(options, deps)) return true;
+  return (await deps.io.ask("Sign this? y for yes, anything else leaves it waiting: ")).trim() === "y";
+}
+
+function isUnseen({ json, passphraseFile }: ApproveOptions, { io }: CliDeps): boolean {
+  return json || passphraseFile !== undefined || !io.isTty;
+}
+
+/** The card that waits, where it is the only one. It is shown before anything is signed. */
+function onlyOne(waiting: readonly ApprovalView[]): string {
+  const [first, second] = waiting;
+  if (first === undefined) throw new Denied("not_found", "Nothing waits for a decision.");
+  if (second === undefined) return first.approval_id;
+  const ids = waiting.map(({ approval_id }) => showIdentifier(approval_id)).join(", ");
+  throw new Denied("value_not_allowed", `${waiting.length} cards wait: ${ids}. Name one: gw approve ID`);
 }
 
 /** The narrowest grant that would have covered it, as the person leaves it. It is signed first: where it does not hold, nothing is approved. */
