@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -12,6 +12,7 @@ import {
   type Members,
   makeFolder,
   openPlane,
+  PASSPHRASE,
   start,
   until,
 } from "./support/home.ts";
@@ -61,6 +62,28 @@ describe("gw login: the keys stay with a program of the operator for a while", a
       assert.deepEqual([done.code, codeOf(done)], [1, "terminal_needed"], `gw ${words}: ${done.out}${done.err}`);
     }
   });
+
+  const curses =
+    existsSync("/usr/bin/pinentry-curses") && realpathSync("/usr/bin/pinentry").endsWith("pinentry-curses");
+  test(
+    "gw passphrase-prompt asks in a real pinentry, and logs in",
+    noTmux === null && curses ? {} : { skip: noTmux ?? "pinentry here is not pinentry-curses" },
+    async () => {
+      await home.run(["logout"]);
+      const command = `${GW} passphrase-prompt --home ${home.folder} --for 10m; echo "EXIT $?"; cat`;
+      const pane = openPane(makeFolder(), command, home.environment(), { columns: 80, rows: 24 });
+      try {
+        await pane.shows(/Passphrase of ada/);
+        pane.write(PASSPHRASE);
+        pane.type("Enter");
+        await pane.shows("EXIT 0");
+        assert.match(pane.text(), /ada is logged in for 10 minutes/);
+      } finally {
+        pane.close();
+      }
+      assert.equal((await home.run(["activity"])).code, 0, "reading asks nothing");
+    },
+  );
 
   test("its program is closed to everybody else: socket, folder and memory", async () => {
     const path = socketOf();

@@ -681,6 +681,11 @@ export const codes = {
     means: "What was typed is no grant that could be signed; the message says which word does not fit.",
     mend: "Correct that word. gw grant add --help shows an example.",
   },
+  pinentry_failed: {
+    status: 400,
+    means: "The dialog that asks for the passphrase was closed, or gave no answer that could be read.",
+    mend: "Run it again, or run gw login in a terminal.",
+  },
   pack_place_invalid: {
     status: 400,
     means: "A pack cannot be reached at what was named; the message says why.",

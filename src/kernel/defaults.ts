@@ -3,6 +3,8 @@ export const defaults = {
   // Runs
   /** A grant that nobody renews ends. */
   grantMaximumMs: 366 * 86_400_000,
+  /** How long the dialog of a desktop may stand open. */
+  pinentryMs: 120_000,
   /** A webhook that was not taken is sent again so often, the first time after so long, and each time six times longer. */
   webhookTries: 5,
   webhookFirstDelayMs: 5_000,

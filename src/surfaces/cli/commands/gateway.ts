@@ -48,6 +48,23 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
       const { runLogin } = await import("../operator/login.ts");
       finish(await runLogin(optionsOf<OperatorOptions & { readonly for?: string }>(command), deps.io, deps.vault));
     });
+  addOperatorCommand(
+    program,
+    "passphrase-prompt",
+    "gw login, asked for in the dialog of your desktop (pinentry) where there is one",
+    "gw passphrase-prompt --for 15m",
+  )
+    .option("--for <TIME>", "how long the keys stay: 15m, 2h")
+    .action(async (_options, command: Command) => {
+      const [{ runLogin }, { askPinentry, hasPinentry, PINENTRY }] = await Promise.all([
+        import("../operator/login.ts"),
+        import("../pinentry.ts"),
+      ]);
+      const { io } = deps;
+      const askSecret = (prompt: string) => askPinentry(PINENTRY, prompt, process.env);
+      const asking = hasPinentry(PINENTRY) ? { ...io, askSecret } : io;
+      finish(await runLogin(optionsOf<OperatorOptions & { readonly for?: string }>(command), asking, deps.vault));
+    });
   addCommand(program, "logout", "end gw login now", "gw logout").action(async (_options, command: Command) => {
     const { runLogout } = await import("../operator/login.ts");
     finish(await runLogout(optionsOf(command), deps.io, deps.vault));
