@@ -62,6 +62,8 @@ export function askPinentry(program: string, prompt: string, environment: NodeJS
       child.unref();
     };
     const fail = (why: string): void => {
+      // It also ends after its answer, which is somebody else's by then.
+      if (ended) return;
       secret.fill(0);
       end(() => reject(new Denied("pinentry_failed", `${program}: ${why}. Nothing was changed.`)));
     };
