@@ -96,7 +96,9 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     }
   }
 
-  test("400 trickling connections on the operator socket: gw lock and gw unlock still work", async () => {
+  test("400 trickling connections on the operator socket: gw lock, gw unlock and gw revoke still work", async () => {
+    const agent = holdPlane(home.agentSocket);
+    const run = await openRun(home, agent, ["demo.thing.get"], { attempts: 10 });
     const crowds = await whileStopped(async () => [
       await flood(home.operatorSocket, 200, TRICKLE),
       await flood(home.operatorSocket, 200, TRICKLE),
@@ -107,12 +109,16 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       const newcomer = holdPlane(home.operatorSocket);
       assert.equal((await newcomer.ask("GET", "/v1/status")).status, 200, "on the first connection that it makes");
       newcomer.close();
+      const session = String((await agent.ask("GET", `/v1/runs/${run}`)).body["session_id"]);
+      await home.must(["revoke", session]);
+      assert.equal((await call(agent, run, "demo.thing.get", { id: "revoked" })).body["code"], "session_ended");
       await home.must(["lock"]);
       assert.equal((await home.status())["locked"], true);
       await home.must(["unlock"]);
       assert.equal((await home.status())["locked"], false);
     } finally {
       for (const crowd of crowds) await crowd.end();
+      agent.close();
     }
   });
 

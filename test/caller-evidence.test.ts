@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -16,6 +25,8 @@ import { asAttack, noPolicy, openStage, type Stage } from "./caller-stage.ts";
 const folder = mkdtempSync(join(tmpdir(), "gw-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const noPerl = existsSync("/var/lib/dpkg/info/perl-base.md5sums") ? false : "perl is not installed by dpkg here";
+/** Debian has perl a second time, as a small program around libperl. */
+const otherPerl = readdirSync("/usr/bin").find((name) => /^perl5\.\d+-/.test(name));
 const PERL = "use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; <STDIN>;";
 
 describe("what the card claims about a real caller", asAttack, () => {
@@ -47,6 +58,16 @@ describe("what the card claims about a real caller", asAttack, () => {
     assert.match(found.signingIdentifier ?? "", /^perl-base /);
     assert.match(authorityLine(found), /package record, not a signature, running a script that no signature covers$/);
     assert.deepEqual(found.unownedMappings, []);
+  });
+
+  test("the same interpreter of another package and under another name is one all the same", {
+    skip: otherPerl === undefined ? "there is no second perl here" : false,
+  }, async () => {
+    const script = join(folder, "other.pl");
+    writeFileSync(script, PERL);
+    const found = await evidenceOf((stage) => spawn(`/usr/bin/${otherPerl}`, [script, stage.socket]));
+    assert.equal(found.interpreter?.script, script);
+    assert.match(authorityLine(found), /running a script that no signature covers$/);
   });
 
   test("a library that no package owns is listed when it is loaded into a genuine program", {

@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import {
   asUser,
   codeOf,
+  type Exited,
   GW,
   Home,
   type Members,
@@ -19,6 +20,8 @@ import { noTmux, openPane } from "./support/pane.ts";
 
 const root = dirname(import.meta.dirname);
 const USUAL_PORT = 7411;
+/** Six words with hyphens between them. */
+const GENERATED = /\b[a-z]+(-[a-z]+){5}\b/;
 
 describe("a start that cannot be says what to do", asUser, () => {
   const folder = makeFolder();
@@ -122,6 +125,7 @@ describe("npm start for a second user of the machine", asUser, () => {
   const env = { ...home.environment(), HOME: folder, GW_HOME: home.folder };
   let taken: Server | null = null;
   let running: Started | null = null;
+  let first: Exited | null = null;
 
   before(async () => {
     taken = await take(USUAL_PORT);
@@ -138,7 +142,12 @@ describe("npm start for a second user of the machine", asUser, () => {
     assert.deepEqual([status["locked"], status["packs"]], [false, ["reference"]]);
     assert.notEqual(portOf(home), USUAL_PORT);
     assert.ok((await fetch(`http://127.0.0.1:${portOf(home)}/`)).status > 0, "the provider answers there");
-    await running.end("SIGTERM");
+    first = await running.end("SIGTERM");
+  });
+
+  test("without a terminal the generated passphrase is shown to nobody, and it says so", () => {
+    assert.match(first?.out ?? "", /There is no terminal either to show an operator passphrase on/);
+    assert.doesNotMatch(`${first?.out}${first?.err}`, GENERATED);
   });
 
   test("started again it takes the port that its pack names; where that is taken, it says so", async () => {

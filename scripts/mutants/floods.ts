@@ -29,7 +29,7 @@ export const floods: readonly Mutant[] = [
     ].join("\n"),
     becomes: "    return seats.size < limits.total;",
     tests: ["test/attack-flood.test.ts"],
-    title: "400 trickling connections on the operator socket: gw lock and gw unlock still work",
+    title: "400 trickling connections on the operator socket: gw lock, gw unlock and gw revoke still work",
   },
   {
     rule: "attack: no room is made at the operators' door",
@@ -37,7 +37,7 @@ export const floods: readonly Mutant[] = [
     text: "  function makeRoom(holder: number | null): boolean {\n",
     becomes: "  function makeRoom(holder: number | null): boolean {\n    if (seats.size > 0) return false;\n",
     tests: ["test/attack-flood.test.ts"],
-    title: "400 trickling connections on the operator socket: gw lock and gw unlock still work",
+    title: "400 trickling connections on the operator socket: gw lock, gw unlock and gw revoke still work",
   },
   {
     rule: "attack: a process has so many places on the operator socket and no more",
