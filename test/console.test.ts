@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
-import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import {
   addAuthenticator,
   DESKTOP,
-  findBarriers,
   noBrowser,
   openBrowser,
   openSight,
@@ -16,6 +14,19 @@ import {
   type Sight,
   shoot,
 } from "./support/browser.ts";
+import {
+  type Console,
+  clean,
+  enrol,
+  freePort,
+  go,
+  ownComplaints,
+  press,
+  prove,
+  says,
+  secretOf,
+  startConsole,
+} from "./support/console.ts";
 import {
   type AgentProcess,
   asUser,
@@ -26,71 +37,26 @@ import {
   Home,
   makeFolder,
   openRun,
-  type Started,
   startAgent,
-  until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { shots } from "./support/shots.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
 
-/** Without the browser's own list of refused requests: some are refused on purpose, others until the person says who they are. */
-function ownComplaints({ complaints }: Sight): readonly string[] {
-  return complaints.filter((text) => !text.startsWith("Failed to load resource"));
-}
-
 /** The console as a person uses it: a real gateway, the real program, a real browser with an authenticator. */
 describe("gw console", able, () => {
   let provider: TestProvider;
   let home: Home;
   let gateway: Gateway;
-  let program: Started;
+  let served: Console;
   let port: number;
   let browser: Browser;
   let desk: Sight;
-  let links = 0;
 
-  const origin = (): string => `http://gw.localhost:${port}`;
-  /** The newest link that the program printed. */
-  const nextLink = (): Promise<string> =>
-    until("a link is printed", () => {
-      const found = [...program.out().matchAll(/http:\S+#[A-Za-z0-9_-]{43}/g)].map(([link]) => link);
-      if (program.child.exitCode !== null) assert.fail(`gw console ended: ${program.err()}`);
-      if (found.length <= links) return false;
-      links = found.length;
-      return found.at(-1);
-    });
-  const startProgram = (): void => {
-    links = 0;
-    program = home.start(["console", "--port", String(port), "--passphrase-file", home.passphraseFile]);
-  };
+  const origin = (): string => served.origin;
+  const nextLink = (): Promise<string> => served.nextLink();
   const approveButton = (sight: Sight) => sight.page.getByRole("button", { name: /Approve/ });
-  /** A click that waits for the moment in which nothing can be clicked to pass. */
-  const press = async (sight: Sight, name: RegExp): Promise<void> => {
-    const button = sight.page.locator(".decide").getByRole("button", { name });
-    await until(`${name} can be pressed`, async () => (await button.getAttribute("aria-disabled")) === "false");
-    await button.click();
-  };
-  const says = (sight: Sight, words: RegExp) => sight.page.getByText(words).first().waitFor();
-  const go = (sight: Sight, hash: string) => sight.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
-  const clean = async (sight: Sight, name: string): Promise<void> => {
-    await shoot(sight, name);
-    assert.deepEqual(await findBarriers(sight), [], name);
-  };
-  /** Whatever acts or signs asks who presses it. */
-  const prove = async (sight: Sight, secret = readFileSync(home.passphraseFile, "utf8").trim()): Promise<void> => {
-    const dialog = sight.page.getByRole("dialog", { name: "Is it you?" });
-    await dialog.locator("input").fill(secret);
-    await dialog.getByRole("button", { name: "Go on" }).click();
-  };
-  const enrol = async (sight: Sight, name: string): Promise<void> => {
-    await go(sight, "#/passkeys");
-    await sight.page.getByLabel("Name of the new one").fill(name);
-    await sight.page.getByRole("button", { name: "Enrol a passkey" }).click();
-    await prove(sight);
-    await says(sight, new RegExp(`${name} is enrolled`));
-  };
   const agents: AgentProcess[] = [];
   const newAgent = async (): Promise<AgentProcess> => {
     const agent = await startAgent(home);
@@ -110,7 +76,7 @@ describe("gw console", able, () => {
     await home.trustPack("demo", demoPack(provider.origin));
     gateway = await home.up();
     port = await freePort();
-    startProgram();
+    served = startConsole(home, port);
     browser = await openBrowser();
     desk = await openSight(browser, await nextLink(), DESKTOP);
     await says(desk, /Nothing waits for you/);
@@ -120,7 +86,7 @@ describe("gw console", able, () => {
   after(async () => {
     for (const agent of agents) agent.close();
     await browser?.close();
-    await program?.end();
+    await served?.program.end();
     await gateway?.end();
     await provider?.close();
   });
@@ -135,7 +101,7 @@ describe("gw console", able, () => {
     await yes.click();
     await says(desk, /not the passphrase/);
     await clean(desk, "waiting-passphrase");
-    await field.fill(readFileSync(home.passphraseFile, "utf8").trim());
+    await field.fill(secretOf(home));
     await yes.click();
     await says(desk, new RegExp(`${id} is approved`));
     agent.close();
@@ -143,14 +109,14 @@ describe("gw console", able, () => {
 
   test("enrols a passkey, approves with it, and what it decided can be checked from the log", async () => {
     await addAuthenticator(desk);
-    await go(desk, "#/passkeys");
+    await go(desk, "#/people");
     await desk.page.getByLabel("Name of the new one").fill("laptop");
     await desk.page.getByRole("button", { name: "Enrol a passkey" }).click();
-    await prove(desk, "not the passphrase at all");
+    await prove(desk, home, "not the passphrase at all");
     await says(desk, /not the passphrase/);
     await clean(desk, "passkeys-who");
     assert.match((await home.run(["passkey", "list"])).out, /^(?!.*laptop)/s);
-    await prove(desk);
+    await prove(desk, home);
     await says(desk, /laptop is enrolled/);
     await clean(desk, "passkeys");
     assert.match((await home.run(["passkey", "list"])).out, /laptop {2}ada/);
@@ -182,6 +148,25 @@ describe("gw console", able, () => {
     await go(desk, "#/activity");
     await desk.page.getByText("demo.thing.get").first().waitFor();
     await clean(desk, "activity");
+    await desk.page.getByText("More filters").click();
+    const rows = desk.page.locator("li.entry a");
+    for (const [label, nothing, all] of [
+      ["Credential", "another-token", "demo-token"],
+      ["Run", "run_none", String(opened.body["run_id"])],
+      ["From", "2099-01-01T00:00", "2020-01-01T00:00"],
+    ] as const) {
+      await desk.page.getByLabel(label, { exact: true }).fill(nothing);
+      await says(desk, /Nothing to show/);
+      await desk.page.getByLabel(label, { exact: true }).fill(all);
+      await rows.first().waitFor();
+    }
+    await clean(desk, "activity-filtered");
+    const [exported] = await Promise.all([
+      desk.page.waitForEvent("download"),
+      desk.page.getByRole("button", { name: "Export what is shown" }).click(),
+    ]);
+    const kept = JSON.parse(readFileSync(await exported.path(), "utf8")) as readonly Record<string, unknown>[];
+    assert.deepEqual([...new Set(kept.map(({ run_id }) => run_id))], [opened.body["run_id"]]);
     await desk.page.getByText("demo.thing.get").first().click();
     await says(desk, /passkey verifies/);
     await says(desk, /happened/);
@@ -204,19 +189,26 @@ describe("gw console", able, () => {
     await clean(desk, "log");
     const [saved] = await Promise.all([
       desk.page.waitForEvent("download"),
-      desk.page.getByRole("button", { name: /checkpoint/ }).click(),
+      desk.page.getByRole("button", { name: "Download a signed checkpoint" }).click(),
     ]);
     assert.equal(saved.suggestedFilename(), "gw-head.note");
-    assert.equal((await home.verify(["--checkpoint", await saved.path()])).code, 0);
+    const note = await saved.path();
+    assert.equal((await home.verify(["--checkpoint", note])).code, 0);
+    await desk.page.locator(".drop input").setInputFiles(note);
+    await says(desk, /this is the log that .* was made of/);
+    const forged = readFileSync(note, "utf8").replace(/\nseal (\d+) /, "\nseal 1$1 ");
+    const file = { name: "other.note", mimeType: "text/plain", buffer: Buffer.from(forged) };
+    await desk.page.locator(".drop input").setInputFiles(file);
+    await says(desk, /not the log that other\.note was made of/);
+    await clean(desk, "log-compared");
   });
 
   test("is the only place to approve what policy demands a passkey for; a terminal can still say no", async () => {
     await home.must(["policy", "decide-with", "passkey", "--effect", "write"]);
     assert.match((await home.run(["policy", "show"])).out, /decide_with {2}passkey for effect write/);
-    await go(desk, "#/policy");
-    await says(desk, /a passkey for effect write/);
-    await says(desk, /headless unlock/);
-    await clean(desk, "policy");
+    await go(desk, "#/settings");
+    await says(desk, /A passkey is needed for effect write/);
+    await clean(desk, "settings-passkey");
     const agent = await newAgent();
     await go(desk, "#/waiting");
     const id = await askFor(agent, ["demo.thing.make"]);
@@ -274,7 +266,7 @@ describe("gw console", able, () => {
     await desk.page.getByRole("button", { name: "It did not" }).click();
     await desk.page.getByLabel(/Why/).fill("looked at the provider");
     await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
-    await prove(desk);
+    await prove(desk, home);
     await says(desk, /Settled by your signed word/);
     await clean(desk, "now-settled");
     const [said] = (await home.events("operation_settled")).slice(-1);
@@ -302,7 +294,7 @@ describe("gw console", able, () => {
     const phone = await openSight(browser, await nextLink(), PHONE, "dark");
     await says(phone, /connected/);
     const authenticator = await addAuthenticator(phone);
-    await enrol(phone, "phone");
+    await enrol(phone, home, "phone");
     const agent = await newAgent();
     const id = await askFor(agent, ["demo.thing.get", "demo.thing.make"], "from the sofa");
     await go(phone, `#/waiting/${id}`);
@@ -318,10 +310,20 @@ describe("gw console", able, () => {
     await clean(phone, "phone-waiting");
     await press(phone, /Approve with passkey/);
     await says(phone, new RegExp(`${id} is approved`));
-    for (const screen of ["now", "activity", "log", "passkeys", "policy"]) {
+    for (const screen of [
+      "now",
+      "activity",
+      "log",
+      "packs",
+      "packs/demo",
+      "credentials",
+      "grants",
+      "people",
+      "settings",
+    ]) {
       await go(phone, `#/${screen}`);
       await phone.page.locator("main h2").first().waitFor();
-      await clean(phone, `phone-${screen}`);
+      await clean(phone, `phone-${screen.replace("/", "-")}`);
       const overflow = await phone.page.evaluate("document.documentElement.scrollWidth - innerWidth");
       assert.ok(Number(overflow) <= 0, `${screen} scrolls sideways by ${overflow}`);
     }
@@ -391,11 +393,11 @@ describe("gw console", able, () => {
     await shoot(desk, "gateway-gone");
     gateway = await home.up();
     await desk.page.locator(".status .chip").filter({ hasText: "connected" }).waitFor();
-    await program.end("SIGTERM");
+    await served.program.end("SIGTERM");
     await desk.page.getByText("the console program is gone").waitFor();
-    startProgram();
+    served = startConsole(home, port);
     await nextLink();
-    await go(desk, "#/passkeys");
+    await go(desk, "#/people");
     await says(desk, /not one that gw console let in/);
   });
 
@@ -441,13 +443,4 @@ function knock(
     sent.on("error", reject);
     sent.end(body);
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  assert.ok(typeof address === "object" && address !== null);
-  return address.port;
 }

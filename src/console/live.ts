@@ -1,5 +1,7 @@
 import { renderEssential, renderEvidence } from "../conventions/approval/render.ts";
+import { proposeGrant } from "../conventions/grant/propose.ts";
 import type { OperationBoard } from "../conventions/operation/summary.ts";
+import { writeGrantLine } from "../surfaces/cli/grant/line.ts";
 import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalView } from "../surfaces/client/reading.ts";
@@ -8,6 +10,8 @@ import type { ApprovalView } from "../surfaces/client/reading.ts";
 export interface ShownApproval extends ApprovalView {
   readonly lines: readonly string[];
   readonly evidence: readonly string[];
+  /** The narrowest grant that would have answered it, as `gw grant add` takes it; or why there is none. */
+  readonly grant: { readonly line: string } | { readonly none: string } | null;
 }
 
 export type Connection =
@@ -88,6 +92,12 @@ export function followGateway(first: OperatorClient, ports: Omit<FeedPorts, "tel
 /** What waits in line has no card yet: nobody could read it. */
 export function show(view: ApprovalView): ShownApproval {
   const card: ApprovalView["card"] | null = view.card;
-  if (card === null) return { ...view, lines: [], evidence: [] };
-  return { ...view, lines: renderEssential(card), evidence: renderEvidence(card) };
+  if (card === null) return { ...view, lines: [], evidence: [], grant: null };
+  const proposal = proposeGrant(card);
+  return {
+    ...view,
+    lines: renderEssential(card),
+    evidence: renderEvidence(card),
+    grant: proposal.kind === "none" ? { none: proposal.why } : { line: writeGrantLine(proposal.words) },
+  };
 }

@@ -8,7 +8,11 @@ import type { VaultHome } from "../vault/files/home.ts";
 import type { OpenOperator } from "../vault/operator.ts";
 
 export interface LogRoom {
-  verify(progress: (done: number, total: number) => void): Promise<{ report: VerifyReport; words: readonly string[] }>;
+  /** With a checkpoint: also whether this is the log that it was made of. */
+  verify(
+    progress: (done: number, total: number) => void,
+    checkpoint: string | null,
+  ): Promise<{ report: VerifyReport; words: readonly string[] }>;
   /** A signed note about the head of a log that is intact. */
   checkpoint(): Promise<string>;
 }
@@ -20,9 +24,17 @@ export function createLogRoom(
   refresh: () => Promise<void>,
 ): LogRoom {
   return {
-    async verify(progress) {
+    async verify(progress, checkpoint) {
       await refresh();
-      const report = await checkLog(folder, home.readVault(), { allowUnattested: true, onProgress: progress });
+      const vault = home.readVault();
+      const report = await checkLog(folder, vault, {
+        allowUnattested: true,
+        onProgress: progress,
+        // Whose signature a checkpoint may carry: any operator of this vault.
+        ...(checkpoint === null
+          ? {}
+          : { checkpoint, operators: vault.operators.map(({ approverKey }) => approverKey) }),
+      });
       return { report, words: describeReport(report) };
     },
     async checkpoint() {

@@ -4,7 +4,8 @@ import { type Clock, isoTime, type Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { removePasskey, type SignChange, withPasskey } from "../surfaces/cli/vault/passkeys.ts";
+import { removePasskey, withPasskey } from "../surfaces/cli/vault/passkeys.ts";
+import type { SignChange } from "../surfaces/cli/vault/sign-change.ts";
 import type { OpenOperator } from "../vault/operator.ts";
 import { textOf } from "./http.ts";
 

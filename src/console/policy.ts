@@ -1,53 +1,119 @@
-import { conditionWords } from "../conventions/grant/condition.ts";
-import { boundsWords, callerWords } from "../conventions/grant/record.ts";
-import { ruleWords } from "../surfaces/cli/vault/passkeys.ts";
-import { settingRows } from "../surfaces/cli/vault/policy.ts";
+import type { KeyObject } from "node:crypto";
+import type { Grant } from "../conventions/grant/grant.ts";
+import { RULE_EFFECTS } from "../conventions/passkey/demand.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { authorityLine, listAuthorities } from "../surfaces/cli/caller/list.ts";
+import { removeCaller } from "../surfaces/cli/caller/remove.ts";
+import { grantLines, removeGrant } from "../surfaces/cli/grant/grant.ts";
+import { readLastUses } from "../surfaces/cli/grant/last-use.ts";
+import { readRule, ruleWords, signApprovers, signRule } from "../surfaces/cli/vault/passkeys.ts";
+import { ceilingRows, readPolicyChoice, settingRows, signPolicyChoice } from "../surfaces/cli/vault/policy.ts";
+import type { SignChange } from "../surfaces/cli/vault/sign-change.ts";
 import type { VaultHome } from "../vault/files/home.ts";
+import { keyIdOf } from "../vault/keys.ts";
+import type { Policy } from "../vault/policy/policy.ts";
+import { textOf } from "./http.ts";
 
-/** Signed policy as a person reads it: what stands lower than it could comes first. It is changed by commands. */
+export interface SettingShown {
+  readonly name: string;
+  readonly value: string;
+  readonly safe: string;
+  readonly values: readonly string[];
+}
+
+export interface GrantShown {
+  readonly name: string;
+  readonly until: string;
+  readonly lines: readonly string[];
+}
+
+/** Signed policy as a person reads it. */
 export interface PolicyShown {
   readonly version: number;
   readonly signed_at: string;
-  readonly settings: readonly { readonly name: string; readonly value: string; readonly lowered: boolean }[];
-  readonly rules: readonly { readonly name: string; readonly value: string }[];
-  readonly grants: readonly { readonly name: string; readonly until: string; readonly lines: readonly string[] }[];
-  readonly packs: readonly { readonly name: string; readonly digest: string }[];
-  readonly callers: readonly { readonly name: string; readonly digest: string; readonly at: string }[];
-  readonly operators: readonly string[];
+  readonly settings: readonly SettingShown[];
+  readonly ceilings: readonly { readonly name: string; readonly value: string }[];
+  readonly passkey: { readonly all: boolean; readonly effects: readonly string[]; readonly words: string } | null;
+  readonly effects: readonly string[];
+  readonly two_people: readonly string[];
+  readonly grants: readonly GrantShown[];
+  readonly callers: readonly { readonly name: string; readonly line: string }[];
+  readonly operators: readonly { readonly name: string; readonly key_id: string; readonly reading_key_id: string }[];
 }
 
-export function showPolicy(home: VaultHome): PolicyShown {
+export interface PolicyPorts {
+  readonly home: VaultHome;
+  readonly log: string;
+  readonly readingKey: KeyObject;
+  readonly sign: SignChange;
+}
+
+export function createPolicyRoom({ home, log, readingKey, sign }: PolicyPorts) {
+  const grants = (): readonly Grant[] => home.readPolicy(home.readVault()).grants;
+  return {
+    show: (): PolicyShown => showPolicy(home),
+    /** When each grant last let something pass; the whole log is read for it. */
+    grantUses: (): JsonObject => Object.fromEntries(readLastUses(log, readingKey, grants())),
+    async removeGrant(name: string): Promise<JsonObject> {
+      await removeGrant(name, sign);
+      return { grant: name };
+    },
+    async removeCaller(body: JsonObject): Promise<JsonObject> {
+      const name = textOf(body, "name", 300);
+      await removeCaller(name, sign);
+      return { removed: name };
+    },
+    async set(body: JsonObject): Promise<JsonObject> {
+      const chosen = readPolicyChoice(textOf(body, "setting", 60), textOf(body, "value", 60));
+      const { words, lowered } = await signPolicyChoice(chosen, sign);
+      return { words, lowered };
+    },
+    async decideWith(body: JsonObject): Promise<JsonObject> {
+      const effect = textsOf(body["effects"]);
+      const all = body["all"] === true;
+      const any = !all && effect.length === 0;
+      // What was named in a terminal stays named.
+      const { credentials = [], packs = [] } = home.readPolicy(home.readVault()).decide.passkey ?? {};
+      const rule = readRule(
+        any ? "any" : "passkey",
+        any ? {} : all ? { all } : { effect, credential: credentials, pack: packs },
+      );
+      return { words: `A yes needs ${await signRule(rule, sign)}.` };
+    },
+    async approvers(body: JsonObject): Promise<JsonObject> {
+      const action = textOf(body, "action", 200).trim();
+      const count = body["count"];
+      if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two.");
+      return { words: `${action}: ${await signApprovers(action, count, sign)}.` };
+    },
+  };
+}
+
+function showPolicy(home: VaultHome): PolicyShown {
   const vault = home.readVault();
-  const policy = home.readPolicy(vault);
+  const policy: Policy = home.readPolicy(vault);
   const { passkey, twoPeople } = policy.decide;
   return {
     version: policy.version,
     signed_at: policy.signedAt,
-    settings: settingRows(policy.settings).map(({ setting, value, safe }) => ({
-      name: setting,
-      value,
-      lowered: value !== safe,
+    settings: settingRows(policy.settings).map(({ setting, value, safe, values }) => ({
+      ...{ name: setting, value, safe, values },
     })),
-    rules: [
-      { name: "a yes needs", value: passkey === null ? "any operator's key" : `a passkey for ${ruleWords(passkey)}` },
-      { name: "two people approve", value: twoPeople.length === 0 ? "nothing" : twoPeople.join(", ") },
-    ],
+    ceilings: ceilingRows(policy.ceilings).map(({ ceiling, value }) => ({ name: ceiling, value: String(value) })),
+    passkey: passkey === null ? null : { all: passkey.all, effects: passkey.effects, words: ruleWords(passkey) },
+    effects: RULE_EFFECTS,
+    two_people: twoPeople,
     grants: policy.grants.map((grant) => ({
-      name: grant.name,
-      until: grant.until,
-      lines: [
-        callerWords(grant),
-        `${grant.actions.join(" ")} (${grant.effects.join(", ")})`,
-        ...grant.conditions.map(conditionWords),
-        boundsWords(grant),
-      ],
+      ...{ name: grant.name, until: grant.until, lines: grantLines(grant) },
     })),
-    packs: policy.packs.map(({ pack, digest }) => ({ name: pack, digest })),
-    callers: policy.callers.map(({ authority, imageDigest, enrolledAt }) => ({
-      name: authority,
-      digest: imageDigest,
-      at: enrolledAt,
+    callers: listAuthorities(policy).map((row) => ({ name: row.authority, line: authorityLine(row) })),
+    operators: vault.operators.map(({ name, keyId, readingKey }) => ({
+      ...{ name, key_id: keyId, reading_key_id: keyIdOf(readingKey) },
     })),
-    operators: vault.operators.map(({ name }) => name),
   };
+}
+
+function textsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string").slice(0, 20) : [];
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Api } from "./api.ts";
+import { answerHome } from "./home-routes.ts";
 import { openStream, readBody, send, sendJson, textOf, textOrNull } from "./http.ts";
 
 /** What the page can ask. Everything here has passed the guard. */
@@ -16,6 +17,8 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
     await api.secret.require(given);
     return given;
   };
+  const aboutHome = answerHome(api, what, name, meant);
+  if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
   switch (what) {
     case "GET events":
       return follow(api, response);
@@ -27,6 +30,8 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
       return sendJson(response, 200, await api.decisions.give(await body()));
     case "POST approvals/*/extend":
       return sendJson(response, 200, await api.live.client().extend(name, 300));
+    case "POST grants":
+      return sendJson(response, 200, await api.grant(textOf(await meant(), "line", 4_000)));
     case "GET sessions":
       return sendJson(response, 200, await api.live.client().sessions());
     case "POST sessions/*/revoke":
@@ -46,13 +51,11 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
     case "GET calls/*":
       return sendJson(response, 200, await api.call(name));
     case "POST log/*":
-      return name === "verify" ? verify(api, response) : notThere();
+      return name === "verify" ? verify(api, response, await body()) : notThere();
     case "GET log/*":
       return name === "checkpoint"
         ? send(response, 200, "text/plain; charset=utf-8", await api.log.checkpoint())
         : notThere();
-    case "GET policy":
-      return sendJson(response, 200, api.policy());
     case "GET passkeys":
       return sendJson(response, 200, api.passkeys());
     case "POST passkeys/*":
@@ -76,9 +79,11 @@ function follow(api: Api, response: ServerResponse): void {
   response.on("close", stop);
 }
 
-async function verify(api: Api, response: ServerResponse): Promise<void> {
+async function verify(api: Api, response: ServerResponse, body: JsonObject): Promise<void> {
+  // Byte for byte: a note that lost its last newline is another one.
+  const checkpoint = typeof body["checkpoint"] === "string" ? textOf(body, "checkpoint") : null;
   const tell = openStream(response);
-  const report = await api.log.verify((done, total) => tell("progress", { done, total }));
+  const report = await api.log.verify((done, total) => tell("progress", { done, total }), checkpoint);
   tell("report", report);
   response.end();
 }

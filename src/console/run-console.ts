@@ -8,23 +8,26 @@ import { signersOf } from "../surfaces/cli/audit/commands.ts";
 import { openTrace } from "../surfaces/cli/audit/show.ts";
 import { traceLines } from "../surfaces/cli/audit/trace-lines.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
+import { signGrantLine } from "../surfaces/cli/grant/grant.ts";
 import { type Exit, exits } from "../surfaces/cli/io.ts";
 import { type GatewaySession, withGateway } from "../surfaces/cli/operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../surfaces/cli/options.ts";
-import { applyPolicyChange } from "../surfaces/cli/vault/session.ts";
+import { signerIn } from "../surfaces/cli/vault/sign-change.ts";
 import { checkSecret } from "../surfaces/cli/watch/check-secret.ts";
 import { connectOperator } from "../surfaces/client/operator.ts";
 import type { Api } from "./api.ts";
+import { createCredentials } from "./credentials.ts";
 import { createDecisions } from "./decisions.ts";
 import { createGuard } from "./guard.ts";
 import { textOf, textOrNull } from "./http.ts";
-import { createJournal } from "./journal.ts";
+import { createJournal, readWanted } from "./journal.ts";
 import { followGateway } from "./live.ts";
 import { createLogRoom } from "./log.ts";
 import { createOwnSecret } from "./own-secret.ts";
+import { createPacks } from "./packs.ts";
 import { readPage } from "./page-files.ts";
 import { createEnrolment } from "./passkeys.ts";
-import { showPolicy } from "./policy.ts";
+import { createPolicyRoom } from "./policy.ts";
 import { serveConsole } from "./serve.ts";
 
 export interface ConsoleOptions extends OperatorOptions {
@@ -79,6 +82,7 @@ function createApi(
   const { operator, home } = session;
   const { clock, random, sleep } = deps;
   const log = join(options.home, "audit");
+  const sign = signerIn(session, deps.vault);
   const connect = () => connectOperator(operatorDoor(options), operator, clock);
   const live = followGateway(session.client, { clock, sleep, connect }, signal);
   const journal = createJournal(log, operator.readingKey);
@@ -103,8 +107,11 @@ function createApi(
     }),
     enrolment: createEnrolment({
       ...{ clock, random, operator, origin, passkeys: listed },
-      sign: (news, change) => applyPolicyChange(session, deps.vault, news, change),
+      sign,
     }),
+    packs: createPacks({ session, options, deps, client: live.client }),
+    credentials: createCredentials({ session, options, deps, client: live.client }),
+    policy: createPolicyRoom({ home, log, readingKey: operator.readingKey, sign }),
     log: createLogRoom(log, home, operator, refresh),
     me: () => ({
       operator: operator.name,
@@ -123,7 +130,7 @@ function createApi(
         here: one.origin === origin,
       }));
     },
-    policy: () => showPolicy(home),
+    grant: async (line) => ({ name: (await signGrantLine(line, session, options, deps.vault)).name }),
     async settle(operationId, body) {
       const operation = await live.client().operation(operationId);
       if (typeof body["happened"] !== "boolean") throw new Denied("value_not_allowed", "It happened, or it did not.");
@@ -136,15 +143,7 @@ function createApi(
     },
     async activity(query) {
       await refresh();
-      const number = (name: string, max: number): number =>
-        Math.max(0, Math.min(max, Math.floor(Number(query.get(name) ?? 0)) || 0));
-      return journal.list({
-        text: (query.get("q") ?? "").slice(0, 200),
-        outcome: (query.get("outcome") ?? "").slice(0, 40),
-        offset: number("offset", 10_000_000),
-        limit: number("limit", 500) || 100,
-        older: query.get("older") === "1",
-      });
+      return journal.list(readWanted(query));
     },
     async call(id) {
       await refresh();

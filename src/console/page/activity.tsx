@@ -15,17 +15,38 @@ const ROW_PX = 44;
 const PAGE = 100;
 const OUTCOMES = ["succeeded", "failed", "unknown", "pending", "denial", "operation", "preview", "gap"] as const;
 
+const EXPORT_ROWS = 20_000;
+const FILTERS = [
+  ["since", "From", "datetime-local"],
+  ["until", "Until", "datetime-local"],
+  ["action", "Action", "text"],
+  ["run", "Run", "text"],
+  ["caller", "Caller", "text"],
+  ["credential", "Credential", "text"],
+] as const;
+
+/** Times are typed in the person's own zone. */
+function filterOf(text: string, outcome: string, fields: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams({ q: text, outcome });
+  for (const [name, , type] of FILTERS) {
+    const value = fields[name] ?? "";
+    if (value !== "") query.set(name, type === "text" ? value : new Date(value).toISOString());
+  }
+  return query.toString();
+}
+
 /** Every call, newest first. Only the rows that can be seen exist; what they say is fetched as it comes into sight. */
 export function Activity({ query }: { readonly query: URLSearchParams }) {
   const [text, setText] = useState(query.get("q") ?? "");
   const [outcome, setOutcome] = useState("");
+  const [fields, setFields] = useState<Readonly<Record<string, string>>>({});
   const [pages, setPages] = useState<ReadonlyMap<number, readonly ActivityEntry[]>>(new Map());
   const [about, setAbout] = useState<Omit<Answer, "rows"> | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
   const box = useRef<HTMLElement>(null);
-  const filter = useMemo(() => new URLSearchParams({ q: text, outcome }).toString(), [text, outcome]);
+  const filter = useMemo(() => filterOf(text, outcome, fields), [text, outcome, fields]);
 
   async function load(page: number, older = false): Promise<void> {
     try {
@@ -34,6 +55,19 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
       setAbout(rest);
       setPages((before) => new Map([...(older ? [] : before), [page, rows]]));
       setProblem(null);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async function exportAll(): Promise<void> {
+    try {
+      const { rows } = (await ask("GET", `/api/activity?${filter}&limit=${EXPORT_ROWS}`)) as Answer;
+      save("activity.json", "application/json", JSON.stringify(rows, null, 2));
+      if ((about?.matching ?? 0) > EXPORT_ROWS)
+        setProblem(
+          `The newest ${EXPORT_ROWS} are in the file; narrow the filter for the rest, or use gw activity --json.`,
+        );
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
@@ -95,9 +129,26 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
         <Button class="plain" onClick={() => void load(0, about !== null && !about.whole)}>
           {about?.whole === false ? "Read further back" : "Refresh"}
         </Button>
-        <Button class="plain" onClick={() => download(pages)}>
+        <Button class="plain" onClick={() => void exportAll()}>
           Export what is shown
         </Button>
+        <details class="more">
+          <summary>
+            More filters{Object.values(fields).some((value) => value !== "") && <Chip kind="acts">in use</Chip>}
+          </summary>
+          <div class="more-fields">
+            {FILTERS.map(([name, label, type]) => (
+              <label key={name}>
+                {label}
+                <input
+                  {...({ type } as { readonly type: "text" })}
+                  value={fields[name] ?? ""}
+                  onInput={({ currentTarget }) => setFields({ ...fields, [name]: currentTarget.value })}
+                />
+              </label>
+            ))}
+          </div>
+        </details>
       </search>
       <p class="muted" role="status">
         {about === null
@@ -205,11 +256,6 @@ function wordsOf(entry: ActivityEntry): {
     case "gap":
       return { id: null, name: "a gap in the log", detail: "what stood here cannot be read: see Log", outcome: "gap" };
   }
-}
-
-function download(pages: ReadonlyMap<number, readonly ActivityEntry[]>): void {
-  const rows = [...pages].sort(([a], [b]) => a - b).flatMap(([, entries]) => entries);
-  save("activity.json", "application/json", JSON.stringify(rows, null, 2));
 }
 
 export function save(name: string, type: string, text: string): void {

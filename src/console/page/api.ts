@@ -58,8 +58,9 @@ export async function stream(
   method: "GET" | "POST",
   path: string,
   take: (event: string, data: never) => void,
+  body?: object,
 ): Promise<void> {
-  const response = await request(method, path);
+  const response = await request(method, path, body);
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

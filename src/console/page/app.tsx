@@ -4,12 +4,15 @@ import type { News } from "../live.ts";
 import { Activity } from "./activity.tsx";
 import { ask, enter, stream } from "./api.ts";
 import { Call } from "./call.tsx";
+import { Credentials } from "./credentials.tsx";
+import { Grants } from "./grants.tsx";
 import { Log } from "./log.tsx";
 import { type Connection, isOpen, type Me, START, type State, step } from "./model.ts";
 import { Now } from "./now.tsx";
+import { Pack, Packs } from "./packs.tsx";
 import { Button, Chip } from "./parts.tsx";
-import { Passkeys } from "./passkeys.tsx";
-import { Policy } from "./policy.tsx";
+import { People } from "./people.tsx";
+import { Settings } from "./settings.tsx";
 import { Waiting } from "./waiting.tsx";
 
 const SCREENS = [
@@ -17,8 +20,11 @@ const SCREENS = [
   ["now", "Now"],
   ["activity", "Activity"],
   ["log", "Log"],
-  ["passkeys", "Passkeys"],
-  ["policy", "Policy"],
+  ["packs", "Packs"],
+  ["credentials", "Credentials"],
+  ["grants", "Grants"],
+  ["people", "People"],
+  ["settings", "Settings"],
 ] as const;
 
 const RETRY_MS = 2_000;
@@ -94,24 +100,41 @@ export function App() {
         </p>
       </header>
       <main id="main" tabIndex={-1} class={route.screen}>
-        {route.screen === "now" ? (
-          <Now board={state.board} />
-        ) : route.screen === "activity" ? (
-          <Activity key={route.query.toString()} query={route.query} />
-        ) : route.screen === "call" ? (
-          <Call id={route.id} />
-        ) : route.screen === "log" ? (
-          <Log />
-        ) : route.screen === "policy" ? (
-          <Policy />
-        ) : route.screen === "passkeys" ? (
-          <Passkeys onChange={() => void loadMe()} />
-        ) : (
-          <Waiting rows={state.rows} me={me} chosen={route.id} />
-        )}
+        <Screen route={route} state={state} me={me} onPasskeys={() => void loadMe()} />
       </main>
     </>
   );
+}
+
+function Screen(props: {
+  readonly route: Route;
+  readonly state: State;
+  readonly me: Me;
+  readonly onPasskeys: () => void;
+}) {
+  const { route, state, me } = props;
+  switch (route.screen) {
+    case "now":
+      return <Now board={state.board} />;
+    case "activity":
+      return <Activity key={route.query.toString()} query={route.query} />;
+    case "call":
+      return <Call id={route.id} />;
+    case "log":
+      return <Log />;
+    case "packs":
+      return route.id === "" ? <Packs /> : <Pack key={route.id} name={route.id} />;
+    case "credentials":
+      return <Credentials />;
+    case "grants":
+      return <Grants />;
+    case "people":
+      return <People onChange={props.onPasskeys} />;
+    case "settings":
+      return <Settings />;
+    default:
+      return <Waiting rows={state.rows} me={me} chosen={route.id} />;
+  }
 }
 
 function Standing({ connection, gone }: { readonly connection: Connection | null; readonly gone: boolean }) {

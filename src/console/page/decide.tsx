@@ -1,10 +1,14 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { showIdentifier } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
+import { GrantDialog } from "./grant-dialog.tsx";
+import { useKeys } from "./keys.ts";
 import { isOpen, type Me, type Row } from "./model.ts";
-import { Button, Dialog, Problem, useSteady } from "./parts.tsx";
+import { type Limits, Narrow } from "./narrow.tsx";
+import { Button, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
-import { SecretDialog } from "./secret.tsx";
+import { ReasonDialog } from "./reason.tsx";
+import { SecretDialog, useMeant } from "./secret.tsx";
 
 interface Drafted {
   readonly draft: string;
@@ -12,14 +16,11 @@ interface Drafted {
   readonly secret: "pin" | "passphrase" | null;
 }
 
-type Asking = { readonly kind: "deny" } | { readonly kind: "secret"; readonly drafted: Drafted } | null;
-
-interface Limits {
-  readonly attempts: number;
-  readonly side_effects: number;
-  readonly duration_seconds: number;
-  readonly spend_cents: number;
-}
+type Asking =
+  | { readonly kind: "deny" }
+  | { readonly kind: "grant"; readonly line: string }
+  | { readonly kind: "secret"; readonly drafted: Drafted }
+  | null;
 
 /** Approve, deny, narrow. Nothing here is optimistic: what is shown as decided is what the gateway said. */
 export function Decide({
@@ -39,11 +40,14 @@ export function Decide({
   const [asking, setAsking] = useState<Asking>(null);
   const [actions, setActions] = useState<readonly string[] | null>(null);
   const [budget, setBudget] = useState<Limits>(card.run.budget);
+  const [granted, setGranted] = useState<string | null>(null);
+  const { meant, dialog } = useMeant();
   useEffect(() => {
     setActions(null);
     setBudget(card.run.budget);
     setProblem(null);
     setAsking(null);
+    setGranted(null);
   }, [approval.approval_id, approval.card_digest]);
 
   const mayNarrow = card.asks === "session" || card.asks === "session_and_call";
@@ -96,7 +100,21 @@ export function Decide({
       onSaid("Five minutes more. The card says so, and is another one now: read it again.");
     });
 
-  useKeys({ a: () => ready && void approve(), d: () => ready && setAsking({ kind: "deny" }) });
+  /** The grant is signed first: where it does not hold, nothing is approved. */
+  const grantAndApprove = (line: string): Promise<void> => {
+    setAsking(null);
+    return run("approve", async () => {
+      const { name } = (await meant("/api/grants", { line })) as { readonly name: string };
+      setGranted(name);
+      await approve();
+    });
+  };
+  const proposed = approval.grant !== null && "line" in approval.grant ? approval.grant.line : null;
+  const askGrant = (): void => {
+    if (ready && proposed !== null) setAsking({ kind: "grant", line: proposed });
+  };
+
+  useKeys({ g: askGrant, a: () => ready && void approve(), d: () => ready && setAsking({ kind: "deny" }) });
 
   if (!isOpen(row)) return <Ended row={row} />;
   const passkey = card.decide?.passkey === true;
@@ -128,17 +146,45 @@ export function Decide({
         <Button class="no" aria-disabled={!ready} onClick={() => ready && setAsking({ kind: "deny" })}>
           Deny <kbd>d</kbd>
         </Button>
+        {proposed !== null && (
+          <Button class="plain" aria-disabled={!ready} onClick={askGrant}>
+            Approve and grant <kbd>g</kbd>
+          </Button>
+        )}
         <Button class="plain" aria-disabled={!ready} onClick={() => ready && void extend()}>
           5 min more
         </Button>
       </div>
+      {granted !== null && (
+        <p class="given">
+          Signed: <b>{showIdentifier(granted)}</b> lets such calls pass without a card, from now on. See{" "}
+          <a href="#/grants">Grants</a>.
+        </p>
+      )}
       {passkey && me.passkeys === 0 && (
         <p class="muted">
-          This needs a passkey, and you have none here yet. <a href="#/passkeys">Enrol one</a>; a no needs none.
+          This needs a passkey, and you have none here yet. <a href="#/people">Enrol one</a>; a no needs none.
         </p>
       )}
       <Problem text={problem} />
-      {asking?.kind === "deny" && <DenyDialog onDeny={(reason) => void deny(reason)} onClose={() => setAsking(null)} />}
+      {asking?.kind === "deny" && (
+        <ReasonDialog
+          title="Deny it"
+          words="Why? The agent is told."
+          verb="Deny"
+          required={false}
+          onReason={(reason) => void deny(reason)}
+          onClose={() => setAsking(null)}
+        />
+      )}
+      {asking?.kind === "grant" && (
+        <GrantDialog
+          line={asking.line}
+          onGrant={(line) => void grantAndApprove(line)}
+          onClose={() => setAsking(null)}
+        />
+      )}
+      {dialog}
       {asking?.kind === "secret" && (
         <SecretDialog
           title={asking.drafted.secret === "pin" ? "Your PIN" : "Your passphrase"}
@@ -166,109 +212,4 @@ function Ended({ row: { approval } }: { readonly row: Row }) {
       {approval.reason === null ? "" : `: ${showIdentifier(approval.reason)}`}
     </p>
   );
-}
-
-function Narrow(props: {
-  readonly all: readonly string[];
-  readonly chosen: readonly string[] | null;
-  readonly onChoose: (actions: readonly string[]) => void;
-  readonly most: Limits;
-  readonly budget: Limits;
-  readonly onBudget: (budget: Limits) => void;
-}) {
-  const { all, chosen, onChoose, most, budget, onBudget } = props;
-  const kept = chosen ?? all;
-  const limits: readonly (readonly [keyof Limits, string])[] = [
-    ["attempts", "Attempts"],
-    ["side_effects", "Side effects"],
-    ["duration_seconds", "Seconds"],
-    ["spend_cents", "Cents"],
-  ];
-  return (
-    <div class="narrowing">
-      <fieldset>
-        <legend>Actions</legend>
-        {all.map((action) => (
-          <label key={action}>
-            <input
-              type="checkbox"
-              checked={kept.includes(action)}
-              onChange={({ currentTarget }) =>
-                onChoose(currentTarget.checked ? [...kept, action] : kept.filter((one) => one !== action))
-              }
-            />
-            <code>{showIdentifier(action)}</code>
-          </label>
-        ))}
-      </fieldset>
-      <fieldset>
-        <legend>Budget</legend>
-        {limits
-          .filter(([name]) => most[name] > 0)
-          .map(([name, label]) => (
-            <label key={name} class="slider">
-              <span>{label}</span>
-              <input
-                type="range"
-                min={0}
-                max={most[name]}
-                value={budget[name]}
-                onInput={({ currentTarget }) => onBudget({ ...budget, [name]: Number(currentTarget.value) })}
-              />
-              <output>
-                {budget[name]} <span class="muted">of {most[name]}</span>
-              </output>
-            </label>
-          ))}
-      </fieldset>
-    </div>
-  );
-}
-
-function DenyDialog({ onDeny, onClose }: { readonly onDeny: (reason: string) => void; readonly onClose: () => void }) {
-  const [reason, setReason] = useState("");
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    onDeny(reason);
-  };
-  return (
-    <Dialog title="Deny it" onClose={onClose}>
-      <form onSubmit={submit}>
-        <label>
-          Why? The agent is told.
-          <textarea
-            rows={3}
-            value={reason}
-            maxLength={500}
-            onInput={({ currentTarget }) => setReason(currentTarget.value)}
-          />
-        </label>
-        <div class="buttons">
-          <button type="submit" class="no">
-            Deny
-          </button>
-          <Button class="plain" onClick={onClose}>
-            Back
-          </Button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
-
-/** Single letters, as in gw watch; never while something is typed or a question stands. */
-export function useKeys(keys: Readonly<Record<string, () => unknown>>): void {
-  const held = useRef(keys);
-  held.current = keys;
-  useEffect(() => {
-    const press = (event: KeyboardEvent): void => {
-      const { target } = event;
-      const typing = target instanceof HTMLElement && target.closest("input, textarea, select, dialog") !== null;
-      if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (document.querySelector("dialog[open]") !== null) return;
-      held.current[event.key]?.();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
 }

@@ -1,43 +1,24 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
 import { showText } from "../../kernel/display.ts";
-import { ask } from "./api.ts";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
 import { enrol } from "./passkey.ts";
+import { useRoom } from "./room.ts";
 import { useMeant } from "./secret.tsx";
 
 type Shown = EnrolledPasskey & { readonly counts: boolean; readonly here: boolean };
 
 /** Keys that only a hand can use. The operator's key signs for each, in signed policy. */
 export function Passkeys({ onChange }: { readonly onChange: () => void }) {
-  const [list, setList] = useState<readonly Shown[] | null>(null);
   const [name, setName] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [said, setSaid] = useState("");
-  const [problem, setProblem] = useState<string | null>(null);
+  const { shown: list, busy, said, problem, work } = useRoom<readonly Shown[]>("/api/passkeys", onChange);
   const { meant, dialog } = useMeant();
-
-  async function work(words: string, does: () => Promise<unknown>): Promise<void> {
-    setBusy(true);
-    setProblem(null);
-    setSaid("");
-    try {
-      await does();
-      setList((await ask("GET", "/api/passkeys")) as readonly Shown[]);
-      setSaid(words);
-      onChange();
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-    }
-    setBusy(false);
-  }
-  useEffect(() => void work("", async () => undefined), []);
   const add = (event: Event): void => {
     event.preventDefault();
     const given = name.trim();
     void work(`${given} is enrolled. Your key signed for it; gw passkey remove takes it away.`, () =>
       enrol(given, meant),
-    ).then(() => setName(""));
+    ).then((done) => done && setName(""));
   };
   return (
     <section aria-labelledby="passkeys">

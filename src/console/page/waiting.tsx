@@ -1,8 +1,10 @@
 import { useRef, useState } from "preact/hooks";
 import { CardHead, CardWords, EffectChip, titleOf } from "./card.tsx";
-import { Decide, useKeys } from "./decide.tsx";
+import { Decide } from "./decide.tsx";
+import { useKeys } from "./keys.ts";
 import { isOpen, type Me, type Row } from "./model.ts";
 import { Empty, left, useNow } from "./parts.tsx";
+import { Plan } from "./plan.tsx";
 
 /** What waits for a person. A card keeps its place whatever happens to it or around it. */
 export function Waiting({
@@ -58,6 +60,7 @@ export function Waiting({
               {said.about === current.approval.approval_id ? said.text : ""}
             </p>
             <Decide row={current} me={me} onSaid={(text) => setSaid({ about: current.approval.approval_id, text })} />
+            {current.approval.card.plan !== undefined && <Plan plan={current.approval.card.plan} />}
             <CardWords approval={current.approval} />
           </>
         )}

@@ -19,11 +19,20 @@ export async function runPackLint(
     io.err(`gw pack lint: ${showText(file)} cannot be read (${bytes}). Give the path of a pack file.`);
     return exits.usage;
   }
-  const read = readPack(bytes, file);
-  const reading = { ...read, findings: [...read.findings, ...scopeFindings(file, read.pack, credentials)] };
+  const reading = lintPack(bytes, file, credentials);
   if (options.json) io.out(JSON.stringify(lintRecord(file, reading), null, 2));
   else for (const line of lintLines(file, reading)) io.out(line);
   return isSound(reading) ? exits.done : exits.denied;
+}
+
+/** All that is to be said of these bytes. */
+export function lintPack(
+  bytes: Uint8Array,
+  file: string,
+  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[],
+): PackReading {
+  const read = readPack(bytes, file);
+  return { ...read, findings: [...read.findings, ...scopeFindings(file, read.pack, credentials)] };
 }
 
 /** What tokens of the pack have to be good for, beside what its credential is pinned to. */

@@ -118,7 +118,7 @@ function requestWords(action: ActionDefinition): string {
   }
 }
 
-function packRecord(pack: Pack, vault: Vault) {
+export function packRecord(pack: Pack, vault: Vault) {
   const held = new Set(summariesOf(vault).map(({ label }) => label));
   const labels = [...new Set(labelsOf(pack))];
   return {

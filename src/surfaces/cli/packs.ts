@@ -17,7 +17,14 @@ import { type CliIo, type Exit, exits } from "./io.ts";
 import { readGivenFile } from "./read-given-file.ts";
 import { keepReplaced, keepTrustedCopy, readTrustedCopy } from "./upgrade/load-change.ts";
 import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
+import {
+  applyPolicyChange,
+  say,
+  type VaultCliPorts,
+  type VaultOptions,
+  type VaultSession,
+  withOperator,
+} from "./vault/session.ts";
 
 /** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
 export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Promise<Exit> {
@@ -66,8 +73,13 @@ export function packState(
     : "NOT TRUSTED";
 }
 
+export interface HomePack {
+  readonly pack: Pack;
+  readonly bytes: Buffer;
+}
+
 /** The file of this home, whether it is trusted or not. */
-export function readHomePack(home: string, name: string): { readonly pack: Pack; readonly bytes: Buffer } {
+export function readHomePack(home: string, name: string): HomePack {
   const bytes = readBounded(packPath(home, name));
   return { pack: requireSound(bytes, `${name}.yaml`), bytes };
 }
@@ -86,15 +98,7 @@ export function runPackTrust(
     // Before anybody types a secret: what would change.
     for (const line of tellChanges(pack, bytes)) io.err(line);
     return withOperator(options, io, ports, async (session) => {
-      const vault = session.home.readVault();
-      const { readingKey } = session.operator;
-      const standing = { vault, policy: session.home.readPolicy(vault), readingKey };
-      await requireReviewed(pack, bytes, standing, options, operatorKeys);
-      await applyPolicyChange(session, ports, { what: "pack_trusted", subject: name }, (policy) => ({
-        ...policy,
-        ...trustPack(policy, { pack: pack.name, digest: pack.digest }),
-      }));
-      keepTrustedCopy(options.home, pack.name, bytes);
+      const vault = await trustHomePack({ pack, bytes }, session, options, ports, operatorKeys);
       const actions = [...pack.actions.values()].map(
         ({ qualifiedName, effect }) => `  ${effect.padEnd(8)}  ${qualifiedName}`,
       );
@@ -103,6 +107,26 @@ export function runPackTrust(
       return exits.done;
     });
   });
+}
+
+/** Signs for exactly these bytes. One that differs from what was trusted needs its finished review. */
+export async function trustHomePack(
+  { pack, bytes }: HomePack,
+  session: VaultSession,
+  options: ReviewedOptions,
+  ports: VaultCliPorts,
+  operatorKeys: () => Promise<readonly OperatorKey[]>,
+): Promise<Vault> {
+  const vault = session.home.readVault();
+  const { readingKey } = session.operator;
+  const standing = { vault, policy: session.home.readPolicy(vault), readingKey };
+  await requireReviewed(pack, bytes, standing, options, operatorKeys);
+  await applyPolicyChange(session, ports, { what: "pack_trusted", subject: pack.name }, (policy) => ({
+    ...policy,
+    ...trustPack(policy, { pack: pack.name, digest: pack.digest }),
+  }));
+  keepTrustedCopy(options.home, pack.name, bytes);
+  return vault;
 }
 
 /** What a call of it would stumble over. */
@@ -123,17 +147,27 @@ export function labelsOf({ provider, actions }: Pack): readonly string[] {
 
 export function runPackRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () => {
-    const path = packPath(options.home, name);
+    packPath(options.home, name);
     return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => ({
-        ...policy,
-        ...removePack(policy, name),
-      }));
-      rmSync(path, { force: true });
+      await removeHomePack(name, options.home, session, ports);
       say(io, options.json, { pack: name, removed: true }, `${name} is no longer trusted, and its file is gone.`);
       return exits.done;
     });
   });
+}
+
+export async function removeHomePack(
+  name: string,
+  home: string,
+  session: VaultSession,
+  ports: VaultCliPorts,
+): Promise<void> {
+  const path = packPath(home, name);
+  await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => ({
+    ...policy,
+    ...removePack(policy, name),
+  }));
+  rmSync(path, { force: true });
 }
 
 /** Every pack of this home, and whether the policy trusts it as it is. */

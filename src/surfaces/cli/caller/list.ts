@@ -29,7 +29,7 @@ export function runCallerList(options: VaultOptions, io: CliIo, ports: VaultCliP
     const rows = listAuthorities(home.readPolicy(home.readVault()));
     if (options.json) io.out(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) io.out("No program is vouched for: gw caller enroll FILE --as NAME");
-    else for (const row of rows) io.out(lineOf(row));
+    else for (const row of rows) io.out(authorityLine(row));
     return exits.done;
   });
 }
@@ -61,7 +61,7 @@ export function listAuthorities({
   ];
 }
 
-function lineOf(row: AuthorityRow): string {
+export function authorityLine(row: AuthorityRow): string {
   const name = showIdentifier(row.authority);
   switch (row.kind) {
     case "enrolled":

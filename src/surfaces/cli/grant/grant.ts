@@ -19,6 +19,7 @@ import {
   withOperator,
   withReader,
 } from "../vault/session.ts";
+import { type SignChange, signerIn } from "../vault/sign-change.ts";
 import { readGrantCaller } from "./caller.ts";
 import { draftGrant, type GrantWords } from "./draft.ts";
 import { readLastUses } from "./last-use.ts";
@@ -125,15 +126,19 @@ export function runGrantShow(name: string, options: VaultOptions, io: CliIo, por
 export function runGrantRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () =>
     withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "grant_removed", subject: name }, (policy) => {
-        requireGrant(policy.grants, name);
-        return { ...policy, grants: policy.grants.filter((one) => one.name !== name) };
-      });
+      await removeGrant(name, signerIn(session, ports));
       if (options.json) io.out(JSON.stringify({ grant: name, removed: true }));
       else io.out(`${name} is removed. Sessions that stand on it send nothing more.`);
       return exits.done;
     }),
   );
+}
+
+export async function removeGrant(name: string, sign: SignChange): Promise<void> {
+  await sign({ what: "grant_removed", subject: name }, (policy) => {
+    requireGrant(policy.grants, name);
+    return { ...policy, grants: policy.grants.filter((one) => one.name !== name) };
+  });
 }
 
 export function readGrants(options: VaultOptions, ports: VaultCliPorts): readonly Grant[] {
@@ -147,7 +152,7 @@ export function requireGrant(grants: readonly Grant[], name: string): Grant {
   return grant;
 }
 
-function grantLines(grant: Grant): readonly string[] {
+export function grantLines(grant: Grant): readonly string[] {
   const rows: readonly (readonly [string, string])[] = [
     ["who", callerWords(grant)],
     ["what", `${grant.actions.join(" ")} (${grant.effects.join(", ")})`],

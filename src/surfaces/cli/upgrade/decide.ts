@@ -56,44 +56,61 @@ export interface DecidePorts {
 /** `gw upgrade decide`: one signed decision a difference, in the log first and then in the review file. */
 export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: DecidePorts): Promise<Exit> {
   return answering(io, async () => {
-    const keys = await ports.operatorKeys();
-    const { api, differences, closing, probe, missing } = await loadDifferences(options.of, keys);
-    const file = await loadReviewFile(options.reviews, api);
-    if (options.finish === true && missing !== null) throw missing;
-    const finish = options.finish === true ? requireWhole(closing, settleReview(differences, file, keys)) : null;
-    const whole = closing === null ? differences : [...differences, closing];
-    if (options.ids.length === 0 && finish === null)
-      return listOpen(whole, settleReview(whole, file, keys), options, io);
-    if (options.narrowing !== null) {
-      const read = async (file: string | undefined) =>
-        file === undefined ? (probe?.statement ?? null) : (await loadProbe(file, keys)).signed.statement;
-      const chosen = differences.filter(({ id, group }) => options.ids.includes(id) || options.ids.includes(group));
-      const proof = { wide: await read(options.against), narrow: await read(options.proof) };
-      requireNarrower(options.narrowing, await ports.credentials(), proof, chosen);
-    }
-    const decided = decideDifferences(
-      finish === null ? differences : [finish],
-      file,
-      {
-        ids: finish === null ? options.ids : [finish.id],
-        verdict: options.verdict,
-        reason: options.reason,
-        narrowing: options.narrowing,
-        decidedAt: isoTime(ports.clock.wallMs()),
-      },
-      await ports.reviewer(),
-    );
-    await ports.record(decided.added);
-    await writeWhole(options.reviews, writeReviewFile(decided.file));
-    const statements = decided.added.map(({ statement }) => statement);
+    const { differences, settlement, added } = await decideUpgrade(options, ports);
+    if (added === null) return listOpen(differences, settlement, options, io);
+    const statements = added.map(({ statement }) => statement);
     if (options.json) io.out(JSON.stringify(statements, null, 2));
     else {
       const name = showIdentifier(statements[0]?.operator ?? "");
       io.out(`${statements.length} ${options.verdict} and signed by ${name} in ${showText(options.reviews)}.`);
-      io.out(verdictLine({ settlement: settleReview(whole, decided.file, keys) }));
+      io.out(verdictLine({ settlement }));
     }
     return exits.done;
   });
+}
+
+/** How a review stands: all that it is about, what is decided, and what this very call added to that. */
+export interface UpgradeStanding {
+  readonly differences: readonly Difference[];
+  readonly settlement: Settlement;
+  /** Null where nothing was to be decided. */
+  readonly added: readonly SignedDecision[] | null;
+}
+
+export async function decideUpgrade(
+  options: Omit<DecideOptions, "json">,
+  ports: DecidePorts,
+): Promise<UpgradeStanding> {
+  const keys = await ports.operatorKeys();
+  const { api, differences, closing, probe, missing } = await loadDifferences(options.of, keys);
+  const file = await loadReviewFile(options.reviews, api);
+  if (options.finish === true && missing !== null) throw missing;
+  const finish = options.finish === true ? requireWhole(closing, settleReview(differences, file, keys)) : null;
+  const whole = closing === null ? differences : [...differences, closing];
+  if (options.ids.length === 0 && finish === null)
+    return { differences: whole, settlement: settleReview(whole, file, keys), added: null };
+  if (options.narrowing !== null) {
+    const read = async (file: string | undefined) =>
+      file === undefined ? (probe?.statement ?? null) : (await loadProbe(file, keys)).signed.statement;
+    const chosen = differences.filter(({ id, group }) => options.ids.includes(id) || options.ids.includes(group));
+    const proof = { wide: await read(options.against), narrow: await read(options.proof) };
+    requireNarrower(options.narrowing, await ports.credentials(), proof, chosen);
+  }
+  const decided = decideDifferences(
+    finish === null ? differences : [finish],
+    file,
+    {
+      ids: finish === null ? options.ids : [finish.id],
+      verdict: options.verdict,
+      reason: options.reason,
+      narrowing: options.narrowing,
+      decidedAt: isoTime(ports.clock.wallMs()),
+    },
+    await ports.reviewer(),
+  );
+  await ports.record(decided.added);
+  await writeWhole(options.reviews, writeReviewFile(decided.file));
+  return { differences: whole, settlement: settleReview(whole, decided.file, keys), added: decided.added };
 }
 
 interface Loaded {

@@ -7,11 +7,13 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import type { Vault } from "../../../vault/vault.ts";
+import type { OperatorClient } from "../../client/operator.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { CliIo, Exit } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
 import type { OperatorOptions } from "../options.ts";
-import { type DecideOptions, runUpgradeDecide } from "./decide.ts";
+import type { VaultSession } from "../vault/session.ts";
+import { type DecideOptions, type DecidePorts, runUpgradeDecide } from "./decide.ts";
 import { type ProbeOptions, type ProbePorts, runUpgradeProbe } from "./probe.ts";
 
 /** `gw upgrade decide`: listing needs nobody; a decision is signed by the operator who unlocks. */
@@ -28,14 +30,28 @@ export function decideThroughGateway(options: OperatorOptions & DecideOptions, d
       record: nobody,
     });
   return withGateway(options, deps, ({ operator, client, home }) =>
-    runUpgradeDecide(options, io, {
-      clock,
-      operatorKeys,
-      credentials: async () => credentialsOfVault(home.readVault()),
-      reviewer: async () => reviewerOf(operator),
-      record: (decisions) => client.recordDecisions(decisions),
-    }),
+    runUpgradeDecide(
+      options,
+      io,
+      decidePorts({ operator, home }, () => client, clock, operatorKeys),
+    ),
   );
+}
+
+/** An operator's keys and the gateway's log, as deciding needs them. */
+export function decidePorts(
+  { operator, home }: VaultSession,
+  client: () => Pick<OperatorClient, "recordDecisions">,
+  clock: DecidePorts["clock"],
+  operatorKeys: DecidePorts["operatorKeys"],
+): DecidePorts {
+  return {
+    clock,
+    operatorKeys,
+    credentials: async () => credentialsOfVault(home.readVault()),
+    reviewer: async () => reviewerOf(operator),
+    record: (decisions) => client().recordDecisions(decisions),
+  };
 }
 
 /** `gw upgrade probe`: every request leaves through the running gateway, budgeted and logged there. */

@@ -1,12 +1,5 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
-import {
-  addCredential,
-  rebindCredential,
-  removeCredential,
-  rotateCredential,
-  switchCredential,
-} from "../../../vault/credential.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { summariesOf } from "../../../vault/lend.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
@@ -15,11 +8,12 @@ import { provesByCertificate } from "../../../vault/token/parts.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { type CredentialVerb, changeCredential, renewCredential, storeCredential } from "./change-credential.ts";
 import { recordOf } from "./credential-list.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { readGoogleKey } from "./google-key.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
-import { applyChange, say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 import { readSourceOptions, type SourceOptions } from "./source-options.ts";
 
 export interface CredentialAddOptions extends SecretOptions, ExchangeOptions, SourceOptions {
@@ -61,26 +55,15 @@ export function runCredentialAdd(
         google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await takeSecret(label, kind, options, io));
       using secret = withUsername(kind, options.username, given);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
-        applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => ({
-          vault: await addCredential(
-            current,
-            session.operator,
-            {
-              label,
-              kind,
-              boundTo,
-              eachUse: options.eachUse,
-              secret,
-              ...(exchange === undefined ? {} : { exchange }),
-              ...(source === undefined ? {} : { source }),
-              ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
-              ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
-              ...(options.header === undefined ? {} : { headerName: options.header }),
-              ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
-            },
-            ports,
-          ),
-        })),
+        storeCredential(session, ports, {
+          ...{ label, kind, boundTo, secret, eachUse: options.eachUse },
+          ...(exchange === undefined ? {} : { exchange }),
+          ...(source === undefined ? {} : { source }),
+          ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
+          ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
+          ...(options.header === undefined ? {} : { headerName: options.header }),
+          ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
+        }),
       );
       return sayCredential(io, options, vault, label, "stored");
     });
@@ -100,9 +83,9 @@ export function runCredentialRotate(
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
-        applyChange(session, ports, { what: "credential_rotated", subject: label }, async (current) => {
-          const change = { label, secret, ...(keyPassphrase === undefined ? {} : { keyPassphrase }) };
-          return { vault: await rotateCredential(current, session.operator, change, ports) };
+        renewCredential(session, ports, {
+          ...{ label, secret },
+          ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );
       return sayCredential(io, options, vault, label, "rotated");
@@ -117,9 +100,7 @@ export function runCredentialRemove(
   ports: VaultCliPorts,
   before: (session: VaultSession) => Promise<void> = async () => undefined,
 ): Promise<Exit> {
-  const change = (vault: Vault, session: VaultSession): Vault =>
-    removeCredential(vault, session.operator, label, ports);
-  return changeOne(label, "removed", options, io, ports, change, before);
+  return changeOne(label, "removed", options, io, ports, before);
 }
 
 /** `gw credential disable|enable LABEL`. Enabling lifts what the gateway suspended as well. */
@@ -130,9 +111,7 @@ export function runCredentialSwitch(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return changeOne(label, disabled ? "disabled" : "enabled", options, io, ports, (vault, session) =>
-    switchCredential(vault, session.operator, label, disabled, ports),
-  );
+  return changeOne(label, disabled ? "disabled" : "enabled", options, io, ports);
 }
 
 export function runCredentialMark(
@@ -142,18 +121,15 @@ export function runCredentialMark(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return changeOne(label, eachUse ? "marked_each_use" : "unmarked_each_use", options, io, ports, (vault, session) =>
-    rebindCredential(vault, session.operator, label, { eachUse }, ports),
-  );
+  return changeOne(label, eachUse ? "marked_each_use" : "unmarked_each_use", options, io, ports);
 }
 
 function changeOne(
   label: string,
-  verb: string,
+  verb: CredentialVerb,
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
-  change: (vault: Vault, session: VaultSession) => Vault,
   before: (session: VaultSession) => Promise<void> = async () => undefined,
 ): Promise<Exit> {
   return answering(io, () => {
@@ -161,8 +137,7 @@ function changeOne(
     kindOf(openHome(options.home, ports.random).readVault(), label);
     return withOperator(options, io, ports, async (session) => {
       await before(session);
-      const news = { what: `credential_${verb}`, subject: label };
-      const vault = await applyChange(session, ports, news, (current) => ({ vault: change(current, session) }));
+      const vault = await changeCredential(session, ports, label, verb);
       return sayCredential(io, options, vault, label, verb);
     });
   });

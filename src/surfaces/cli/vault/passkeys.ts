@@ -9,7 +9,8 @@ import type { Policy, PolicyContent } from "../../../vault/policy/policy.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { type SignChange, signerIn } from "./sign-change.ts";
 
 /** `gw passkey list`: the keys that only a hand can use, and whose they are. */
 export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
@@ -18,7 +19,7 @@ export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCli
     const vault = home.readVault();
     const rows = home.readPolicy(vault).passkeys.map((one) => ({ ...passkeyRecord(one), counts: counts(one, vault) }));
     if (options.json) io.out(JSON.stringify(rows));
-    else if (rows.length === 0) io.out("No passkeys. Enrol one in the console, under Passkeys: gw console");
+    else if (rows.length === 0) io.out("No passkeys. Enrol one in the console, under People: gw console");
     else
       for (const { name, operator, credential_id, origin, enrolled_at, counts } of rows as never as Shown[]) {
         const state = counts ? "" : "  DECIDES NOTHING: its operator is gone, or did not sign for it";
@@ -43,7 +44,7 @@ function counts(passkey: EnrolledPasskey, { vaultId, operators }: Vault): boolea
 export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () =>
     withOperator(options, io, ports, async (session) => {
-      const gone = await removePasskey(which, (news, change) => applyPolicyChange(session, ports, news, change));
+      const gone = await removePasskey(which, signerIn(session, ports));
       say(
         io,
         options.json,
@@ -54,11 +55,6 @@ export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo
     }),
   );
 }
-
-export type SignChange = (
-  news: { readonly what: string; readonly subject: string },
-  change: (policy: Policy, vault: Vault) => PolicyContent,
-) => Promise<void>;
 
 /** By its own name or by the authenticator's for it. One that is the last is kept while a rule demands passkeys. */
 export async function removePasskey(which: string, sign: SignChange): Promise<EnrolledPasskey> {
@@ -85,12 +81,14 @@ export function withPasskey(policy: Policy, added: EnrolledPasskey): PolicyConte
   return { ...policy, passkeys: [...policy.passkeys, added] };
 }
 
-export interface DecideWithOptions extends VaultOptions {
+export interface RuleAsked {
   readonly all?: boolean;
   readonly effect?: readonly string[];
   readonly credential?: readonly string[];
   readonly pack?: readonly string[];
 }
+
+export type DecideWithOptions = VaultOptions & RuleAsked;
 
 /** `gw policy decide-with passkey|any`: what a yes needs. It replaces the rule that stood. */
 export function runDecideWith(
@@ -102,16 +100,22 @@ export function runDecideWith(
   return answering(io, () => {
     const passkey = readRule(word, options);
     return withOperator(options, io, ports, async (session) => {
-      const subject = passkey === null ? "any key" : `a passkey for ${ruleWords(passkey)}`;
-      await applyPolicyChange(session, ports, { what: "decide_with", subject }, (policy, vault) => {
-        const decide = { ...policy.decide, passkey };
-        requireFit(decide, policy, vault);
-        return { ...policy, decide };
-      });
+      const subject = await signRule(passkey, signerIn(session, ports));
       say(io, options.json, { decide_with: passkey }, `A yes needs ${subject}.`);
       return exits.done;
     });
   });
+}
+
+/** Returns what a yes needs from now on, in words. */
+export async function signRule(passkey: PasskeyRule | null, sign: SignChange): Promise<string> {
+  const subject = passkey === null ? "any key" : `a passkey for ${ruleWords(passkey)}`;
+  await sign({ what: "decide_with", subject }, (policy, vault) => {
+    const decide = { ...policy.decide, passkey };
+    requireFit(decide, policy, vault);
+    return { ...policy, decide };
+  });
+  return subject;
 }
 
 /** `gw policy approvers ACTION 1|2`. */
@@ -125,17 +129,21 @@ export function runApprovers(
   return answering(io, () => {
     if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
     return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "approvers", subject: `${action} ${count}` }, (policy, vault) => {
-        const others = policy.decide.twoPeople.filter((one) => one !== action);
-        const decide = { ...policy.decide, twoPeople: count === "2" ? [...others, action] : others };
-        requireFit(decide, policy, vault);
-        return { ...policy, decide };
-      });
-      const words = count === "2" ? "two operators have to approve it" : "one operator is enough";
+      const words = await signApprovers(action, count, signerIn(session, ports));
       say(io, options.json, { action, approvers: Number(count) }, `${action}: ${words}.`);
       return exits.done;
     });
   });
+}
+
+export async function signApprovers(action: string, count: "1" | "2", sign: SignChange): Promise<string> {
+  await sign({ what: "approvers", subject: `${action} ${count}` }, (policy, vault) => {
+    const others = policy.decide.twoPeople.filter((one) => one !== action);
+    const decide = { ...policy.decide, twoPeople: count === "2" ? [...others, action] : others };
+    requireFit(decide, policy, vault);
+    return { ...policy, decide };
+  });
+  return count === "2" ? "two operators have to approve it" : "one operator is enough";
 }
 
 /** A rule that nobody could satisfy would only be found out when something waits. */
@@ -158,9 +166,9 @@ function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "pas
   }
 }
 
-function readRule(
+export function readRule(
   word: string,
-  { all, effect = [], credential = [], pack = [] }: DecideWithOptions,
+  { all, effect = [], credential = [], pack = [] }: RuleAsked,
 ): PasskeyRule | null {
   const named = effect.length + credential.length + pack.length;
   if (word === "any" && all !== true && named === 0) return null;

@@ -2,11 +2,13 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { CEILINGS, type CeilingName } from "../../../vault/policy/ceiling-entries.ts";
-import { type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
+import { type Policy, type PolicyCeilings, type PolicySettings, SAFE_SETTINGS } from "../../../vault/policy/policy.ts";
+import type { PolicyDraft } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { ruleWords } from "./passkeys.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { type SignChange, signerIn } from "./sign-change.ts";
 
 /** The settings that this version of the gateway acts on, each with the words it takes; the first is the safe one. */
 const settings = {
@@ -24,10 +26,7 @@ export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliP
     const current = home.readPolicy(home.readVault()).settings;
     const rows = settingRows(current);
     const { ceilings: signed, decide } = home.readPolicy(home.readVault());
-    const ceilings = (Object.keys(CEILINGS) as CeilingName[]).map((ceiling) => ({
-      ceiling,
-      value: signed[CEILINGS[ceiling].name] ?? STANDARD,
-    }));
+    const ceilings = ceilingRows(signed);
     const demands = [
       { rule: "decide_with", value: decide.passkey === null ? "any" : `passkey for ${ruleWords(decide.passkey)}` },
       { rule: "two_people", value: decide.twoPeople.length === 0 ? "nothing" : decide.twoPeople.join(" ") },
@@ -51,32 +50,50 @@ export function runPolicySet(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
-    if (Object.hasOwn(CEILINGS, setting)) return setCeiling(setting as CeilingName, word, options, io, ports);
-    const { name, value } = readChoice(setting, word);
+    // Before anybody types a secret: whether there is such a setting, and whether it takes that.
+    const chosen = readPolicyChoice(setting, word);
     return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "policy_set", subject: `${setting} ${word}` }, (policy) => ({
-        ...policy,
-        settings: { ...policy.settings, [name]: value },
-      }));
-      const lowered = value !== SAFE_SETTINGS[name];
-      say(io, options.json, { setting, value: word, lowered }, `${setting} is ${word}.`);
-      if (lowered) io.err(`This lowers a protection: gw status and every verifier of the policy show ${setting}.`);
+      const said = await signPolicyChoice(chosen, signerIn(session, ports));
+      say(io, options.json, said.record, said.words);
+      if (said.lowered) io.err(`This lowers a protection: gw status and every verifier of the policy show ${setting}.`);
       return exits.done;
     });
   });
+}
+
+/** A setting or a ceiling, and what it is to be. */
+export interface PolicyChoice {
+  readonly subject: string;
+  readonly change: (policy: Policy) => PolicyDraft;
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly words: string;
+  readonly lowered: boolean;
+}
+
+export function readPolicyChoice(setting: string, word: string): PolicyChoice {
+  const subject = `${setting} ${word}`;
+  if (Object.hasOwn(CEILINGS, setting)) return readCeiling(setting as CeilingName, word, subject);
+  const { name, value } = readChoice(setting, word);
+  const lowered = value !== SAFE_SETTINGS[name];
+  return {
+    subject,
+    change: (policy) => ({ ...policy, settings: { ...policy.settings, [name]: value } }),
+    record: { setting, value: word, lowered },
+    words: `${setting} is ${word}.`,
+    lowered,
+  };
+}
+
+export async function signPolicyChoice(chosen: PolicyChoice, sign: SignChange): Promise<PolicyChoice> {
+  await sign({ what: "policy_set", subject: chosen.subject }, chosen.change);
+  return chosen;
 }
 
 /** What a ceiling is called where policy names no number. */
 const STANDARD = "standard";
 
 /** A ceiling that no run passes, whoever approves it. Several at once go by the narrower. */
-function setCeiling(
-  ceiling: CeilingName,
-  word: string,
-  options: VaultOptions,
-  io: CliIo,
-  ports: VaultCliPorts,
-): Promise<Exit> {
+function readCeiling(ceiling: CeilingName, word: string, subject: string): PolicyChoice {
   const { name, minimum, maximum } = CEILINGS[ceiling];
   const value = word === STANDARD ? null : /^\d{1,12}$/.test(word) ? Number(word) : Number.NaN;
   if (value !== null && !(value >= minimum && value <= maximum)) {
@@ -85,14 +102,13 @@ function setCeiling(
       `${ceiling} is a whole number from ${minimum} to ${maximum}, or ${STANDARD} for the gateway's own.`,
     );
   }
-  return withOperator(options, io, ports, async (session) => {
-    await applyPolicyChange(session, ports, { what: "policy_set", subject: `${ceiling} ${word}` }, (policy) => ({
-      ...policy,
-      ceilings: { ...policy.ceilings, [name]: value },
-    }));
-    say(io, options.json, { ceiling, value: value ?? STANDARD }, `${ceiling} is ${word}. No run passes it.`);
-    return exits.done;
-  });
+  return {
+    subject,
+    change: (policy) => ({ ...policy, ceilings: { ...policy.ceilings, [name]: value } }),
+    record: { ceiling, value: value ?? STANDARD },
+    words: `${ceiling} is ${word}. No run passes it.`,
+    lowered: false,
+  };
 }
 
 function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
@@ -115,6 +131,14 @@ function readChoice(setting: string, word: string): { readonly name: keyof Polic
     throw new Denied("value_not_allowed", `${setting} is one of ${Object.keys(words).join(", ")}.`);
   }
   return { name: known.name, value };
+}
+
+/** Each ceiling as it stands. */
+export function ceilingRows(signed: PolicyCeilings) {
+  return (Object.keys(CEILINGS) as CeilingName[]).map((ceiling) => ({
+    ceiling,
+    value: signed[CEILINGS[ceiling].name] ?? STANDARD,
+  }));
 }
 
 /** Each setting as it stands, and the value that would be safe. */

@@ -1,0 +1,42 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "./api.ts";
+
+/** What a screen shows of one thing that the console knows, and what it says after each change of it. */
+export interface Room<Shown> {
+  readonly shown: Shown | null;
+  readonly busy: boolean;
+  readonly said: string;
+  readonly problem: string | null;
+  /** Does it, looks again, and says so; a refusal is shown instead. */
+  work(words: string | ((answer: never) => string), does: () => Promise<unknown>): Promise<boolean>;
+}
+
+export function useRoom<Shown>(path: string, onChange?: () => void): Room<Shown> {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [said, setSaid] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+
+  const work: Room<Shown>["work"] = async (words, does) => {
+    setBusy(true);
+    setProblem(null);
+    setSaid("");
+    try {
+      const answer = await does();
+      setShown((await ask("GET", path)) as Shown);
+      setSaid(typeof words === "string" ? words : words(answer as never));
+      if (words !== "") onChange?.();
+      return true;
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  useEffect(() => {
+    setShown(null);
+    void work("", async () => undefined);
+  }, [path]);
+  return { shown, busy, said, problem, work };
+}
