@@ -238,7 +238,7 @@ describe("the console's rooms of the signed home", able, () => {
     const standing = async (name: string): Promise<unknown> =>
       (await list("policy", "show")).find((row) => row["setting"] === name || row["ceiling"] === name)?.["value"];
     await go(desk, "#/settings");
-    await says(desk, /every setting is at its safe value/);
+    await says(desk, /Every setting is at its safe value/);
     await desk.page.getByLabel("callbacks").selectOption("loopback");
     await prove(desk, home);
     await says(desk, /This lowers protection/);
@@ -246,7 +246,7 @@ describe("the console's rooms of the signed home", able, () => {
     assert.equal(await standing("callbacks"), "loopback");
     await click("Set it back to off");
     await prove(desk, home);
-    await says(desk, /every setting is at its safe value/);
+    await says(desk, /Every setting is at its safe value/);
     await desk.page.getByLabel("run attempts").fill("50");
     await click("Sign");
     await prove(desk, home);

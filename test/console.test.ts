@@ -222,9 +222,12 @@ describe("gw console", able, () => {
 
     const other = await newAgent();
     const denied = await askFor(other, ["demo.thing.make"], "once more");
-    await home.must(["deny", denied, "--reason", "not by terminal"]);
+    // Answered elsewhere while it stands open here: it says so, and can be pressed no more.
     await go(desk, `#/waiting/${denied}`);
+    await approveButton(desk).waitFor();
+    await home.must(["deny", denied, "--reason", "not by terminal"]);
     await says(desk, /not by terminal/);
+    assert.equal(await approveButton(desk).count(), 0);
     other.close();
     assert.equal(codeOf(await home.operator(["passkey", "remove", "laptop"])), "decision_rule_unfit");
     await home.must(["policy", "decide-with", "any"]);
@@ -385,6 +388,14 @@ describe("gw console", able, () => {
     await says(first, /needs a link of its own/);
     await first.context.close();
     await thief.context.close();
+    const { code, err } = await startConsole(home, port).program.exited;
+    assert.equal(code, 1);
+    assert.match(err, /console_port_taken/);
+    const beside = startConsole(home, await freePort());
+    const other = await openSight(browser, await beside.nextLink());
+    await says(other, /connected/);
+    await other.context.close();
+    await beside.program.end();
   });
 
   test("says when the gateway is gone, and finds it again; an old tab after a restart is let in no more", async () => {

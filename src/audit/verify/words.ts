@@ -41,7 +41,11 @@ function proofWords(report: VerifyReport): string[] {
   }
   if (report.checkpoint !== null) {
     const { seals, signed, held } = report.checkpoint;
-    const by = signed ? "signed by a pinned operator" : "whose signature was not checked, since no operator was pinned";
+    const by = signed
+      ? "signed by a pinned operator"
+      : report.operatorsPinned
+        ? "which no pinned operator signed"
+        : "whose signature was not checked, since no operator was pinned";
     lines.push(
       `${held ? "The log extends" : "The log does not extend"} the checkpoint of ${count(seals, "seal")}, ${by}.`,
     );

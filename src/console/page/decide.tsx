@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { showIdentifier } from "../../kernel/display.ts";
+import { showIdentifier, showText } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
@@ -155,6 +155,9 @@ export function Decide({
           5 min more
         </Button>
       </div>
+      {approval.grant !== null && "none" in approval.grant && card.call !== null && (
+        <p class="muted">No grant could answer this: {showText(approval.grant.none)}.</p>
+      )}
       {granted !== null && (
         <p class="given">
           Signed: <b>{showIdentifier(granted)}</b> lets such calls pass without a card, from now on. See{" "}

@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks";
 import { showIdentifier } from "../../kernel/display.ts";
 import type { PolicyShown } from "../policy.ts";
 import { ask } from "./api.ts";
-import { Words } from "./card.tsx";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
 import { useRoom } from "./room.ts";
 import { useMeant } from "./secret.tsx";
@@ -54,7 +53,11 @@ export function Grants() {
                 <Chip kind="acts">passes without a card</Chip>
               )}
             </p>
-            <Words label={`The grant ${name}, word by word`} lines={lines} />
+            {lines.map((line) => (
+              <p key={line}>
+                <code>{line.trim()}</code>
+              </p>
+            ))}
             <p class="muted">
               until <Time at={until} />;{" "}
               {uses === null ? (

@@ -101,10 +101,11 @@ function Lowered(props: {
 }) {
   const lowered = props.policy.settings.filter(({ value, safe }) => value !== safe);
   const grants = props.policy.grants.filter(({ until }) => Date.parse(until) > Date.now()).length;
-  if (lowered.length === 0 && grants === 0)
-    return <p>Nothing: every setting is at its safe value, and no grant stands.</p>;
   return (
     <ul class="plain-list">
+      {lowered.length === 0 && (
+        <li>Every setting is at its safe value{grants === 0 ? ", and no grant stands" : ""}.</li>
+      )}
       {lowered.map(({ name, value, safe }: SettingShown) => (
         <li key={name}>
           <Chip kind="grave">lowers protection</Chip> <b>{name.replaceAll("_", " ")}</b> is {value}.{" "}
