@@ -154,7 +154,7 @@ test("a job is tracked from its creation to its result, and 202 is not completio
   assert.deepEqual(result.reconcile, { method: "GET", path: `/v1/operations/${result.operation_id}` });
   assert.match(result.guidance ?? "", /not its completion/);
   const operation = operationOf(result.operation_id);
-  assert.deepEqual([operation.state, operation.remoteJobId], ["accepted", "job-1"]);
+  assert.equal(operation.remoteJobId, "job-1");
   await until("observing", () => operation);
   jobs.state = "succeeded";
   await until("succeeded", () => operation);
@@ -267,7 +267,8 @@ test("the worker reconciles by itself, and a drop in the middle of the answer is
 
 test("an answer without a job id is no clear answer, and a refusal is proof of none", async () => {
   jobs.create = (response) => answerJson(response, 202, { state: "queued" });
-  assert.equal(operationOf((await create()).operation_id).state, "create_unknown");
+  const unclear = operationOf((await create()).operation_id);
+  assert.ok(path(unclear).includes("create_unknown"), "the worker may be further by now");
   jobs.create = (response) => answerJson(response, 422, { code: "schema_violation" });
   const refused = await create();
   assert.equal(refused.outcome, "error");
@@ -613,7 +614,9 @@ test("after the session ended the gateway reads on as custodian, ten reads and n
 
 test("a restarted worker resumes the stored schedule and finishes the job", async () => {
   const { operation_id } = await create();
-  await untilDone(bench.time, 1_000, () => bench.rows("operations", "observing").some(({ checks }) => checks === 1));
+  await untilDone(bench.time, 1_000, () =>
+    bench.rows("operations", "observing").some(({ checks }) => Number(checks) >= 1),
+  );
   const due = operationOf(operation_id).nextPoll?.at;
   await restart();
   const operation = operationOf(operation_id);
