@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -36,7 +36,12 @@ test("a command that fails, prints too much, does not end, is not there or is no
   assert.equal(await run([join(folder, "nobody")]), "failed: its program is not there");
   const open = script("open", "echo secret");
   chmodSync(open, 0o777);
-  assert.match(await run([open]), /others may change it/);
+  assert.match(await run([open]), /others may change or replace its program/);
+  const below = join(folder, "shared");
+  mkdirSync(below);
+  chmodSync(below, 0o777);
+  writeFileSync(join(below, "mine"), "#!/bin/sh\necho secret\n", { mode: 0o700 });
+  assert.equal(await run([join(below, "mine")]), `failed: others may change or replace its program (${below})`);
 });
 
 test("a systemd credential is read from the folder that systemd names, and from nowhere else", async () => {

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { LocalSecret, LocalSources } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { findOpenPath } from "./open-path.ts";
 
 /** Secrets that a program of this machine prints, or that systemd put beside the gateway's service. */
 export function createLocalSources(
@@ -67,15 +68,11 @@ function runCommand([program = "", ...rest]: readonly string[], commandMs: numbe
   });
 }
 
-/** A program that somebody else may change could be told to print anything, or to keep what it sees. */
+/** A program that somebody else may change or replace could be told to print anything, or to keep what it sees. */
 function troubleWith(program: string): string | null {
-  try {
-    const { uid, mode } = statSync(program);
-    const ours = uid === 0 || uid === process.geteuid?.();
-    return ours && (mode & 0o022) === 0 ? null : "its program belongs to somebody else, or others may change it";
-  } catch {
-    return "its program is not there";
-  }
+  if (!existsSync(program)) return "its program is not there";
+  const open = findOpenPath(program);
+  return open === null ? null : `others may change or replace its program (${open.path})`;
 }
 
 /** With whatever it started: nothing of it outlives its turn. */

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { createGroupMembers } from "../../adapters/platform/group-members.ts";
+import { findOpenPath, type OpenPath } from "../../adapters/platform/open-path.ts";
 import { groupsOf, peerUid } from "../../adapters/platform/users.ts";
 import type { Posture } from "../../gateway/core.ts";
-import { findOpenFolder, type OpenFolder } from "./open-folder.ts";
 import type { OperatorUsers } from "./operator-users.ts";
 import type { Settings } from "./settings.ts";
 
@@ -14,7 +14,7 @@ export interface ModeFinder {
   seeOperator(socket: Socket, keyId: string): void;
   mode(): Posture["mode"];
   /** What lets others write to the home, and so makes it guard-rail; null where nothing does. */
-  openFolder(): OpenFolder | null;
+  openFolder(): OpenPath | null;
   mayDecide: NonNullable<Posture["mayDecide"]>;
   isAgentUser(uid: number): boolean;
 }
@@ -34,10 +34,10 @@ export function createModeFinder(settings: Settings, operators: OperatorUsers): 
       const uid = peerUid(socket);
       if (uid !== null) operators.see(uid, keyId);
     },
-    openFolder: () => findOpenFolder(home),
+    openFolder: () => findOpenPath(home),
     mode() {
       const apart = agentSocket.group !== null && group !== agentSocket.group && !operators.has(own);
-      return apart && findOpenFolder(home) === null ? "dedicated" : "guard-rail";
+      return apart && findOpenPath(home) === null ? "dedicated" : "guard-rail";
     },
     mayDecide: ({ uid, pid }) => !isAgentUser(uid) || (group !== null && groupsOf(pid).includes(group)),
   };

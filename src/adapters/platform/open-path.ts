@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 
-/** A folder that lets somebody else write to the home, or put another in its place, and the command that closes it. */
-export interface OpenFolder {
+/** A path that lets somebody else change what stands there, or put something else in its place, and the command that closes it. */
+export interface OpenPath {
   readonly path: string;
   readonly mend: string;
 }
@@ -12,19 +12,19 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Null where nobody but this user and root can. Looked at anew each time: whoever opened a folder after the start, by its mode or
- * by a list of names (which shows as the group's bits), has changed what this gateway is worth.
+ * Null where nobody but this user and root can. Looked at anew each time: whoever opens one later, by its mode or by a list of names (which shows
+ * as the group's bits), changes what stands there.
  */
-export function findOpenFolder(home: string): OpenFolder | null {
+export function findOpenPath(path: string): OpenPath | null {
   try {
-    return openOnTheWay(realpathSync(home));
+    return openOnTheWay(realpathSync(path));
   } catch {
     // Gone, or somewhere that this user may not look: nothing is proven, and nothing is claimed.
-    return { path: home, mend: `ls -ld ${home}` };
+    return { path, mend: `ls -ld ${path}` };
   }
 }
 
-function openOnTheWay(real: string): OpenFolder | null {
+function openOnTheWay(real: string): OpenPath | null {
   const own = process.geteuid?.() ?? ROOT;
   for (let path = real; ; path = dirname(path)) {
     const found = lstatSync(path);
@@ -35,6 +35,6 @@ function openOnTheWay(real: string): OpenFolder | null {
 }
 
 /** In a sticky folder above it others may add names, but not take ours away. */
-function isOpen({ mode }: Stats, isHome: boolean): boolean {
-  return (mode & WRITABLE_BY_OTHERS) !== 0 && (isHome || (mode & STICKY) === 0);
+function isOpen({ mode }: Stats, isLast: boolean): boolean {
+  return (mode & WRITABLE_BY_OTHERS) !== 0 && (isLast || (mode & STICKY) === 0);
 }
