@@ -73,6 +73,9 @@ function policy(change: Partial<PolicyContent & { digest: Digest }> = {}): Polic
     imaKeys: [],
     grants: [],
     ticketServices: [],
+    places: [],
+    webhooks: [],
+    hub: null,
   };
   return { version: 1, signedBy: ALICE, ...empty, settings: SAFE_SETTINGS, digest: digest("1"), ...change } as never;
 }
