@@ -108,7 +108,7 @@ describe("every command keeps the contract of the command line", asUser, () => {
       ["status", "--no-such"],
       ["call"],
       ["credential", "add", "x"],
-      ["approve"],
+      ["deny"],
       ["pack", "no-such"],
     ];
     const done = await inTurns(wrong, (args) => home.run(args));
