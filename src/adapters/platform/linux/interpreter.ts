@@ -1,16 +1,6 @@
 import type { Interpreter } from "../../../conventions/caller/authority.ts";
+import { isInterpreterName } from "../../../conventions/caller/interpreter-name.ts";
 import { inodeOf } from "./proc.ts";
-
-/** Programs that run programs, by name. A file can be given any name, so what it is counts as well: see `readInterpreter`. */
-const INTERPRETERS: readonly RegExp[] = [
-  /^(?:node|nodejs|deno|bun|electron)$/,
-  /^(?:python|pypy)[0-9.]*[a-z]?$/,
-  /^(?:ruby|perl|php|lua|luajit|tclsh|wish|guile|racket|julia|ocaml|ghci|erl|beam\.smp|elixir|swipl)[0-9.-]*$/,
-  /^(?:sh|bash|dash|ash|zsh|ksh[0-9]*|mksh|fish|tcsh|csh|busybox|toybox|pwsh|rbash)$/,
-  /^(?:java|dotnet|mono|Rscript|R|awk|gawk|mawk|qemu-[a-z0-9_]+|wine[0-9]*|box64)$/,
-  // Started by name, the dynamic loader runs any file it is given.
-  /^ld(?:-linux[a-z0-9_-]*|-musl-[a-z0-9_]+|64)?\.so(?:\.[0-9]+)?$/,
-];
 
 /** Options after which the program is text on the command line or a module name, so that there is no script file. */
 const INLINE = new Set(["-c", "-e", "-E", "-p", "-m", "-r", "--eval", "--print", "--test"]);
@@ -43,7 +33,7 @@ export function readInterpreter(
 ): Interpreter | null {
   const name = (path.split("/").at(-1) ?? "").replace(/ \(deleted\)$/, "");
   const is =
-    INTERPRETERS.some((pattern) => pattern.test(name)) ||
+    isInterpreterName(name) ||
     known.mapped.some((file) => LIBRARIES.test(file.split("/").at(-1) ?? "")) ||
     (known.package !== null && PACKAGES.test(known.package)) ||
     (known.inode !== null && USUAL.some((usual) => inodeOf(`/usr/bin/${usual}`) === known.inode));

@@ -1,4 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { isInterpreterName } from "../../../conventions/caller/interpreter-name.ts";
 import type { GrantCaller } from "../../../conventions/grant/grant.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -7,22 +9,32 @@ import { digestProgram, findProgram } from "../caller/enroll.ts";
 /** `authority:NAME`, `image:FILE` or `command:FILE` (or `sha256:HEX`), `uid:NUMBER`; several have to hold at once. */
 export async function readGrantCaller(words: readonly string[], home: string): Promise<GrantCaller> {
   let caller: GrantCaller = { authority: null, image: null, command: null, uid: null };
+  let interpreter: string | null = null;
+  const image = async (value: string): Promise<string> => {
+    if (/^sha256:[0-9a-f]{64}$/.test(value)) return value;
+    const path = findProgram(value);
+    if (isInterpreterName(basename(path))) interpreter = path;
+    return await digestImage(path);
+  };
   for (const word of words) {
     const at = word.indexOf(":");
     const [kind, value] = [word.slice(0, at), word.slice(at + 1)];
     if (value === "") throw unclear(word);
     if (kind === "authority" && caller.authority === null) caller = { ...caller, authority: value };
-    else if (kind === "image" && caller.image === null) caller = { ...caller, image: await readImage(value) };
-    else if (kind === "command" && caller.command === null) caller = { ...caller, command: await readImage(value) };
+    else if (kind === "image" && caller.image === null) caller = { ...caller, image: await image(value) };
+    else if (kind === "command" && caller.command === null) caller = { ...caller, command: await image(value) };
     else if (kind === "uid" && caller.uid === null) caller = { ...caller, uid: readUid(value, home) };
     else throw unclear(word);
+  }
+  if (interpreter !== null && caller.uid === null) {
+    throw refused(
+      `${showIdentifier(interpreter)} runs any script, and every script of it would be covered. Give the agent a user of its own, and add --caller uid:NUMBER`,
+    );
   }
   return caller;
 }
 
-async function readImage(value: string): Promise<string> {
-  if (/^sha256:[0-9a-f]{64}$/.test(value)) return value;
-  const path = findProgram(value);
+async function digestImage(path: string): Promise<string> {
   if (isScript(path)) {
     throw refused(
       `${showIdentifier(path)} is a script: what the system runs is its interpreter, and every script of that would be covered. Name the interpreter, together with uid:NUMBER`,
