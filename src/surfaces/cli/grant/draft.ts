@@ -2,7 +2,7 @@ import type { ActionDefinition, Effect } from "../../../conventions/action/pack.
 import { readLimits } from "../../../conventions/budget/record.ts";
 import { type Condition, readCondition, typeCondition } from "../../../conventions/grant/condition.ts";
 import { type Grant, type GrantCaller, namesAction, readInclusion } from "../../../conventions/grant/grant.ts";
-import { readHours } from "../../../conventions/grant/hours.ts";
+import { type Hours, readHours } from "../../../conventions/grant/hours.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
@@ -43,8 +43,7 @@ export function draftGrant(
     const found = [...new Set(named.map(({ effect }) => effect))].join(", ");
     throw invalid(`none of these actions is a ${effects.join(" or ")}; they are ${found}. Say which with --effects`);
   }
-  const hours = words.hours === undefined ? null : readHours(words.hours);
-  if (words.hours !== undefined && hours === null) throw invalid("--hours is like mon-fri 08-18, in UTC");
+  const hours = words.hours === undefined ? null : parseHours(words.hours);
   return {
     name: words.name,
     caller,
@@ -107,15 +106,27 @@ function typeOf({ schema }: ActionDefinition, input: string): JsonValue | undefi
   return types.size === 1 ? [...types][0] : undefined;
 }
 
-/** A date means its end in UTC; the furthest is a year away, so that what nobody uses does not stand for ever. */
+/** The furthest is a year away, so that what nobody uses does not stand for ever. */
 function readUntil(text: string, wallMs: number): string {
+  const untilMs = parseUntil(text);
+  if (untilMs <= wallMs) throw invalid(`${text} is over already`);
+  if (untilMs > wallMs + defaults.grantMaximumMs) throw invalid("it may stand for a year at most");
+  return isoTime(untilMs);
+}
+
+/** A date means its end in UTC. */
+export function parseUntil(text: string): number {
   const untilMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00.000Z`) + DAY_MS : Date.parse(text);
   if (!/^\d{4}-\d\d-\d\d(T[0-9:.]{5,12}(Z|[+-]\d\d:\d\d))?$/.test(text) || Number.isNaN(untilMs)) {
     throw invalid("--until is a date like 2027-03-31 or an RFC 3339 time");
   }
-  if (untilMs <= wallMs) throw invalid(`${text} is over already`);
-  if (untilMs > wallMs + defaults.grantMaximumMs) throw invalid("it may stand for a year at most");
-  return isoTime(untilMs);
+  return untilMs;
+}
+
+export function parseHours(text: string): Hours {
+  const hours = readHours(text);
+  if (hours === null) throw invalid("--hours is like mon-fri 08-18, in UTC");
+  return hours;
 }
 
 function unknownInclusion(word: string): never {

@@ -94,6 +94,19 @@ test("what asks on every use is named, and nothing that was not asked about", ()
   assert.equal(paid.limits.spendCents, 25);
 });
 
+test("a line that could not be signed is refused while it is written", () => {
+  const line = "mine --caller uid:1040 --actions demo.thing.get";
+  assert.equal(readGrantLine(`${line} --until 2027-01-31 --hours 'mon-fri 08-18'`).until, "2027-01-31");
+  for (const rest of [
+    "",
+    "--until 2027-01-31g",
+    "--until soon",
+    "--until 2027-01-31 --hours always",
+    "--until 2027-01-31 'x",
+  ])
+    assert.throws(() => readGrantLine(`${line} ${rest}`), { code: "grant_invalid" }, rest);
+});
+
 test("where no grant could cover it, the reason is told", () => {
   const input = { arguments: { name: "a", count: 1, loud: true } };
   const interpreter = { interpreter: { name: "node", script: "x.js" }, unowned_mappings: [], namespaces: "own" };

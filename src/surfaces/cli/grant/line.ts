@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { GrantWords } from "./draft.ts";
+import { type GrantWords, parseHours, parseUntil } from "./draft.ts";
 
 const MANY = { type: "string", multiple: true, default: [] as string[] } as const;
 const ONE = { type: "string" } as const;
@@ -27,6 +27,9 @@ export function readGrantLine(line: string): GrantWords & { readonly caller: rea
   const [name, ...more] = positionals;
   if (name === undefined || more.length > 0) throw invalid("it begins with one name");
   if (values.until === undefined) throw invalid("--until is missing");
+  // What does not fit is told while it is written, not after a secret was typed for it.
+  parseUntil(values.until);
+  if (values.hours !== undefined) parseHours(values.hours);
   const count = (
     option: "per-day" | "idle" | "attempts" | "side-effects" | "minutes" | "spend",
   ): number | undefined => {
