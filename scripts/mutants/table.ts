@@ -104,7 +104,7 @@ const reservations: readonly Mutant[] = [
   },
   {
     rule: "custody allowance: after its session the gateway reads a bounded number of times",
-    file: "src/gateway/operation/care.ts",
+    file: "src/gateway/operation/read-operation.ts",
     text: "const reads = defaults.custodianReads + beside;",
     becomes: "const reads = 1_000_000 + beside;",
     tests: ["test/gateway-operations.test.ts", "test/gateway-callbacks.test.ts"],

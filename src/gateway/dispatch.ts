@@ -17,7 +17,7 @@ import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { isTold } from "./attempt/events.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import { type Core, requireSpace } from "./core.ts";
-import { endUnseen } from "./operation/track.ts";
+import { endUnseen } from "./operation/begin-operation.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./outbound/admit.ts";
 import { coveringGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";

@@ -12,11 +12,11 @@ import { NO_USER, type Question } from "../approval/question.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Core } from "../core.ts";
 import { type Outbound, targetOf } from "../outbound/outbound.ts";
-import { CUSTODIAN, definitionOf, stopCaring } from "./care.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
 import { jobReadOf } from "./poll.ts";
+import { CUSTODIAN, definitionOf, stopCaring } from "./read-operation.ts";
 import { reconcileReadOf } from "./reconcile.ts";
 
 /**

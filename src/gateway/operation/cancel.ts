@@ -6,12 +6,12 @@ import { follow } from "../attempt/follow.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { bindOnJob, sendAsOperator } from "./act.ts";
-import { definitionOf, jobOf } from "./care.ts";
 import { requireLease } from "./lease.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { definitionOf, jobOf } from "./read-operation.ts";
+import { bindOnJob, sendAsOperator } from "./send-as-operator.ts";
 
 const EXPECTED = "the provider stops the work, if it has not ended by then";
 

@@ -3,10 +3,10 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Core, now } from "../core.ts";
-import { stopCaring } from "./care.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow, readOperation, termOf } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { stopCaring } from "./read-operation.ts";
 
 /** Long enough for one read and everything around it. */
 const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;

@@ -1,9 +1,9 @@
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
-import { bindFor, definitionOf } from "./care.ts";
 import type { Operation } from "./operations.ts";
 import { jobReadOf } from "./poll.ts";
+import { bindFor, definitionOf } from "./read-operation.ts";
 import { NO_READ, reconcileReadOf } from "./reconcile.ts";
 import { prepareRepeat } from "./token-retry.ts";
 

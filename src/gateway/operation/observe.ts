@@ -5,14 +5,14 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { createReadAsks, type ReadAsks } from "./ask-read.ts";
-import { CUSTODIAN, scheduleNext, standingOf, stopCaring, takeCustody } from "./care.ts";
+import { createHints } from "./callback-hints.ts";
 import { createDueQueue } from "./due-queue.ts";
-import { createHints } from "./hints.ts";
 import { takeLease, yieldTo } from "./lease.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
 import { pollJob } from "./poll.ts";
+import { CUSTODIAN, scheduleNext, standingOf, stopCaring, takeCustody } from "./read-operation.ts";
 import { reconcile } from "./reconcile.ts";
 
 /**

@@ -9,9 +9,9 @@ import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
-import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, stopCaring } from "./care.ts";
 import { step } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
+import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, stopCaring } from "./read-operation.ts";
 
 /** The next read about a job: of its state, or of its result once it is done. */
 export function jobReadOf(core: Core, { state, input, remoteJobId }: Operation, definition: Definition): JobRead {

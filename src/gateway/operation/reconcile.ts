@@ -13,11 +13,11 @@ import type { Attempted } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
-import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./care.ts";
-import { settleHeld } from "./held.ts";
+import { settleHeld } from "./held-reserve.ts";
 import { linksOf, step } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
+import { CUSTODIAN, definitionOf, readFor, scheduleNext, stopCaring } from "./read-operation.ts";
 import { isStatusReader, statusReaderOf } from "./ssh-status.ts";
 import { prepareRepeat, repeatUnderToken } from "./token-retry.ts";
 

@@ -6,11 +6,11 @@ import type { Authorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { type PlanFill, reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
-import { CUSTODIAN, stopCaring, takeCustody } from "./care.ts";
 import { waitFor } from "./lease.ts";
 import { momentIn, type Opened, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { CUSTODIAN, stopCaring, takeCustody } from "./read-operation.ts";
 import { isReconcilable, NO_READ } from "./reconcile.ts";
 import { adoptResume } from "./resume.ts";
 

@@ -12,12 +12,12 @@ import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import { type Core, now } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { bindOnJob, sendAsOperator } from "./act.ts";
-import { definitionOf, jobOf } from "./care.ts";
 import { requireLease } from "./lease.ts";
 import { momentIn, readsOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { definitionOf, jobOf } from "./read-operation.ts";
+import { bindOnJob, sendAsOperator } from "./send-as-operator.ts";
 
 /** The request by which failed work goes on, or why there is none. */
 export function bindResume(core: Core, operation: Operation): Outbound {

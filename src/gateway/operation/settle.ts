@@ -2,7 +2,7 @@ import { type SettlementStatement, statementBytes, type Verified } from "../../c
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
-import { settleHeld } from "./held.ts";
+import { settleHeld } from "./held-reserve.ts";
 import { requireLease } from "./lease.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";

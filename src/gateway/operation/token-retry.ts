@@ -16,10 +16,10 @@ import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import { executionInput } from "../plan/execute.ts";
 import type { StateRow } from "../ports.ts";
-import { scheduleNext, standingOf, stopCaring } from "./care.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { scheduleNext, standingOf, stopCaring } from "./read-operation.ts";
 
 /** Whether the stored request may go out once more under its token, and the request itself as it was built again. */
 export function prepareRepeat(

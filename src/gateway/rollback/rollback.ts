@@ -9,7 +9,7 @@ import { type Followed, follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
-import { concludeEffect } from "../operation/conclude.ts";
+import { concludeEffect } from "../operation/conclude-effect.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";

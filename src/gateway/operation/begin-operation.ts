@@ -15,11 +15,11 @@ import type { Core } from "../core.ts";
 import { askOf } from "../outbound/admit.ts";
 import { makeToken, tokenOf } from "../outbound/request.ts";
 import { partyOf } from "../run/run.ts";
-import { jobOf, scheduleNext, stopCaring } from "./care.ts";
 import { nextLease } from "./lease.ts";
 import { openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
+import { jobOf, scheduleNext, stopCaring } from "./read-operation.ts";
 import { isReconcilable, NO_READ } from "./reconcile.ts";
 
 /**

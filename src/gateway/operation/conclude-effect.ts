@@ -4,7 +4,7 @@ import { confirmSuccess } from "../attempt/confirm.ts";
 import type { Followed } from "../attempt/follow.ts";
 import type { Sending } from "../attempt/sending.ts";
 import type { Core } from "../core.ts";
-import { trackUnknown } from "./track.ts";
+import { trackUnknown } from "./begin-operation.ts";
 
 /** What a side effect still needs after its last attempt: the read that confirms it, or a record of not knowing. */
 export async function concludeEffect(
