@@ -5,7 +5,12 @@ import { after, before, test } from "node:test";
 import { stringify } from "yaml";
 import { compareRuns } from "../src/conventions/upgrade/probe/compare-exchanges.ts";
 import type { Corpus } from "../src/conventions/upgrade/probe/corpus-schema.ts";
-import type { Exchange, ProbeRequest, ProbeVersion, SendProbe } from "../src/conventions/upgrade/probe/exchange.ts";
+import type {
+  ProbeExchange,
+  ProbeRequest,
+  ProbeVersion,
+  SendProbe,
+} from "../src/conventions/upgrade/probe/exchange.ts";
 import { expandCorpus } from "../src/conventions/upgrade/probe/expand.ts";
 import { readCorpus } from "../src/conventions/upgrade/probe/read-corpus.ts";
 import { runCorpus } from "../src/conventions/upgrade/probe/run.ts";
@@ -204,7 +209,7 @@ const corpusDocument = {
 const corpus: Corpus = readCorpus("c.yaml", Buffer.from(stringify(corpusDocument)));
 const tokens: Record<string, string> = { main: "good", expired: "old", audience: "other-aud" };
 
-const send: SendProbe = async (request: ProbeRequest): Promise<Exchange> => {
+const send: SendProbe = async (request: ProbeRequest): Promise<ProbeExchange> => {
   const answer = await fetch(request.url, {
     method: request.method,
     headers: { ...request.headers, authorization: `Bearer ${tokens[request.credential]}`, connection: "close" },

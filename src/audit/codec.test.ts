@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { decodeRecord, encodeEvent, redactRecord } from "./codec.ts";
-import type { Shape } from "./event/field.ts";
+import type { EventShape } from "./event/field.ts";
 import { type AuditEvent, eventTypes, kindOf, type NewEvent, runOf } from "./event.ts";
 
 const denied: NewEvent = {
@@ -163,7 +163,7 @@ test("every declared field is classified, and every type has an example that sur
   }
 });
 
-function exampleOf(shape: Shape): Record<string, unknown> {
+function exampleOf(shape: EventShape): Record<string, unknown> {
   const example: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(shape)) {
     assert.ok(["open", "claim", "person", "content", "secret"].includes(field.class), name);

@@ -1,7 +1,7 @@
 import { Fault } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { conforms, fits, hasType, isObject } from "./event/check.ts";
-import type { FieldClass, Shape } from "./event/field.ts";
+import type { EventShape, FieldClass } from "./event/field.ts";
 import { type AuditEvent, type EventKind, envelopeShape, type Journal, kindOf, type NewEvent } from "./event.ts";
 
 /** The one codec of a record: JSON text with the specification's field names, checked against the field tables. */
@@ -56,7 +56,7 @@ export function redactRecord(record: AuditEvent | JsonObject, reveal: ReadonlySe
   return redactFields(kind?.shape ?? envelopeShape, value, reveal);
 }
 
-function redactFields(shape: Shape, value: JsonObject, reveal: ReadonlySet<FieldClass>): JsonObject {
+function redactFields(shape: EventShape, value: JsonObject, reveal: ReadonlySet<FieldClass>): JsonObject {
   const shown: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
   for (const [name, member] of Object.entries(value)) {
     const field = shape[name];
@@ -69,13 +69,13 @@ function redactFields(shape: Shape, value: JsonObject, reveal: ReadonlySet<Field
   return shown;
 }
 
-function redactGroup(shape: Shape, member: JsonValue, reveal: ReadonlySet<FieldClass>): JsonValue {
+function redactGroup(shape: EventShape, member: JsonValue, reveal: ReadonlySet<FieldClass>): JsonValue {
   if (Array.isArray(member)) return member.map((item) => redactGroup(shape, item as JsonValue, reveal));
   return isJsonObject(member) ? redactFields(shape, member, reveal) : WITHHELD;
 }
 
 /** Names the first declared field whose value has another type, or that is missing; undeclared ones are let through. */
-function firstMisfit(shape: Shape, value: JsonObject): string | undefined {
+function firstMisfit(shape: EventShape, value: JsonObject): string | undefined {
   for (const name in shape) {
     const field = shape[name];
     if (field === undefined) continue;
@@ -90,7 +90,7 @@ function firstMisfit(shape: Shape, value: JsonObject): string | undefined {
   return undefined;
 }
 
-function misfitOfGroup(shape: Shape, member: JsonValue, many: boolean): string | undefined {
+function misfitOfGroup(shape: EventShape, member: JsonValue, many: boolean): string | undefined {
   const items = many && Array.isArray(member) ? (member as readonly JsonValue[]) : [member];
   for (const item of items) {
     if (!isJsonObject(item)) return "another type";
@@ -100,7 +100,7 @@ function misfitOfGroup(shape: Shape, member: JsonValue, many: boolean): string |
   return undefined;
 }
 
-function withholdUndeclared(shape: Shape, value: object, path: string): Record<string, unknown> {
+function withholdUndeclared(shape: EventShape, value: object, path: string): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value)) {
     const field = shape[name];

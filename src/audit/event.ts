@@ -1,6 +1,6 @@
 import { callEvents, previewEvents } from "./event/calls.ts";
 import { type Check, checkOf } from "./event/check.ts";
-import { open, type RecordOf, type Shape, shapeOf } from "./event/field.ts";
+import { type EventShape, open, type RecordOf, shapeOf } from "./event/field.ts";
 import { gatewayEvents } from "./event/gateway.ts";
 import { sessionEvents } from "./event/sessions.ts";
 
@@ -39,7 +39,7 @@ export type EventOf<Type extends EventType> = Extract<AuditEvent, { readonly eve
 
 export interface EventKind {
   readonly journal: Journal;
-  readonly shape: Shape;
+  readonly shape: EventShape;
   readonly check: Check;
 }
 
@@ -57,7 +57,7 @@ export function kindOf(eventType: string): EventKind | undefined {
   return kinds.get(eventType);
 }
 
-export const envelopeShape: Shape = shapeOf(envelope);
+export const envelopeShape: EventShape = shapeOf(envelope);
 /** @internal All there are: tests go through each. */
 export const eventTypes: readonly string[] = [...kinds.keys()];
 

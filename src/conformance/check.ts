@@ -24,7 +24,7 @@ export interface Reply {
 }
 
 /** One request and its answer, without the credential and cut to a readable size. */
-export interface Exchange {
+export interface CheckedExchange {
   readonly sent: {
     readonly method: string;
     readonly target: string;

@@ -4,7 +4,7 @@ import { parseJsonValue } from "../conventions/request/json/parse.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Fault } from "../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { Exchange, Probe, Reply } from "./check.ts";
+import type { CheckedExchange, Probe, Reply } from "./check.ts";
 
 /** Sends one probe exactly as it is written. Redirects are not followed, answers are bounded. */
 export interface Client {
@@ -74,7 +74,7 @@ function readJson(bytes: Buffer): JsonValue | undefined {
 const SHOWN = 600;
 
 /** For the report: no credential, nothing longer than a person reads. */
-export function describeExchange(probe: Probe, reply: Reply | null): Exchange {
+export function describeExchange(probe: Probe, reply: Reply | null): CheckedExchange {
   const body = probe.body === undefined ? "" : probe.body.toString();
   return {
     sent: { method: probe.method, target: cut(probe.target), headers: { ...probe.headers }, body: cut(body) },

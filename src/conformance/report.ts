@@ -1,4 +1,4 @@
-import type { Exchange } from "./check.ts";
+import type { CheckedExchange } from "./check.ts";
 import type { CheckResult } from "./run.ts";
 
 /** One line a check; a failure is followed by its rule, what was expected, and the exchange that failed. */
@@ -15,7 +15,7 @@ export function summaryLine(results: readonly CheckResult[]): string {
   return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`;
 }
 
-function exchangeLines(exchange: Exchange | null): readonly string[] {
+function exchangeLines(exchange: CheckedExchange | null): readonly string[] {
   if (exchange === null) return [];
   const { sent, answered } = exchange;
   const lines = [`     sent      ${showAscii(`${sent.method} ${sent.target}`)}`];

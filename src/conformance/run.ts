@@ -1,5 +1,5 @@
 import type { Random } from "../kernel/clock.ts";
-import { type Check, type Exchange, type Kit, Unmet } from "./check.ts";
+import { type Check, type CheckedExchange, type Kit, Unmet } from "./check.ts";
 import { checks as allChecks } from "./checks/checks.ts";
 import { createClient, describeExchange } from "./client.ts";
 import type { Profile } from "./profile.ts";
@@ -11,7 +11,7 @@ export interface CheckResult {
   /** What was expected, or why it was skipped; empty when it passed. */
   readonly why: string;
   /** The last exchange of a check that failed. */
-  readonly exchange: Exchange | null;
+  readonly exchange: CheckedExchange | null;
 }
 
 export interface KitOptions {
@@ -54,7 +54,7 @@ async function runOne(
   if (options.profile[check.needs] === undefined) {
     return { ...about, verdict: "skipped", why: `the profile has no part ${check.needs}`, exchange: null };
   }
-  let last: Exchange | null = null;
+  let last: CheckedExchange | null = null;
   const send: Kit["send"] = async (probe) => {
     last = describeExchange(probe, null);
     const reply = await client.send(probe, probe.token === undefined ? options.token : probe.token);

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { Shape } from "./shape.ts";
+import type { PageShape } from "./shape.ts";
 import { readSourcePage, type SecretSource, sourcePage } from "./source/source.ts";
 
 /** What some kinds have beside what every entry has. Left out of the page where there is none, so that older entries still open. */
@@ -29,7 +29,7 @@ export function extrasMember({ certificate, withCertificate, keyId, source }: En
 
 type Page = { readonly [name in (typeof EXTRA_MEMBERS)[number]]?: JsonValue };
 
-export function readExtras(shape: Shape, page: Page, where: string): EntryExtras {
+export function readExtras(shape: PageShape, page: Page, where: string): EntryExtras {
   const text = (name: Exclude<keyof Page, "source">, most: number): string | null =>
     page[name] === undefined ? null : shape.text(page[name], `${where}/${name}`, most);
   return {

@@ -3,7 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 
 /** Reads values of one of our own files, field by field. Whatever is not exactly as written by us is refused. */
-export interface Shape {
+export interface PageShape {
   /** Exactly these members, none missing and none more but for those named in `optional`. */
   members<Name extends string, Optional extends string = never>(
     value: JsonValue | undefined,
@@ -25,11 +25,11 @@ export interface Shape {
   refuse(where: string, expected: string): never;
 }
 
-export function shapeOf(code: Code, what: string): Shape {
+export function shapeOf(code: Code, what: string): PageShape {
   const refuse = (where: string, expected: string): never => {
     throw new Denied(code, `${what} is not as gw wrote it: ${where || "the whole"} should be ${expected}.`);
   };
-  const shape: Shape = {
+  const shape: PageShape = {
     refuse,
     members(value, where, names, optional = []) {
       if (!isJsonObject(value)) return refuse(where, "an object");
@@ -77,7 +77,7 @@ export function filePage(value: JsonObject): string {
 }
 
 /** Parses the page and requires that it is the one page of its value: no duplicate members, no odd numbers or escapes. */
-export function parsePage(page: string, shape: Shape): JsonValue {
+export function parsePage(page: string, shape: PageShape): JsonValue {
   let value: JsonValue;
   try {
     value = JSON.parse(page) as JsonValue;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { eventTypes, kindOf } from "../event.ts";
 import { checkOf, conforms, fits } from "./check.ts";
-import { type Field, group, groups, nullable, open, optional, type Shape, secret, shapeOf } from "./field.ts";
+import { type EventShape, type Field, group, groups, nullable, open, optional, secret, shapeOf } from "./field.ts";
 
 const shape = shapeOf({
   name: open.text,
@@ -16,7 +16,7 @@ const shape = shapeOf({
 });
 
 /** The rule in its plainest words, to hold the quick look against. */
-function judge(of: Shape, value: unknown, closed: boolean): boolean {
+function judge(of: EventShape, value: unknown, closed: boolean): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   for (const [name, member] of members) {

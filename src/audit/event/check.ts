@@ -1,11 +1,11 @@
-import type { Field, FieldKind, Shape } from "./field.ts";
+import type { EventShape, Field, FieldKind } from "./field.ts";
 
 /**
  * A shape prepared for the quick look at a record: one pass over its members, without asking the shape for each.
  * Records of one type come with the same members in the same order, so what stood at a place last time is tried first.
  */
 export interface Check {
-  readonly shape: Shape;
+  readonly shape: EventShape;
   /** How many fields a whole record has at least. */
   readonly required: number;
   readonly names: string[];
@@ -18,7 +18,7 @@ const KIND_BITS = 7;
 const NULLABLE_BIT = 8;
 const OPTIONAL_BIT = 16;
 
-export function checkOf(shape: Shape): Check {
+export function checkOf(shape: EventShape): Check {
   const fields = Object.values(shape);
   return {
     shape,
@@ -77,9 +77,9 @@ function learn(check: Check, place: number, name: string): boolean {
   return true;
 }
 
-const inners = new Map<Shape, Check>();
+const inners = new Map<EventShape, Check>();
 
-function innerOf(shape: Shape): Check {
+function innerOf(shape: EventShape): Check {
   let check = inners.get(shape);
   if (check === undefined) {
     check = checkOf(shape);

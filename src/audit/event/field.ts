@@ -16,22 +16,22 @@ export interface Field<Value, Optional extends boolean = boolean> {
   readonly class: FieldClass;
   readonly optional: Optional;
   readonly nullable: boolean;
-  readonly fields: Shape | null;
+  readonly fields: EventShape | null;
   /** Carries the type of the value; it is never present. */
   readonly value?: Value;
 }
 
-export interface Shape {
+export interface EventShape {
   readonly [name: string]: Field<unknown>;
 }
 
-type OptionalNames<S extends Shape> = {
+type OptionalNames<S extends EventShape> = {
   [Name in keyof S]: S[Name] extends Field<unknown, true> ? Name : never;
 }[keyof S];
 type ValueOf<F> = F extends Field<infer Value> ? Value : never;
 
 /** The record that a shape describes. */
-export type RecordOf<S extends Shape> = {
+export type RecordOf<S extends EventShape> = {
   readonly [Name in Exclude<keyof S, OptionalNames<S>>]: ValueOf<S[Name]>;
 } & {
   readonly [Name in OptionalNames<S>]?: ValueOf<S[Name]> | undefined;
@@ -69,15 +69,15 @@ export function nullable<Value>(field: Field<Value, false>): Field<Value | null,
   return { ...field, nullable: true };
 }
 
-export function group<const S extends Shape>(fields: S): Field<RecordOf<S>, false> {
+export function group<const S extends EventShape>(fields: S): Field<RecordOf<S>, false> {
   return { kind: "group", class: "open", optional: false, nullable: false, fields: shapeOf(fields) };
 }
 
-export function groups<const S extends Shape>(fields: S): Field<readonly RecordOf<S>[], false> {
+export function groups<const S extends EventShape>(fields: S): Field<readonly RecordOf<S>[], false> {
   return { kind: "groups", class: "open", optional: false, nullable: false, fields: shapeOf(fields) };
 }
 
 /** Without a prototype, so that a field called `constructor` is as undeclared as any other. */
-export function shapeOf(fields: Shape): Shape {
-  return Object.assign(Object.create(null) as Shape, fields);
+export function shapeOf(fields: EventShape): EventShape {
+  return Object.assign(Object.create(null) as EventShape, fields);
 }

@@ -1,5 +1,5 @@
 import { type Difference, diffValues } from "../../conventions/approval/diff-values.ts";
-import type { Effect } from "../../conventions/plan/record.ts";
+import type { PlanEffect } from "../../conventions/plan/record.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { Card } from "./model.ts";
 import { pairDifferences } from "./pair.ts";
@@ -35,7 +35,7 @@ export function Plan({ plan }: { readonly plan: NonNullable<Card["plan"]> }) {
   );
 }
 
-function rowsOf({ previous, proposed }: Effect) {
+function rowsOf({ previous, proposed }: PlanEffect) {
   return pairDifferences(diffValues(previous ?? undefined, proposed ?? undefined));
 }
 

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonValue } from "../../kernel/json.ts";
-import type { Effect, EffectGroup } from "../plan/record.ts";
+import type { EffectGroup, PlanEffect } from "../plan/record.ts";
 import { ADDED, planLines, REMOVED } from "./render-plan.ts";
 
-const effect: Effect = {
+const effect: PlanEffect = {
   resource: "projects/p1",
   revision: "r7",
   previous: { role: "viewer" },
@@ -25,11 +25,11 @@ function plan(...effects: readonly EffectGroup[]) {
   } as const;
 }
 
-function group(relation: EffectGroup["relation"], ...sample: readonly Effect[]): EffectGroup {
+function group(relation: EffectGroup["relation"], ...sample: readonly PlanEffect[]): EffectGroup {
   return { relation, total: sample.length, sample, next_cursor: null };
 }
 
-function linesOf(change: Partial<Effect>): readonly string[] {
+function linesOf(change: Partial<PlanEffect>): readonly string[] {
   return planLines(plan(group("direct", { ...effect, ...change })));
 }
 

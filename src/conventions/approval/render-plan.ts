@@ -1,6 +1,6 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import type { Assumption, Effect, EffectGroup, EffectRelation, Validation } from "../plan/record.ts";
+import type { Assumption, EffectGroup, EffectRelation, PlanEffect, Validation } from "../plan/record.ts";
 import type { CardPlan } from "./card.ts";
 import { type Difference, diffValues } from "./diff-values.ts";
 import { entry, list, quote } from "./render-line.ts";
@@ -77,7 +77,7 @@ function headingOf(relation: EffectRelation): string {
   }
 }
 
-function effectLines(effect: Effect): readonly string[] {
+function effectLines(effect: PlanEffect): readonly string[] {
   const at = effect.revision === null ? "" : ` at ${showIdentifier(effect.revision)}`;
   const found = diffValues(held(effect.previous), held(effect.proposed));
   const changed = found.filter(({ sign }) => sign !== " ");
@@ -101,7 +101,7 @@ function held(value: JsonValue): JsonValue | undefined {
   return value === null ? undefined : value;
 }
 
-function verbOf({ previous, proposed }: Effect, changed: readonly Difference[]): string {
+function verbOf({ previous, proposed }: PlanEffect, changed: readonly Difference[]): string {
   if (previous === null) return proposed === null ? "touch" : "CREATE";
   if (proposed === null) return "REMOVE";
   return changed.length === 0 ? "touch" : "change";

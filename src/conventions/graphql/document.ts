@@ -30,16 +30,16 @@ export function documentKey(text: string): string {
   return readTokens(text)?.join(" ") ?? text;
 }
 
-export interface Operation {
+export interface GraphqlOperation {
   readonly kind: "query" | "mutation" | "subscription";
   readonly name: string | null;
 }
 
 /** The operations of a document, in their order; null where it is none. */
-export function readOperations(text: string): readonly Operation[] | null {
+export function readOperations(text: string): readonly GraphqlOperation[] | null {
   const tokens = readTokens(text);
   if (tokens === null) return null;
-  const operations: Operation[] = [];
+  const operations: GraphqlOperation[] = [];
   const open: string[] = [];
   let begun = false;
   for (const [index, token] of tokens.entries()) {

@@ -1,8 +1,8 @@
 import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
-import type { Effect, EffectGroup, EffectRelation, ReadRevision } from "./record.ts";
+import type { EffectGroup, EffectRelation, PlanEffect, ReadRevision } from "./record.ts";
 
 /** All effects of one intent, in a stable order. */
-export type Effects = { readonly [Relation in EffectRelation]: readonly Effect[] };
+export type Effects = { readonly [Relation in EffectRelation]: readonly PlanEffect[] };
 
 const relations: readonly EffectRelation[] = ["direct", "derived", "separate"];
 

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { digestPlan, type Effects, groupEffects } from "./effects.ts";
 import { decideExecution, type ExecutionFacts, type StoredPlan } from "./lifecycle.ts";
-import { type Effect, isExecutable, type Validation } from "./record.ts";
+import { isExecutable, type PlanEffect, type Validation } from "./record.ts";
 
-const effect = (resource: string): Effect => ({
+const effect = (resource: string): PlanEffect => ({
   resource,
   revision: null,
   previous: null,

@@ -2,7 +2,15 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { parseJsonValue } from "../request/json/parse.ts";
-import type { Assumption, Effect, EffectGroup, EffectRelation, Preview, ReadRevision, Validation } from "./record.ts";
+import type {
+  Assumption,
+  EffectGroup,
+  EffectRelation,
+  PlanEffect,
+  Preview,
+  ReadRevision,
+  Validation,
+} from "./record.ts";
 
 export type PreviewReading =
   | { readonly kind: "preview"; readonly preview: Preview }
@@ -79,7 +87,7 @@ const relations: readonly EffectRelation[] = ["direct", "derived", "separate"];
 /** Groups with a total and a sample, or plain effects that each name their relation: both come out as groups. */
 function readEffects(entries: readonly JsonValue[]): readonly EffectGroup[] {
   const groups: EffectGroup[] = [];
-  const plain = new Map<EffectRelation, Effect[]>();
+  const plain = new Map<EffectRelation, PlanEffect[]>();
   for (const entry of entries) {
     const one = record(entry, "effects");
     const relation = relations.find((name) => name === (one["relation"] ?? "direct"));
@@ -100,7 +108,7 @@ function readEffects(entries: readonly JsonValue[]): readonly EffectGroup[] {
   return groups.sort((a, b) => relations.indexOf(a.relation) - relations.indexOf(b.relation));
 }
 
-function readEffect(one: JsonObject): Effect {
+function readEffect(one: JsonObject): PlanEffect {
   const compensating = optionalText(one, "compensating_action");
   return {
     resource: text(one, "resource"),

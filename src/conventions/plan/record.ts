@@ -21,7 +21,7 @@ export type Validation = {
 /** `separate` effects cannot join the transaction; each names the action that would make up for it. */
 export type EffectRelation = "direct" | "derived" | "separate";
 
-export type Effect = {
+export type PlanEffect = {
   /** A stable identifier of what is affected. */
   readonly resource: string;
   /** Null where the resource has no revisions or does not exist yet. */
@@ -36,7 +36,7 @@ export type Effect = {
 export type EffectGroup = {
   readonly relation: EffectRelation;
   readonly total: number;
-  readonly sample: readonly Effect[];
+  readonly sample: readonly PlanEffect[];
   readonly next_cursor: string | null;
 };
 

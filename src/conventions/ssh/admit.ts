@@ -1,12 +1,12 @@
 import { verifySsh } from "../../kernel/ssh-key.ts";
 import { admitField } from "./field-grammar.ts";
-import { type Manifest, type Operation, STATUS_ACTION } from "./manifest.ts";
+import { type HostOperation, type Manifest, STATUS_ACTION } from "./manifest.ts";
 import type { RefusalCode } from "./refusal.ts";
 import { isRequestId, type ReceiverRequest, signedBytes } from "./request.ts";
 
 /** What a request comes to on a host: a fixed program with an argument array, a look at the record, or a refusal. */
 export type Admission =
-  | { readonly kind: "operate"; readonly operation: Operation; readonly argv: readonly string[] }
+  | { readonly kind: "operate"; readonly operation: HostOperation; readonly argv: readonly string[] }
   | { readonly kind: "status"; readonly of: string }
   | { readonly kind: "refused"; readonly code: RefusalCode };
 
@@ -45,7 +45,7 @@ function admitStatus(request: ReceiverRequest): Admission {
   return typeof of === "string" && isRequestId(of) ? { kind: "status", of } : refuse("field_not_allowed");
 }
 
-function argumentsOf(operation: Operation, values: ReadonlyMap<string, string>): string[] {
+function argumentsOf(operation: HostOperation, values: ReadonlyMap<string, string>): string[] {
   const argv: string[] = [];
   for (const argument of operation.arguments) {
     switch (argument.kind) {

@@ -11,7 +11,7 @@ export interface Manifest {
   /** When set, a request must carry this gateway's signature for this host. */
   readonly pin: GatewayPin | null;
   readonly environment: Readonly<Record<string, string>>;
-  readonly operations: ReadonlyMap<string, Operation>;
+  readonly operations: ReadonlyMap<string, HostOperation>;
 }
 
 export interface GatewayPin {
@@ -20,7 +20,7 @@ export interface GatewayPin {
   readonly hostKey: string;
 }
 
-export interface Operation {
+export interface HostOperation {
   readonly executable: string;
   readonly arguments: readonly Argument[];
   readonly fields: ReadonlyMap<string, FieldGrammar>;
@@ -73,7 +73,7 @@ export function readManifest(bytes: Uint8Array): ManifestReading {
   const environment = readEnvironment(value["environment"]);
   if (environment === undefined) return invalid("environment");
   if (!isJsonObject(entries)) return invalid("operations");
-  const operations = new Map<string, Operation>();
+  const operations = new Map<string, HostOperation>();
   for (const [name, entry] of Object.entries(entries)) {
     if (!isActionName(name) || name === STATUS_ACTION) return invalid(`operations/${name}`);
     const operation = readOperation(entry);
@@ -88,7 +88,7 @@ function invalid(at: string): ManifestReading {
 }
 
 /** A text names the member that is wrong. */
-function readOperation(entry: JsonValue): Operation | string {
+function readOperation(entry: JsonValue): HostOperation | string {
   if (!isJsonObject(entry)) return "";
   const unknown = findUnknown(entry, ["executable", "arguments", "fields", "cwd", "timeout_s", "output_bytes"]);
   if (unknown !== undefined) return unknown;

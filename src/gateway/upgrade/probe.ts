@@ -1,5 +1,5 @@
 import { openBudget, type RunBudget } from "../../conventions/budget/budget.ts";
-import type { Exchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
+import type { ProbeExchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
 import { isPrivateHost } from "../../conventions/url/origin.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -40,7 +40,7 @@ export interface ProbeOpening {
 /** The same corpus against two versions of a provider, sent by the gateway for an operator. */
 export interface Probes {
   open(opening: ProbeOpening): Promise<RunId>;
-  send(runId: RunId | undefined, request: ProbeRequest): Promise<Exchange>;
+  send(runId: RunId | undefined, request: ProbeRequest): Promise<ProbeExchange>;
   /** With the digest of what the operator signed about it, where it came to that. */
   close(runId: RunId | undefined, resultDigest: string | null): Promise<void>;
   /** Forgets every token. */
@@ -130,7 +130,7 @@ export function createProbes(core: Core): Probes {
 }
 
 /** One send like any other: reserved, logged before it leaves, settled. It is neither retried nor redirected. */
-async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promise<Exchange> {
+async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promise<ProbeExchange> {
   const url = URL.parse(request.url);
   if (url === null || !probe.origins.has(url.origin))
     throw new Denied(

@@ -1,5 +1,5 @@
 import { digestPlan, type Effects } from "../../conventions/plan/effects.ts";
-import type { Assumption, Effect, Validation } from "../../conventions/plan/record.ts";
+import type { Assumption, PlanEffect, Validation } from "../../conventions/plan/record.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Core } from "../core.ts";
@@ -153,7 +153,7 @@ function effectsOf(
   const before = current === undefined ? null : { role: names[current.role] };
   const after = { role: names[role] };
   const at = `projects/${project.project_id}`;
-  const direct: Effect = {
+  const direct: PlanEffect = {
     resource: `${at}/memberships/${subject.subject_id}`,
     revision: current === undefined ? null : revisionText(current.revision),
     previous: before,
@@ -161,7 +161,7 @@ function effectsOf(
     cause: "request",
   };
   const derived = groupMembers.map(
-    (member): Effect => ({
+    (member): PlanEffect => ({
       resource: `${at}/access/${member}`,
       revision: null,
       previous: before,
@@ -169,7 +169,7 @@ function effectsOf(
       cause: `member of the group ${subject.subject_id}`,
     }),
   );
-  const mail: Effect = {
+  const mail: PlanEffect = {
     resource: `mail/${subject.email}`,
     revision: null,
     previous: null,

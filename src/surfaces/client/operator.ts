@@ -9,7 +9,7 @@ import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
-import type { Exchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
+import type { ProbeExchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
@@ -81,7 +81,7 @@ export interface OperatorClient extends ReadingClient {
   recordDecisions(decisions: readonly SignedDecision[]): Promise<void>;
   suspendCredentials(labels: readonly string[], reason: string): Promise<readonly string[]>;
   openProbe(opening: JsonObject): Promise<string>;
-  sendProbe(runId: string, request: ProbeRequest): Promise<Exchange>;
+  sendProbe(runId: string, request: ProbeRequest): Promise<ProbeExchange>;
   closeProbe(runId: string, resultDigest: Digest | null): Promise<void>;
   offerAttestation(): Promise<AttestationOffer>;
   attest(statement: Buffer): Promise<JsonObject>;
@@ -184,7 +184,7 @@ export async function connectOperator(
         body_json: body === undefined ? null : JSON.stringify(body),
         credential,
         side_effect: sideEffect,
-      })) as unknown as Exchange & { readonly body?: string };
+      })) as unknown as ProbeExchange & { readonly body?: string };
       return exchange.kind === "answered"
         ? { ...exchange, body: Buffer.from(exchange.body as unknown as string, "base64") }
         : exchange;

@@ -2,7 +2,7 @@ import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import { verdicts } from "../../conventions/upgrade/decision/statement.ts";
-import type { Exchange } from "../../conventions/upgrade/probe/exchange.ts";
+import type { ProbeExchange } from "../../conventions/upgrade/probe/exchange.ts";
 import { readOrigin } from "../../conventions/url/origin.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { RunId } from "../../kernel/ids.ts";
@@ -93,7 +93,7 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
   ];
 }
 
-function exchangeRecord(exchange: Exchange): JsonObject {
+function exchangeRecord(exchange: ProbeExchange): JsonObject {
   switch (exchange.kind) {
     case "answered": {
       const { kind, status, headers, body } = exchange;

@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import type { Shape } from "../shape.ts";
+import type { PageShape } from "../shape.ts";
 
 /**
  * Where a secret is got that is kept elsewhere: pinned when the credential was added, signed, and sealed with what opens the
@@ -58,7 +58,7 @@ const LEASE_S_MAX = 3_600;
 const ARGUMENTS = 64;
 const TEXT = 4_096;
 
-export function readSourcePage(shape: Shape, value: JsonValue, where: string): SecretSource {
+export function readSourcePage(shape: PageShape, value: JsonValue, where: string): SecretSource {
   const { kind } = shape.members(value, where, ["kind"], MEMBERS);
   const lease = (page: { readonly lease_s: JsonValue }): number =>
     shape.integer(page.lease_s, `${where}/lease_s`, 1, LEASE_S_MAX);

@@ -1,7 +1,7 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import type { Shape } from "../shape.ts";
+import type { PageShape } from "../shape.ts";
 
 /** Kinds whose sealed secret is never lent to an API: it is exchanged for a short-lived token, which is. */
 export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer", "github-app"] as const;
@@ -90,7 +90,7 @@ const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint"] as const;
 const URL_LENGTH = 2_048;
 const NAME_LENGTH = 512;
 
-export function readExchangePage(shape: Shape, value: JsonValue, where: string): TokenExchange {
+export function readExchangePage(shape: PageShape, value: JsonValue, where: string): TokenExchange {
   const page = shape.members(value, where, MEMBERS, LATER_MEMBERS);
   const text = (name: keyof typeof page, most: number): string => shape.text(page[name], `${where}/${name}`, most);
   const optional = (name: keyof typeof page, most: number): string | null =>

@@ -1,6 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { splitWords } from "../../upgrade/meaning/words.ts";
-import type { Api, Operation } from "../../upgrade/model/api.ts";
+import type { Api, ApiOperation } from "../../upgrade/model/api.ts";
 
 /** Which operations of a document are wanted. Every filter that is given must let one through. */
 export interface OperationChoice {
@@ -12,7 +12,7 @@ export interface OperationChoice {
   readonly methods?: readonly string[];
 }
 
-export function chooseOperations(api: Api, choice: OperationChoice): readonly Operation[] {
+export function chooseOperations(api: Api, choice: OperationChoice): readonly ApiOperation[] {
   const named = choice.operations === "all" ? api.operations : findNamed(api, choice.operations);
   const { tags = [], paths = [], methods = [] } = choice;
   const wanted = new Set(tags.map((tag) => tag.toLowerCase()));
@@ -28,8 +28,8 @@ export function chooseOperations(api: Api, choice: OperationChoice): readonly Op
 }
 
 /** By first tag, in the document's own words. */
-export function groupByTag(operations: readonly Operation[]): ReadonlyMap<string, readonly Operation[]> {
-  const groups = new Map<string, Operation[]>();
+export function groupByTag(operations: readonly ApiOperation[]): ReadonlyMap<string, readonly ApiOperation[]> {
+  const groups = new Map<string, ApiOperation[]>();
   for (const operation of operations) {
     const tag = operation.tags[0] ?? "other";
     const known = groups.get(tag);
@@ -55,8 +55,8 @@ function beginsWith(path: string, prefix: string): boolean {
   return path === start || path.startsWith(`${start}/`);
 }
 
-function findNamed(api: Api, names: readonly string[]): readonly Operation[] {
-  const chosen = new Set<Operation>();
+function findNamed(api: Api, names: readonly string[]): readonly ApiOperation[] {
+  const chosen = new Set<ApiOperation>();
   for (const name of names) {
     const found = api.operations.find(({ operationId, key }) => operationId === name || key === name);
     if (found === undefined) throw new Denied("value_not_allowed", unknownOperation(api, name));

@@ -1,7 +1,7 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { EffectVerdict } from "../../upgrade/meaning/effect.ts";
-import type { Api, Operation } from "../../upgrade/model/api.ts";
+import type { Api, ApiOperation } from "../../upgrade/model/api.ts";
 import { parseTemplate } from "../../url/template.ts";
 import type { Effect } from "../pack.ts";
 import { draftInputs } from "./draft-inputs.ts";
@@ -26,7 +26,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 
 export function draftAction(
   name: string,
-  operation: Operation,
+  operation: ApiOperation,
   verdict: EffectVerdict,
   frame: ActionFrame,
 ): DraftedAction {
@@ -63,7 +63,10 @@ export function draftAction(
 }
 
 /** A guess may be too strict, never too mild: what is not surely a read is drafted as a side effect. */
-function guessEffect(operation: Operation, verdict: EffectVerdict): { readonly effect: Effect; readonly says: string } {
+function guessEffect(
+  operation: ApiOperation,
+  verdict: EffectVerdict,
+): { readonly effect: Effect; readonly says: string } {
   const why = cut([verdict.confidence, ...verdict.evidence].join("; "), 300);
   switch (verdict.effect) {
     case "read": {
@@ -88,7 +91,7 @@ function guessEffect(operation: Operation, verdict: EffectVerdict): { readonly e
 }
 
 function pathOf(
-  operation: Operation,
+  operation: ApiOperation,
   basePath: string,
   renamed: ReadonlyMap<string, string>,
 ): { readonly kind: "path"; readonly text: string } | { readonly kind: "left_out"; readonly why: string } {

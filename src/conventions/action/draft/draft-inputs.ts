@@ -1,7 +1,7 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { steeringOf } from "../../upgrade/meaning/steering.ts";
-import type { Api, Operation, Parameter } from "../../upgrade/model/api.ts";
+import type { Api, ApiOperation, Parameter } from "../../upgrade/model/api.ts";
 import { isForbiddenHeader, isHeaderName } from "../headers.ts";
 import type { BodyType, Place } from "../pack.ts";
 import { draftSchema, isMemberName } from "./draft-schema.ts";
@@ -35,7 +35,7 @@ const STEERING: Readonly<Record<string, string>> = {
 const NO_BODY = new Set(["GET", "HEAD"]);
 const PART_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
-export function draftInputs(api: Api, operation: Operation, takenHeaders: ReadonlySet<string>): DraftedInputs {
+export function draftInputs(api: Api, operation: ApiOperation, takenHeaders: ReadonlySet<string>): DraftedInputs {
   const notes: string[] = [];
   const body = listBody(api, operation, notes);
   if (body.kind === "unfit") return body;
@@ -92,7 +92,7 @@ type DraftedBody =
   | { readonly kind: "fits"; readonly type: BodyType | null; readonly members: readonly Candidate[] }
   | { readonly kind: "unfit"; readonly why: string };
 
-function listBody(api: Api, operation: Operation, notes: string[]): DraftedBody {
+function listBody(api: Api, operation: ApiOperation, notes: string[]): DraftedBody {
   const forms = operation.parameters.filter((parameter) => parameter.in === "form");
   if (forms.length > 0) {
     const hasFile = forms.some(({ schema }) => api.schemas.shapeOf(schema).types.includes("file"));

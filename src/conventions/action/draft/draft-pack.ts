@@ -7,7 +7,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { classifyApi } from "../../upgrade/meaning/classify-api.ts";
 import type { EffectVerdict } from "../../upgrade/meaning/effect.ts";
 import { splitWords } from "../../upgrade/meaning/words.ts";
-import type { Api, Operation } from "../../upgrade/model/api.ts";
+import type { Api, ApiOperation } from "../../upgrade/model/api.ts";
 import type { PackFinding } from "../pack.ts";
 import { readPack } from "../read.ts";
 import { PACK_FORMAT } from "../schema/pack.ts";
@@ -35,9 +35,9 @@ export function draftPack(api: Api, request: DraftRequest): PackDraft {
 
 export function draftOperations(
   api: Api,
-  chosen: readonly Operation[],
+  chosen: readonly ApiOperation[],
   request: Pick<DraftRequest, "pack" | "origin">,
-  verdicts: ReadonlyMap<Operation, EffectVerdict>,
+  verdicts: ReadonlyMap<ApiOperation, EffectVerdict>,
 ): PackDraft {
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(request.pack))
     throw new Denied("value_not_allowed", "A pack's name is a-z, 0-9 and dashes, 32 characters at most.");
@@ -69,8 +69,8 @@ interface Block {
 
 function draftBlocks(
   api: Api,
-  chosen: readonly Operation[],
-  verdicts: ReadonlyMap<Operation, EffectVerdict>,
+  chosen: readonly ApiOperation[],
+  verdicts: ReadonlyMap<ApiOperation, EffectVerdict>,
   provider: DraftedProvider,
   leftOut: PackDraft["leftOut"][number][],
 ): Map<string, Block> {
@@ -92,7 +92,7 @@ function draftBlocks(
 }
 
 /** `issues/create` and `chat.postMessage` keep their parts, anything else becomes one word with underscores. */
-function nameAction(operation: Operation, taken: ReadonlyMap<string, unknown>): string {
+function nameAction(operation: ApiOperation, taken: ReadonlyMap<string, unknown>): string {
   const parts = (operation.operationId ?? operation.key)
     .split(/[./]/)
     .map((part) =>

@@ -1,6 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
-import { type Api, describeSecurity, type Operation, type Scheme } from "../../upgrade/model/api.ts";
+import { type Api, type ApiOperation, describeSecurity, type Scheme } from "../../upgrade/model/api.ts";
 import { troubleWithOrigin } from "../../url/origin.ts";
 import { isForbiddenHeader, isHeaderName } from "../headers.ts";
 
@@ -9,9 +9,9 @@ export interface DraftedProvider {
   readonly notes: readonly string[];
   readonly takenHeaders: ReadonlySet<string>;
   /** Null where the operation is served elsewhere. */
-  basePathOf(operation: Operation): string | null;
+  basePathOf(operation: ApiOperation): string | null;
   /** What does not fit between the chosen scheme and the operation's own wish. */
-  accessNotes(operation: Operation): readonly string[];
+  accessNotes(operation: ApiOperation): readonly string[];
 }
 
 interface Server {
@@ -23,7 +23,7 @@ interface Server {
 /** One origin and one way to carry the credential, for that is what a pack has; the rest is told. */
 export function draftProvider(
   api: Api,
-  chosen: readonly Operation[],
+  chosen: readonly ApiOperation[],
   label: string,
   wanted: string | null,
 ): DraftedProvider {
@@ -86,7 +86,7 @@ function authOf({ kind }: Scheme): AuthWire | null {
 }
 
 /** The scheme that alone lets in most of the chosen operations; among equals a key before a person's password. */
-function chooseScheme(api: Api, chosen: readonly Operation[]): Scheme | null {
+function chooseScheme(api: Api, chosen: readonly ApiOperation[]): Scheme | null {
   const counts = new Map<string, number>();
   for (const { security } of chosen) {
     for (const requirement of security) {

@@ -1,7 +1,7 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
 import { lintPattern } from "../../request/pattern.ts";
-import type { Schemas, Shape } from "../../upgrade/model/shape.ts";
+import type { SchemaShape, Schemas } from "../../upgrade/model/shape.ts";
 import { isPlainNumber, isReadable } from "./write-flow.ts";
 
 /** A schema in the pack's subset with what was loosened on the way, or why it has no place there. */
@@ -43,7 +43,7 @@ function draftPart(schemas: Schemas, schema: JsonValue | undefined, walk: Walk):
   return odd === undefined ? draftScalar(shape, types, nulls) : unfit(`its type is ${odd}`);
 }
 
-function draftScalar(shape: Shape, types: readonly string[], nulls: boolean): DraftedSchema {
+function draftScalar(shape: SchemaShape, types: readonly string[], nulls: boolean): DraftedSchema {
   if (shape.format === "binary" || shape.format === "byte") return unfit("it holds a file's bytes");
   const notes: string[] = [];
   const schema: Record<string, JsonValue> = { type: typeMember(types, shape, nulls) };
@@ -52,7 +52,7 @@ function draftScalar(shape: Shape, types: readonly string[], nulls: boolean): Dr
   return { kind: "fits", schema, notes };
 }
 
-function draftText(shape: Shape, schema: Record<string, JsonValue>, notes: string[]): void {
+function draftText(shape: SchemaShape, schema: Record<string, JsonValue>, notes: string[]): void {
   if (shape.format !== null && FORMATS.has(shape.format)) schema["format"] = shape.format;
   if (shape.format === "password") notes.push("it is a secret; a vault credential may be the better place");
   const least = countOf(shape, "minLength");
@@ -66,7 +66,12 @@ function draftText(shape: Shape, schema: Record<string, JsonValue>, notes: strin
   else notes.push(`its pattern is dropped, for it ${trouble}`);
 }
 
-function draftNumber(shape: Shape, types: readonly string[], schema: Record<string, JsonValue>, notes: string[]): void {
+function draftNumber(
+  shape: SchemaShape,
+  types: readonly string[],
+  schema: Record<string, JsonValue>,
+  notes: string[],
+): void {
   const whole = !types.includes("number");
   const limit = (name: "minimum" | "maximum", exclusive: string, step: number): number | undefined => {
     const open = boundOf(shape, exclusive);
@@ -87,7 +92,7 @@ function draftNumber(shape: Shape, types: readonly string[], schema: Record<stri
   if (most !== undefined && isPlainNumber(most)) schema["maximum"] = most;
 }
 
-function draftValues(shape: Shape, nulls: boolean): DraftedSchema {
+function draftValues(shape: SchemaShape, nulls: boolean): DraftedSchema {
   const values = (shape.values ?? []).map((text): unknown => JSON.parse(text));
   const scalars = values.filter(isScalar).filter((value) => value !== null || nulls);
   if (values.length === 0 || !values.every(isScalar)) return unfit("its values are not text, numbers or booleans");
@@ -102,7 +107,7 @@ function draftValues(shape: Shape, nulls: boolean): DraftedSchema {
     : { kind: "fits", schema: { enum: scalars }, notes: [] };
 }
 
-function draftArray(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+function draftArray(schemas: Schemas, shape: SchemaShape, walk: Walk): DraftedSchema {
   const { nulls } = walk;
   const items = draftPart(schemas, shape.items, deeper(walk));
   if (items.kind === "unfit") return unfit(`its elements do not fit: ${items.why}`);
@@ -117,7 +122,7 @@ function draftArray(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
 }
 
 /** Members that fit; the others are told. An object of free members has no bounded shape and does not fit. */
-function draftObject(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+function draftObject(schemas: Schemas, shape: SchemaShape, walk: Walk): DraftedSchema {
   const { nulls } = walk;
   const type = typeMember(["object"], shape, nulls);
   if (shape.bounds.has("required")) return unfit("it requires members that the document does not describe");
@@ -150,7 +155,7 @@ function draftObject(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema 
   return { kind: "fits", schema: { type, ...needs, properties: Object.fromEntries(properties) }, notes };
 }
 
-function draftChoices(schemas: Schemas, shape: Shape, walk: Walk): DraftedSchema {
+function draftChoices(schemas: Schemas, shape: SchemaShape, walk: Walk): DraftedSchema {
   const { nulls } = walk;
   if (shape.properties.size > 0) return unfit("it is one of several objects with members of their own");
   const branches: JsonObject[] = [];
@@ -175,23 +180,23 @@ export function isMemberName(name: string): boolean {
   return /^[!-~]{1,128}$/.test(name) && name !== "__proto__";
 }
 
-function typesOf(shape: Shape): readonly string[] {
+function typesOf(shape: SchemaShape): readonly string[] {
   if (shape.types.length > 0) return shape.types;
   if (shape.properties.size > 0) return ["object"];
   return shape.items === undefined ? [] : ["array"];
 }
 
-function typeMember(types: readonly string[], shape: Shape, nulls: boolean): JsonValue {
+function typeMember(types: readonly string[], shape: SchemaShape, nulls: boolean): JsonValue {
   const all = shape.nullable && nulls ? [...types, "null"] : types;
   return all.length === 1 ? (all[0] ?? "string") : [...all];
 }
 
-function boundOf(shape: Shape, name: string): unknown {
+function boundOf(shape: SchemaShape, name: string): unknown {
   const text = shape.bounds.get(name);
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-function countOf(shape: Shape, name: string): number | undefined {
+function countOf(shape: SchemaShape, name: string): number | undefined {
   const value = boundOf(shape, name);
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
 }

@@ -1,7 +1,7 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { classifyApi } from "../../upgrade/meaning/classify-api.ts";
 import { splitWords } from "../../upgrade/meaning/words.ts";
-import type { Api, Operation } from "../../upgrade/model/api.ts";
+import type { Api, ApiOperation } from "../../upgrade/model/api.ts";
 import { chooseOperations, groupByTag, type OperationChoice } from "./choose-operations.ts";
 import { draftOperations, type PackDraft } from "./draft-pack.ts";
 
@@ -26,7 +26,7 @@ export function splitPacks(
   const packs: NamedDraft[] = [];
   const leftOut: PackDraft["leftOut"][number][] = [];
   const names = new Set<string>();
-  const draft = (operations: readonly Operation[], tag: string): void => {
+  const draft = (operations: readonly ApiOperation[], tag: string): void => {
     const pack = nameFor(request.pack, tag, names);
     try {
       packs.push({ pack, ...draftOperations(api, operations, { pack, origin: request.origin }, verdicts) });

@@ -1,6 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
-import { documentKey, type Operation, readOperations } from "../../graphql/document.ts";
+import { documentKey, type GraphqlOperation, readOperations } from "../../graphql/document.ts";
 import { parseJsonValue } from "../../request/json/parse.ts";
 import { type Pairs, readPairs } from "../../request/pairs.ts";
 import { splitTarget } from "../../request/target.ts";
@@ -30,7 +30,12 @@ export interface Sample {
 export type SampleBody =
   | { readonly kind: "none" }
   | { readonly kind: "json"; readonly members: JsonObject }
-  | { readonly kind: "graphql"; readonly members: JsonObject; readonly key: string; readonly operation: Operation }
+  | {
+      readonly kind: "graphql";
+      readonly members: JsonObject;
+      readonly key: string;
+      readonly operation: GraphqlOperation;
+    }
   | { readonly kind: "form"; readonly pairs: Pairs }
   | { readonly kind: "opaque"; readonly mediaType: string };
 

@@ -1,5 +1,5 @@
 import { withoutVersion } from "../meaning/words.ts";
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { routeOf } from "../model/read-operation.ts";
 import { basePathOf } from "../model/read-servers.ts";
 
@@ -16,10 +16,10 @@ export interface AgentScope {
 
 export interface ScopeIndex {
   /** Actions that call this operation. */
-  using(operation: Operation): readonly string[];
+  using(operation: ApiOperation): readonly string[];
   /** Actions whose credential and collection stand so near that a wider pattern would take it in. */
-  near(operation: Operation): readonly string[];
-  readonly used: readonly Operation[];
+  near(operation: ApiOperation): readonly string[];
+  readonly used: readonly ApiOperation[];
 }
 
 /** Packs write whole paths; documents write them below a server's base path, sometimes with a version in either. */
@@ -31,14 +31,14 @@ export function indexScopes(api: Api, scopes: readonly AgentScope[]): ScopeIndex
     push(byRoute, routeOf(scope.method, withoutVersion(scope.path)), scope.action);
     push(byCollection, collectionOf(scope.path), scope.action);
   }
-  const routesOf = (operation: Operation): readonly string[] => [
+  const routesOf = (operation: ApiOperation): readonly string[] => [
     ...new Set(
       [operation.path, ...bases.map((base) => base + operation.path)].map((path) =>
         routeOf(operation.method, withoutVersion(path)),
       ),
     ),
   ];
-  const using = (operation: Operation): readonly string[] =>
+  const using = (operation: ApiOperation): readonly string[] =>
     [...new Set(routesOf(operation).flatMap((route) => byRoute.get(route) ?? []))].sort();
   return {
     using,

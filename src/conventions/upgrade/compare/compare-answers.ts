@@ -1,4 +1,4 @@
-import type { Answer, Operation, Parameter } from "../model/api.ts";
+import type { Answer, ApiOperation, Parameter } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
 import { compareMedia, compareRest, mediaPrint } from "./compare-body.ts";
 import { compareSchemas } from "./compare-shape.ts";
@@ -6,7 +6,7 @@ import { emitFor as emit, type ShapeContext } from "./shape-context.ts";
 
 const DENIALS = ["401", "403"];
 
-export function compareAnswers(before: Operation, after: Operation, context: ShapeContext): void {
+export function compareAnswers(before: ApiOperation, after: ApiOperation, context: ShapeContext): void {
   const hides =
     before.answers.has("403") && !after.answers.has("403") && after.answers.has("404") && !before.answers.has("404");
   if (hides) {

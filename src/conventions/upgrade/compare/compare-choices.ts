@@ -1,11 +1,11 @@
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { Schemas, Shape } from "../model/shape.ts";
+import type { SchemaShape, Schemas } from "../model/shape.ts";
 import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
-type Descend = (old: Shape, next: Shape) => void;
+type Descend = (old: SchemaShape, next: SchemaShape) => void;
 
 interface Choice {
-  readonly shape: Shape;
+  readonly shape: SchemaShape;
   readonly print: string;
   readonly schema: JsonValue;
 }
@@ -16,7 +16,13 @@ const FIELDS = 30;
  * Alternatives have no order. Those with one name or one content belong together, then those that share the most fields, so
  * that what changed inside one is told field by field; what has no partner is shown by its fields.
  */
-export function compareChoices(context: ShapeContext, old: Shape, next: Shape, place: Place, descend: Descend): void {
+export function compareChoices(
+  context: ShapeContext,
+  old: SchemaShape,
+  next: SchemaShape,
+  place: Place,
+  descend: Descend,
+): void {
   compareRule(context, old, next, place);
   let news = choicesOf(context.after, next);
   let left: Choice[] = [];
@@ -59,7 +65,7 @@ export function compareChoices(context: ShapeContext, old: Shape, next: Shape, p
 }
 
 /** Exactly one of several, or any of them: with anyOf a request may carry what two alternatives take. */
-function compareRule(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+function compareRule(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   if (old.choiceRule === null || next.choiceRule === null || old.choiceRule === next.choiceRule) return;
   const opens = next.choiceRule === "anyOf";
   emit(context, place, {
@@ -74,7 +80,7 @@ function compareRule(context: ShapeContext, old: Shape, next: Shape, place: Plac
   });
 }
 
-function choicesOf(schemas: Schemas, { choices }: Shape): readonly Choice[] {
+function choicesOf(schemas: Schemas, { choices }: SchemaShape): readonly Choice[] {
   return choices.map((schema) => ({ shape: schemas.shapeOf(schema), print: schemas.fingerprint(schema), schema }));
 }
 
@@ -96,12 +102,12 @@ function pairUp(olds: readonly Choice[], news: readonly Choice[]): readonly (rea
   });
 }
 
-function likeness(old: Shape, next: Shape): number {
+function likeness(old: SchemaShape, next: SchemaShape): number {
   const shared = [...old.properties.keys()].filter((name) => next.properties.has(name)).length;
   return shared === 0 ? 0 : shared / Math.max(old.properties.size, next.properties.size);
 }
 
-function describe(shape: Shape): string {
+function describe(shape: SchemaShape): string {
   const fields = [...shape.properties].map(([name, { required }]) => (required ? name : `${name}?`));
   const more = fields.length > FIELDS ? `, and ${fields.length - FIELDS} more` : "";
   const body = fields.length === 0 ? kindOf(shape) : `{ ${fields.slice(0, FIELDS).join(", ")}${more} }`;

@@ -1,6 +1,6 @@
 import { writeToken } from "../../request/pointer.ts";
 import { type EffectVerdict, harmless } from "../meaning/effect.ts";
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { type Direction, indexUsage } from "../model/visit.ts";
 import { compareSchemas } from "./compare-shape.ts";
 import type { Draft } from "./difference.ts";
@@ -12,7 +12,7 @@ export function compareComponents(
   before: Api,
   after: Api,
   pairs: readonly Match[],
-  effects: ReadonlyMap<Operation, EffectVerdict>,
+  effects: ReadonlyMap<ApiOperation, EffectVerdict>,
   add: (draft: Draft) => void,
 ): void {
   const [old, next] = [indexUsage(before), indexUsage(after)];

@@ -1,12 +1,18 @@
 import { choosesResources, isPaging, type Steering, steeringOf } from "../meaning/steering.ts";
-import type { Property, Shape } from "../model/shape.ts";
+import type { Property, SchemaShape } from "../model/shape.ts";
 import type { Draft } from "./difference.ts";
 import { emit, kindOf, type Place, reach, type ShapeContext, togetherOf } from "./shape-context.ts";
 
-type Descend = (old: Shape, next: Shape, place: Place) => void;
+type Descend = (old: SchemaShape, next: SchemaShape, place: Place) => void;
 
 /** The members of an object: which came, which went, which became required. */
-export function compareFields(context: ShapeContext, old: Shape, next: Shape, place: Place, descend: Descend): void {
+export function compareFields(
+  context: ShapeContext,
+  old: SchemaShape,
+  next: SchemaShape,
+  place: Place,
+  descend: Descend,
+): void {
   for (const name of new Set([...old.properties.keys(), ...next.properties.keys()])) {
     const before = old.properties.get(name);
     const after = next.properties.get(name);
@@ -24,7 +30,7 @@ export function compareFields(context: ShapeContext, old: Shape, next: Shape, pl
 }
 
 /** A component folded in on both sides tells its own story once, under its own name. */
-function foldedIn(context: ShapeContext, owner: string | null, other: Shape): boolean {
+function foldedIn(context: ShapeContext, owner: string | null, other: SchemaShape): boolean {
   if (owner === null || owner === context.component) return false;
   return [...other.properties.values()].some((property) => property.owner === owner);
 }

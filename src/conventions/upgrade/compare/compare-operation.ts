@@ -1,4 +1,4 @@
-import { describeSecurity, type Operation } from "../model/api.ts";
+import { type ApiOperation, describeSecurity } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
 import { compareAnswers } from "./compare-answers.ts";
 import { compareBody, compareRest } from "./compare-body.ts";
@@ -62,8 +62,8 @@ function compareNames({ before, after, by }: Match, context: ShapeContext): void
 /** What the provider calls, of itself or because of a request: what it sends is given to us, what we answer it takes. */
 export function compareCalls(
   what: "callback" | "webhook",
-  before: ReadonlyMap<string, Operation>,
-  after: ReadonlyMap<string, Operation>,
+  before: ReadonlyMap<string, ApiOperation>,
+  after: ReadonlyMap<string, ApiOperation>,
   context: ShapeContext,
 ): void {
   for (const name of sortText([...before.keys(), ...after.keys()])) {

@@ -1,8 +1,8 @@
 import {
   type Api,
+  type ApiOperation,
   describeRequirement,
   describeSecurity,
-  type Operation,
   type Requirement,
   type Scheme,
 } from "../model/api.ts";
@@ -252,7 +252,7 @@ function rename(requirement: Requirement, renamed: ReadonlyMap<string, string>):
     .sort((a, b) => (a.scheme < b.scheme ? -1 : 1));
 }
 
-function compareRoles(before: Operation, after: Operation, add: (draft: Draft) => void): void {
+function compareRoles(before: ApiOperation, after: ApiOperation, add: (draft: Draft) => void): void {
   if (sameText(before.roles, after.roles)) return;
   const gone = before.roles.filter((role) => !after.roles.includes(role));
   const change: Change =

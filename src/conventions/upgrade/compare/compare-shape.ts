@@ -1,12 +1,12 @@
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { Shape } from "../model/shape.ts";
+import type { SchemaShape } from "../model/shape.ts";
 import { compareChoices } from "./compare-choices.ts";
 import { compareFields } from "./compare-fields.ts";
 import { compareKind, compareValue } from "./compare-values.ts";
 import { emit, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
 interface Seen {
-  readonly shapes: Map<Shape, Set<Shape>>;
+  readonly shapes: Map<SchemaShape, Set<SchemaShape>>;
   readonly names: Set<string>;
 }
 
@@ -21,7 +21,14 @@ export function compareSchemas(context: ShapeContext, before: JsonValue, after: 
   );
 }
 
-function walk(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen, top: boolean): void {
+function walk(
+  context: ShapeContext,
+  old: SchemaShape,
+  next: SchemaShape,
+  place: Place,
+  seen: Seen,
+  top: boolean,
+): void {
   const sameName = old.name !== null && old.name === next.name;
   if (sameName && !(top && context.component === old.name)) return;
   if (seenBefore(old, next, seen)) return;
@@ -43,7 +50,7 @@ function walk(context: ShapeContext, old: Shape, next: Shape, place: Place, seen
 }
 
 /** Two components are compared once, however many references lead to them; other shapes are themselves. */
-function seenBefore(old: Shape, next: Shape, seen: Seen): boolean {
+function seenBefore(old: SchemaShape, next: SchemaShape, seen: Seen): boolean {
   if (old.name !== null && next.name !== null) {
     const pair = JSON.stringify([old.name, next.name]);
     if (seen.names.has(pair)) return true;
@@ -56,7 +63,7 @@ function seenBefore(old: Shape, next: Shape, seen: Seen): boolean {
   return false;
 }
 
-function compareAdditional(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen): void {
+function compareAdditional(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place, seen: Seen): void {
   const before = openness(old.additional);
   const after = openness(next.additional);
   if (before === "listed kind" && after === "listed kind") {
@@ -91,7 +98,7 @@ function openness(additional: JsonValue): string {
     : "any";
 }
 
-function compareItems(context: ShapeContext, old: Shape, next: Shape, place: Place, seen: Seen): void {
+function compareItems(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place, seen: Seen): void {
   if (old.items === undefined && next.items === undefined) return;
   walk(
     context,
@@ -103,6 +110,6 @@ function compareItems(context: ShapeContext, old: Shape, next: Shape, place: Pla
   );
 }
 
-function isList(shape: Shape): boolean {
+function isList(shape: SchemaShape): boolean {
   return shape.items !== undefined;
 }

@@ -1,12 +1,12 @@
 import { steeringOf } from "../meaning/steering.ts";
 import { isWiderDefault } from "../meaning/widen.ts";
 import { isWiderBound } from "../model/keywords.ts";
-import type { Shape } from "../model/shape.ts";
+import type { SchemaShape } from "../model/shape.ts";
 import type { Change } from "./difference.ts";
 import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
 /** What one value may be: its type, the list of allowed values, its default, its bounds. */
-export function compareValue(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+export function compareValue(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   compareValues(context, old, next, place);
   if (context.inRequest) compareFallback(context, old, next, place);
   compareBounds(context, old, next, place);
@@ -14,7 +14,7 @@ export function compareValue(context: ShapeContext, old: Shape, next: Shape, pla
 }
 
 /** What is only given or only taken: a field that may newly be written is as good as a new one. */
-function compareOneWay(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+function compareOneWay(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   if (old.readOnly !== next.readOnly) {
     const opens = context.inRequest && !next.readOnly;
     emit(context, place, {
@@ -44,7 +44,7 @@ function compareOneWay(context: ShapeContext, old: Shape, next: Shape, place: Pl
   }
 }
 
-export function compareKind(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+export function compareKind(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   const before = kindOf(old);
   const after = kindOf(next);
   if (before === after) return;
@@ -58,7 +58,7 @@ export function compareKind(context: ShapeContext, old: Shape, next: Shape, plac
   });
 }
 
-function compareValues(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+function compareValues(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   if (old.values === null && next.values === null) return;
   const before = old.values?.join(", ") ?? "any value";
   const after = next.values?.join(", ") ?? "any value";
@@ -142,7 +142,7 @@ function compareRoleNames(
   }
 }
 
-function compareFallback(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+function compareFallback(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   if (old.fallback === next.fallback) return;
   const wider = isWiderDefault(place.name, old.fallback, next.fallback);
   emit(context, place, {
@@ -155,7 +155,7 @@ function compareFallback(context: ShapeContext, old: Shape, next: Shape, place: 
   });
 }
 
-function compareBounds(context: ShapeContext, old: Shape, next: Shape, place: Place): void {
+function compareBounds(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {
   for (const bound of new Set([...old.bounds.keys(), ...next.bounds.keys()])) {
     const before = old.bounds.get(bound);
     const after = next.bounds.get(bound);

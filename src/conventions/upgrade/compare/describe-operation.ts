@@ -1,14 +1,14 @@
 import { digestJson } from "../../../kernel/canonical-json.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { Effect, EffectVerdict } from "../meaning/effect.ts";
-import { type Api, describeSecurity, type Operation, type Parameter } from "../model/api.ts";
+import type { EffectVerdict, MeantEffect } from "../meaning/effect.ts";
+import { type Api, type ApiOperation, describeSecurity, type Parameter } from "../model/api.ts";
 import type { Schemas } from "../model/shape.ts";
 import { type Difference, type Draft, reachOf } from "./difference.ts";
 
 /** A new operation with all that a reviewer asks first: its effect, who gets in, what it hands out. */
 export function describeAdded(
   api: Api,
-  operation: Operation,
+  operation: ApiOperation,
   effect: EffectVerdict | undefined,
   found: Pick<Difference, "credential" | "flows"> & { readonly near: readonly string[] },
 ): Draft {
@@ -39,7 +39,7 @@ export function describeAdded(
 }
 
 /** Everything a caller of the operation deals with, so that a decision about it does not cover a later version of it. */
-export function contractPrint(schemas: Schemas, operation: Operation, effect: Effect): string {
+export function contractPrint(schemas: Schemas, operation: ApiOperation, effect: MeantEffect): string {
   const print = (schema: JsonValue): string => schemas.contentPrint(schema);
   const taken = (one: Parameter): JsonValue => [
     one.in,
@@ -78,7 +78,7 @@ export function contractPrint(schemas: Schemas, operation: Operation, effect: Ef
   });
 }
 
-function effectSentence(effect: Effect): string {
+function effectSentence(effect: MeantEffect): string {
   switch (effect) {
     case "read":
       return "It reads.";
@@ -101,7 +101,7 @@ function effectSentence(effect: Effect): string {
   }
 }
 
-export function describeRemoved(operation: Operation): Draft {
+export function describeRemoved(operation: ApiOperation): Draft {
   return {
     surface: "request_compatibility",
     kind: "operation_removed",

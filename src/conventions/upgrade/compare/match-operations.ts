@@ -1,18 +1,18 @@
 import { withoutVersion } from "../meaning/words.ts";
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { routeOf } from "../model/read-operation.ts";
 
 export interface Match {
-  readonly before: Operation;
-  readonly after: Operation;
+  readonly before: ApiOperation;
+  readonly after: ApiOperation;
   /** How the two were recognized as one. */
   readonly by: "route" | "operation_id" | "version_prefix";
 }
 
 export interface Matches {
   readonly pairs: readonly Match[];
-  readonly added: readonly Operation[];
-  readonly removed: readonly Operation[];
+  readonly added: readonly ApiOperation[];
+  readonly removed: readonly ApiOperation[];
 }
 
 /** Same route first; then the same operationId under the same method; then the same path under another version prefix. */
@@ -20,10 +20,10 @@ export function matchOperations(before: Api, after: Api): Matches {
   const pairs: Match[] = [];
   let oldOnes = [...before.operations];
   let newOnes = [...after.operations];
-  const pass = (by: Match["by"], nameOf: (operation: Operation) => string | null): void => {
+  const pass = (by: Match["by"], nameOf: (operation: ApiOperation) => string | null): void => {
     const waiting = group(newOnes, nameOf);
     const known = group(oldOnes, nameOf);
-    const taken = new Set<Operation>();
+    const taken = new Set<ApiOperation>();
     for (const [name, olds] of known) {
       const news = waiting.get(name) ?? [];
       // A name that stands for several on either side proves nothing, unless the literal keys agree.
@@ -48,10 +48,10 @@ export function matchOperations(before: Api, after: Api): Matches {
 }
 
 function group(
-  operations: readonly Operation[],
-  nameOf: (operation: Operation) => string | null,
-): ReadonlyMap<string, readonly Operation[]> {
-  const groups = new Map<string, Operation[]>();
+  operations: readonly ApiOperation[],
+  nameOf: (operation: ApiOperation) => string | null,
+): ReadonlyMap<string, readonly ApiOperation[]> {
+  const groups = new Map<string, ApiOperation[]>();
   for (const operation of operations) {
     const name = nameOf(operation);
     if (name === null) continue;

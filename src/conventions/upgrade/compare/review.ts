@@ -6,7 +6,7 @@
 import { classifyApi } from "../meaning/classify-api.ts";
 import { reachOfCredential, readHoldings } from "../meaning/credential-reach.ts";
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { type AgentScope, indexScopes } from "./agent-scope.ts";
 import { compareRest } from "./compare-body.ts";
 import { compareComponents } from "./compare-components.ts";
@@ -116,8 +116,8 @@ function scopesTouched(
   before: Api,
   after: Api,
   pairs: readonly Match[],
-  oldUsing: (operation: Operation) => readonly string[],
-  newUsing: (operation: Operation) => readonly string[],
+  oldUsing: (operation: ApiOperation) => readonly string[],
+  newUsing: (operation: ApiOperation) => readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
   const touched = new Map<string, readonly string[]>();
   for (const operation of before.operations) touched.set(operation.key, oldUsing(operation));

@@ -1,7 +1,7 @@
-import type { Effect } from "../meaning/effect.ts";
+import type { MeantEffect } from "../meaning/effect.ts";
 import { choosesResources, isPaging } from "../meaning/steering.ts";
 import type { Api } from "../model/api.ts";
-import type { Schemas, Shape } from "../model/shape.ts";
+import type { SchemaShape, Schemas } from "../model/shape.ts";
 import { type Draft, reachOf, type Surface } from "./difference.ts";
 
 /** Where two schemas are compared, and which way their values travel. */
@@ -14,7 +14,7 @@ export interface ShapeContext {
   readonly inRequest: boolean;
   readonly inAnswer: boolean;
   /** The strongest effect among the operations that use it. */
-  readonly effect: Effect;
+  readonly effect: MeantEffect;
   add(draft: Draft): void;
 }
 
@@ -47,7 +47,7 @@ export function togetherOf(context: ShapeContext, place: Place, inner: Place, ki
   return context.component === null ? `${inner.name} ${kind}` : `${context.subject} ${place.at}`;
 }
 
-export function kindOf(shape: Shape): string {
+export function kindOf(shape: SchemaShape): string {
   const type =
     shape.types.join(" or ") || (shape.properties.size > 0 ? "object" : shape.items === undefined ? "any" : "array");
   return `${type}${shape.format === null ? "" : ` (${shape.format})`}${shape.nullable ? " or null" : ""}`;
@@ -57,7 +57,7 @@ export function createContext(
   before: Api,
   after: Api,
   subject: string,
-  effect: Effect,
+  effect: MeantEffect,
   add: (draft: Draft) => void,
 ): ShapeContext {
   return {

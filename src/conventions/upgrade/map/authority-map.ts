@@ -1,12 +1,12 @@
 import { type AgentScope, indexScopes } from "../compare/agent-scope.ts";
 import { classifyApi } from "../meaning/classify-api.ts";
-import type { Effect } from "../meaning/effect.ts";
-import { type Api, describeSecurity, type Operation } from "../model/api.ts";
+import type { MeantEffect } from "../meaning/effect.ts";
+import { type Api, type ApiOperation, describeSecurity } from "../model/api.ts";
 
 /** One request family: who may do what to what, and what a refusal looks like. Field names are the specification's. */
 export interface AuthorityRow {
   readonly operation: string;
-  readonly effect: Effect;
+  readonly effect: MeantEffect;
   readonly actions: readonly string[];
   readonly resource_boundary: string;
   /** A label, never a secret. */
@@ -46,17 +46,17 @@ export function buildAuthorityMap(api: Api, pack: readonly AgentScope[] = []): A
 }
 
 /** The path's own parameters draw the line; without any, whatever the credential can see is inside it. */
-function boundaryOf(operation: Operation): string {
+function boundaryOf(operation: ApiOperation): string {
   const names = [...operation.path.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name);
   return names.length === 0 ? "everything the credential can see" : `one ${names.join(", ")}`;
 }
 
-function conditionOf(operation: Operation): string {
+function conditionOf(operation: ApiOperation): string {
   const roles = operation.roles.length === 0 ? "" : `; the text asks for ${operation.roles.join(", ")}`;
   return `${describeSecurity(operation)}${roles}`;
 }
 
-function defaultsOf(api: Api, operation: Operation): string {
+function defaultsOf(api: Api, operation: ApiOperation): string {
   const optional = operation.parameters.filter(({ required }) => !required);
   const said = optional.map(({ name, in: place, schema }) => {
     const fallback = api.schemas.shapeOf(schema).fallback;
@@ -65,7 +65,7 @@ function defaultsOf(api: Api, operation: Operation): string {
   return said.join("; ") || "nothing is optional";
 }
 
-function denialOf(operation: Operation): string {
+function denialOf(operation: ApiOperation): string {
   const listed = ["401", "403", "404"].filter((status) => operation.answers.has(status));
   if (listed.length > 0) return listed.join(", ");
   return operation.answers.has("default") ? "default, no status named" : "none documented";

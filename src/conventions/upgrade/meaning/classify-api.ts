@@ -1,4 +1,4 @@
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { classifyEffect } from "./classify-effect.ts";
 import type { EffectVerdict } from "./effect.ts";
 import { answerFields, answersList, bodyFields } from "./list-fields.ts";
@@ -7,8 +7,8 @@ import { answerFields, answersList, bodyFields } from "./list-fields.ts";
 const NEAR = 2;
 
 /** The effect of every operation, each judged by its name, path, text, method, body and answer. */
-export function classifyApi(api: Api): ReadonlyMap<Operation, EffectVerdict> {
-  const verdicts = new Map<Operation, EffectVerdict>();
+export function classifyApi(api: Api): ReadonlyMap<ApiOperation, EffectVerdict> {
+  const verdicts = new Map<ApiOperation, EffectVerdict>();
   for (const operation of api.operations) {
     const answers = answerFields(api.schemas, operation, NEAR);
     verdicts.set(

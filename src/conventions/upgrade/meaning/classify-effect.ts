@@ -1,9 +1,9 @@
-import type { Operation } from "../model/api.ts";
-import { type Effect, type EffectVerdict, harmless } from "./effect.ts";
+import type { ApiOperation } from "../model/api.ts";
+import { type EffectVerdict, harmless, type MeantEffect } from "./effect.ts";
 import { grantThings, queryFields, things as thingWords, verbs } from "./vocabulary.ts";
 import { singular, splitWords, staticSegments } from "./words.ts";
 
-const STRENGTH: readonly Effect[] = [
+const STRENGTH: readonly MeantEffect[] = [
   "mint",
   "grant",
   "purchase",
@@ -14,7 +14,7 @@ const STRENGTH: readonly Effect[] = [
   "preview",
   "read",
 ];
-const METHOD: Readonly<Record<string, readonly [effect: Effect, weight: number]>> = {
+const METHOD: Readonly<Record<string, readonly [effect: MeantEffect, weight: number]>> = {
   GET: ["read", 2],
   HEAD: ["read", 3],
   OPTIONS: ["read", 2],
@@ -34,10 +34,10 @@ export interface EffectHints {
 }
 
 /** Classifies by effect, not by verb: a GET that sends is a send, a POST that only searches is a read. */
-export function classifyEffect(operation: Operation, hints: EffectHints): EffectVerdict {
-  const scores = new Map<Effect, number>();
-  const signs: { readonly effect: Effect; readonly says: string }[] = [];
-  const say = (effect: Effect, weight: number, says: string): void => {
+export function classifyEffect(operation: ApiOperation, hints: EffectHints): EffectVerdict {
+  const scores = new Map<MeantEffect, number>();
+  const signs: { readonly effect: MeantEffect; readonly says: string }[] = [];
+  const say = (effect: MeantEffect, weight: number, says: string): void => {
     scores.set(effect, (scores.get(effect) ?? 0) + weight);
     signs.push({ effect, says });
   };
@@ -68,15 +68,15 @@ export function classifyEffect(operation: Operation, hints: EffectHints): Effect
 }
 
 /** A create that is also a write contradicts nothing; a read that sends does. */
-function agrees(sign: Effect, effect: Effect): boolean {
+function agrees(sign: MeantEffect, effect: MeantEffect): boolean {
   if (harmless(sign) || harmless(effect)) return harmless(sign) && harmless(effect);
-  const plain: readonly Effect[] = ["write", "create", "delete"];
+  const plain: readonly MeantEffect[] = ["write", "create", "delete"];
   return sign === effect || plain.includes(sign);
 }
 
-type Say = (effect: Effect, weight: number, says: string) => void;
+type Say = (effect: MeantEffect, weight: number, says: string) => void;
 
-function readName(operation: Operation, say: Say): void {
+function readName(operation: ApiOperation, say: Say): void {
   const words = splitWords(operation.operationId ?? "");
   // A generated id repeats method and path (`post-terminals-reassign`) and adds nothing to them.
   const repeats = words.join() === splitWords(`${operation.method} ${operation.path}`).join();
@@ -87,7 +87,7 @@ function readName(operation: Operation, say: Say): void {
   if (effect !== undefined) say(effect, 3, `its name ${operation.operationId} begins with a word for ${effect}`);
 }
 
-function readPath(operation: Operation, say: Say): void {
+function readPath(operation: ApiOperation, say: Say): void {
   const segments = staticSegments(operation.path);
   const last = segments.at(-1) ?? "";
   const words = splitWords(last);
@@ -104,7 +104,7 @@ function readPath(operation: Operation, say: Say): void {
   }
 }
 
-function readAnswers(operation: Operation, hints: EffectHints, say: Say): void {
+function readAnswers(operation: ApiOperation, hints: EffectHints, say: Say): void {
   if (operation.answers.has("201")) say("create", 2, "it answers 201, something was created");
   if (operation.answers.has("202") && operation.method !== "GET")
     say("write", 1, "it answers 202, work goes on afterwards");
@@ -116,8 +116,8 @@ function readAnswers(operation: Operation, hints: EffectHints, say: Say): void {
 }
 
 /** A side effect wins over a read of the same weight: the dangerous mistake is to call a send a read. */
-function choose(operation: Operation, scores: ReadonlyMap<Effect, number>): Effect {
-  let best: Effect = METHOD[operation.method]?.[0] ?? "write";
+function choose(operation: ApiOperation, scores: ReadonlyMap<MeantEffect, number>): MeantEffect {
+  let best: MeantEffect = METHOD[operation.method]?.[0] ?? "write";
   for (const effect of STRENGTH) {
     const score = scores.get(effect) ?? 0;
     if (score > (scores.get(best) ?? 0)) best = effect;
@@ -142,12 +142,12 @@ function confidenceOf(supporting: number, against: number, methodAgrees: boolean
     : "contradictory: the signs disagree, look at it yourself";
 }
 
-function effectOfWord(word: string): Effect | undefined {
+function effectOfWord(word: string): MeantEffect | undefined {
   return STRENGTH.find((effect) => verbs[effect].has(word));
 }
 
 /** `Purges`, `purge` and `purging` open a sentence alike. */
-function effectOfSentence(text: string): Effect | undefined {
+function effectOfSentence(text: string): MeantEffect | undefined {
   const word = splitWords(text)[0] ?? "";
   const forms = [
     word,

@@ -1,4 +1,4 @@
-import { type Api, describeRequirement, type Operation, type Requirement } from "../model/api.ts";
+import { type Api, type ApiOperation, describeRequirement, type Requirement } from "../model/api.ts";
 import { sortText } from "../model/order.ts";
 
 /** Whether a credential that exists today opens an operation of the new version. */
@@ -15,7 +15,7 @@ export interface Holdings {
   readonly labels: readonly string[];
 }
 
-export function readHoldings(old: Api, used: readonly Operation[], labels: readonly string[]): Holdings {
+export function readHoldings(old: Api, used: readonly ApiOperation[], labels: readonly string[]): Holdings {
   const held = new Map<string, Set<string>>();
   for (const operation of used) {
     for (const { scheme, scopes } of operation.security.flat()) {
@@ -28,7 +28,7 @@ export function readHoldings(old: Api, used: readonly Operation[], labels: reado
   return { scopesByKind: held, labels: sortText(labels) };
 }
 
-export function reachOfCredential(next: Api, operation: Operation, holdings: Holdings): CredentialReach {
+export function reachOfCredential(next: Api, operation: ApiOperation, holdings: Holdings): CredentialReach {
   const labels = holdings.labels;
   if (!operation.securityDeclared) {
     const sent =

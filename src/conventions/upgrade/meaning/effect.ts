@@ -1,8 +1,8 @@
 /** What a call does to the world. The first two leave it as it was. */
-export type Effect = "read" | "preview" | "write" | "create" | "delete" | "send" | "purchase" | "grant" | "mint";
+export type MeantEffect = "read" | "preview" | "write" | "create" | "delete" | "send" | "purchase" | "grant" | "mint";
 
 export interface EffectVerdict {
-  readonly effect: Effect;
+  readonly effect: MeantEffect;
   /** How sure we are, in a sentence for the reviewer. */
   readonly confidence: string;
   readonly evidence: readonly string[];
@@ -10,6 +10,6 @@ export interface EffectVerdict {
   readonly disguised: boolean;
 }
 
-export function harmless(effect: Effect): boolean {
+export function harmless(effect: MeantEffect): boolean {
   return effect === "read" || effect === "preview";
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { Operation } from "../model/api.ts";
-import type { Schemas, Shape } from "../model/shape.ts";
+import type { ApiOperation } from "../model/api.ts";
+import type { SchemaShape, Schemas } from "../model/shape.ts";
 import { type Steering, steeringOf } from "./steering.ts";
 
 export interface Field {
@@ -24,7 +24,7 @@ export function listFields(
   way: "answer" | "body" = "body",
 ): readonly Field[] {
   const fields: Field[] = [];
-  const entered = new Set<string | Shape>();
+  const entered = new Set<string | SchemaShape>();
   let level: { readonly schema: JsonValue | undefined; readonly path: string; readonly holder: string }[] = [
     { schema, path: "", holder },
   ];
@@ -56,7 +56,7 @@ export function subjectOf(path: string): string {
   return path.split("/").findLast((segment) => segment !== "" && !segment.includes("{")) ?? "";
 }
 
-export function answerFields(schemas: Schemas, operation: Operation, deepest = DEPTH): readonly Field[] {
+export function answerFields(schemas: Schemas, operation: ApiOperation, deepest = DEPTH): readonly Field[] {
   const bodies = [...operation.answers]
     .filter(([status]) => status.startsWith("2"))
     .flatMap(([, { media }]) => [...media.values()]);
@@ -65,13 +65,13 @@ export function answerFields(schemas: Schemas, operation: Operation, deepest = D
   );
 }
 
-export function bodyFields(schemas: Schemas, operation: Operation, deepest = DEPTH): readonly Field[] {
+export function bodyFields(schemas: Schemas, operation: ApiOperation, deepest = DEPTH): readonly Field[] {
   const bodies = [...new Set(operation.body?.media.values() ?? [])];
   return bodies.flatMap((schema) => listFields(schemas, schema, subjectOf(operation.path), deepest));
 }
 
-export function answersList(schemas: Schemas, operation: Operation): boolean {
-  const isList = (shape: Shape): boolean => shape.items !== undefined || shape.types.includes("array");
+export function answersList(schemas: Schemas, operation: ApiOperation): boolean {
+  const isList = (shape: SchemaShape): boolean => shape.items !== undefined || shape.types.includes("array");
   return [...operation.answers]
     .filter(([status]) => status.startsWith("2"))
     .flatMap(([, { media }]) => [...media.values()])

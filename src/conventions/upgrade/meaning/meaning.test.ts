@@ -6,7 +6,7 @@ import { buildApi } from "../model/build-api.ts";
 import { isWiderBound } from "../model/keywords.ts";
 import { classifyApi } from "./classify-api.ts";
 import { reachOfCredential, readHoldings } from "./credential-reach.ts";
-import type { Effect } from "./effect.ts";
+import type { MeantEffect } from "./effect.ts";
 import { choosesResources, isPaging, qualifiedName, steeringOf } from "./steering.ts";
 import { indexTakers, traceFlows } from "./trace-flows.ts";
 import { isWiderDefault } from "./widen.ts";
@@ -31,7 +31,7 @@ function api(paths: object, more: object = {}): Api {
 const json = (schema: object): object => ({ description: "ok", content: { "application/json": { schema } } });
 
 /** What a call does, whatever its verb says. */
-const effects: readonly (readonly [route: string, operation: object, effect: Effect, confidence: RegExp])[] = [
+const effects: readonly (readonly [route: string, operation: object, effect: MeantEffect, confidence: RegExp])[] = [
   ["get /users", { operationId: "listUsers" }, "read", /^clear/],
   ["get /messages/send", { operationId: "sendMessage" }, "send", /^likely|^contradictory/],
   ["get /users/{id}/delete", { summary: "Deletes a user" }, "delete", /^likely|^contradictory/],

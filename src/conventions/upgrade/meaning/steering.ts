@@ -1,4 +1,4 @@
-import type { Shape } from "../model/shape.ts";
+import type { SchemaShape } from "../model/shape.ts";
 import { singular, splitWords } from "./words.ts";
 
 /** What a field can do beyond being read: name a thing, lead somewhere, open something, grant something. */
@@ -13,7 +13,7 @@ const PAGE_NAMES = words(`page per_page page_size page_number page_token next_pa
   starting_after ending_before after before first last size next prev previous next_page continuation
   continuation_token max_results`);
 
-export function steeringOf(name: string, shape: Pick<Shape, "types" | "format">): Steering {
+export function steeringOf(name: string, shape: Pick<SchemaShape, "types" | "format">): Steering {
   const words = splitWords(name);
   const last = words.at(-1) ?? "";
   const snake = words.join("_");
@@ -25,7 +25,7 @@ export function steeringOf(name: string, shape: Pick<Shape, "types" | "format">)
   return "none";
 }
 
-function isToken(words: readonly string[], shape: Pick<Shape, "types">): boolean {
+function isToken(words: readonly string[], shape: Pick<SchemaShape, "types">): boolean {
   if (shape.types.length > 0 && !shape.types.some((type) => type === "string" || type === "object")) return false;
   // `token_type`, `is_secret` and `password_changed_at` tell about a secret; they are none.
   if (ABOUT_WORDS.has(words.at(-1) ?? "") || ["is", "has"].includes(words[0] ?? "")) return false;

@@ -1,4 +1,4 @@
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { answerFields, bodyFields } from "./list-fields.ts";
 import { qualifiedName, type Steering, steeringOf } from "./steering.ts";
 
@@ -28,7 +28,7 @@ export function indexTakers(api: Api): Takers {
   return takers;
 }
 
-export function traceFlows(api: Api, operation: Operation, takers: Takers): readonly Flow[] {
+export function traceFlows(api: Api, operation: ApiOperation, takers: Takers): readonly Flow[] {
   const own = inputsOf(api, operation);
   const flows = new Map<string, Flow>();
   for (const field of answerFields(api.schemas, operation)) {
@@ -48,7 +48,7 @@ export function traceFlows(api: Api, operation: Operation, takers: Takers): read
   return [...flows.values()].sort((a, b) => b.total - a.total || (a.field < b.field ? -1 : 1));
 }
 
-function inputsOf(api: Api, operation: Operation): ReadonlySet<string> {
+function inputsOf(api: Api, operation: ApiOperation): ReadonlySet<string> {
   const names = new Set<string>();
   const segments = operation.path.split("/");
   for (const parameter of operation.parameters) {

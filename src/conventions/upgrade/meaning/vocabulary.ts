@@ -1,7 +1,7 @@
-import type { Effect } from "./effect.ts";
+import type { MeantEffect } from "./effect.ts";
 
 /** Words that open a name, a path's last segment or a sentence, and the effect they speak for. */
-export const verbs: Readonly<Record<Effect, ReadonlySet<string>>> = {
+export const verbs: Readonly<Record<MeantEffect, ReadonlySet<string>>> = {
   read: words(`get list search query find lookup fetch read show view describe count export download browse
     retrieve check returns return status match resolve ping`),
   preview: words(`preview validate simulate dryrun estimate quote plan calculate lint`),

@@ -17,15 +17,15 @@ export interface Api {
   readonly servers: readonly string[];
   readonly serverVariables: readonly ServerVariable[];
   readonly schemes: ReadonlyMap<string, Scheme>;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ApiOperation[];
   /** What the provider sends of itself, as operations that the other side serves. */
-  readonly webhooks: ReadonlyMap<string, Operation>;
+  readonly webhooks: ReadonlyMap<string, ApiOperation>;
   /** Members that no reader knows by name. */
   readonly rest: string;
   readonly schemas: Schemas;
 }
 
-export interface Operation {
+export interface ApiOperation {
   /** `GET /sites/{site_id}` */
   readonly key: string;
   readonly method: string;
@@ -48,7 +48,7 @@ export interface Operation {
   /** Those of `servers` that the operation or its path names itself. */
   readonly serverVariables: readonly ServerVariable[];
   /** What it makes the provider call, and with which requests. */
-  readonly callbacks: ReadonlyMap<string, Operation>;
+  readonly callbacks: ReadonlyMap<string, ApiOperation>;
   /** Role and permission names that the prose asks for, where security schemes have no word for them. */
   readonly roles: readonly string[];
   readonly position: Position | undefined;
@@ -121,7 +121,7 @@ export function describeRequirement(requirement: Requirement): string {
 export function describeSecurity({
   security,
   securityDeclared,
-}: Pick<Operation, "security" | "securityDeclared">): string {
+}: Pick<ApiOperation, "security" | "securityDeclared">): string {
   if (!securityDeclared) return "not declared";
   return security.length === 0 ? "no credential" : sortText(security.map(describeRequirement)).join(" or ");
 }

@@ -3,7 +3,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { placed } from "../document/read-document.ts";
 import type { Source } from "../document/source.ts";
-import type { Api, Dialect, Operation } from "./api.ts";
+import type { Api, ApiOperation, Dialect } from "./api.ts";
 import { printRest, rootKeywords } from "./keywords.ts";
 import { METHODS, readCalls, readOperation, text, texts } from "./read-operation.ts";
 import { readRequirements, readSchemes } from "./read-security.ts";
@@ -44,7 +44,7 @@ export function buildApi(
     produces: texts(root["produces"]),
   };
 
-  const operations: Operation[] = [];
+  const operations: ApiOperation[] = [];
   for (const [method, path, item, node] of listOperations(root, references, troubles)) {
     if (operations.length >= limits.operations) {
       throw new Denied("document_too_large", `${source.name} has more than ${limits.operations} operations.`);
@@ -133,12 +133,12 @@ function* listOperations(
 }
 
 function checkOperationIds(
-  operations: readonly Operation[],
+  operations: readonly ApiOperation[],
   source: Source,
   root: JsonObject,
   troubles: Troubles,
 ): void {
-  const seen = new Map<string, Operation>();
+  const seen = new Map<string, ApiOperation>();
   for (const operation of operations) {
     const id = operation.operationId;
     if (id === null) continue;
@@ -156,7 +156,7 @@ function checkOperationIds(
   }
 }
 
-function nodeOf(root: JsonObject, operation: Operation): object | undefined {
+function nodeOf(root: JsonObject, operation: ApiOperation): object | undefined {
   const item = objectAt(objectAt(root["paths"])[operation.path]);
   const node = item[operation.method.toLowerCase()];
   return isJsonObject(node) ? node : undefined;

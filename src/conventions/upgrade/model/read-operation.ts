@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import type { Source } from "../document/source.ts";
-import type { Answer, Body, Operation, Parameter, Requirement, Scheme } from "./api.ts";
+import type { Answer, ApiOperation, Body, Parameter, Requirement, Scheme } from "./api.ts";
 import {
   answerKeywords,
   bodyKeywords,
@@ -41,7 +41,7 @@ export function readOperation(
   item: JsonObject,
   node: JsonObject,
   around: Surroundings,
-): Operation {
+): ApiOperation {
   const pointer = `/paths${encodePointer(path, method)}`;
   const { all, body: swaggerBody } = readParameters(item, node, pointer, around);
   const key = `${method.toUpperCase()} ${path}`;
@@ -249,8 +249,8 @@ function readCallbacks(
   declared: JsonValue | undefined,
   pointer: string,
   around: Surroundings,
-): ReadonlyMap<string, Operation> {
-  const found = new Map<string, Operation>();
+): ReadonlyMap<string, ApiOperation> {
+  const found = new Map<string, ApiOperation>();
   for (const name of isJsonObject(declared) ? Object.keys(declared).sort() : []) {
     const callback = around.references.follow(
       isJsonObject(declared) ? declared[name] : undefined,
@@ -272,7 +272,7 @@ export function readCalls(
   key: string,
   declared: JsonValue | undefined,
   around: Surroundings,
-): readonly (readonly [key: string, operation: Operation])[] {
+): readonly (readonly [key: string, operation: ApiOperation])[] {
   const item = around.references.follow(declared, "")?.node;
   if (item === undefined) return [];
   return METHODS.flatMap((method) => {

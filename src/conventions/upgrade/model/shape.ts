@@ -8,7 +8,7 @@ import type { References } from "./resolve.ts";
 import type { Troubles } from "./trouble.ts";
 
 /** One schema with references followed and `allOf` folded in. Children stay raw and become shapes when asked for. */
-export interface Shape {
+export interface SchemaShape {
   readonly name: string | null;
   readonly types: readonly string[];
   readonly nullable: boolean;
@@ -38,14 +38,14 @@ export interface Schemas {
   readonly names: ReadonlySet<string>;
   /** The raw schema of a component. */
   named(name: string): JsonValue | undefined;
-  shapeOf(schema: JsonValue | undefined): Shape;
+  shapeOf(schema: JsonValue | undefined): SchemaShape;
   /** Equal for schemas that say the same in any order of members; prose and examples say nothing. */
   fingerprint(value: JsonValue): string;
   /** Like the fingerprint, and covers every component that can be reached: what was decided on is exactly this. */
   contentPrint(schema: JsonValue): string;
 }
 
-const ANYTHING: Shape = {
+const ANYTHING: SchemaShape = {
   name: null,
   types: [],
   nullable: false,
@@ -63,10 +63,10 @@ const ANYTHING: Shape = {
 };
 
 export function createSchemas(components: JsonObject, references: References, troubles: Troubles): Schemas {
-  const shapes = new WeakMap<object, Shape>();
+  const shapes = new WeakMap<object, SchemaShape>();
   const folding = new Set<object>();
 
-  const shapeOf = (schema: JsonValue | undefined): Shape => {
+  const shapeOf = (schema: JsonValue | undefined): SchemaShape => {
     if (!isJsonObject(schema)) return schema === false ? { ...ANYTHING, types: ["never"] } : ANYTHING;
     const known = shapes.get(schema);
     if (known !== undefined) return known;
@@ -75,7 +75,7 @@ export function createSchemas(components: JsonObject, references: References, tr
     return shape;
   };
 
-  const build = (schema: JsonObject): Shape => {
+  const build = (schema: JsonObject): SchemaShape => {
     const resolved = references.follow(schema, "");
     if (resolved === undefined) return ANYTHING;
     const { node, name } = resolved;
@@ -120,7 +120,7 @@ export function createSchemas(components: JsonObject, references: References, tr
   };
 }
 
-function flat(node: JsonObject): Shape {
+function flat(node: JsonObject): SchemaShape {
   const declared = typeof node["type"] === "string" ? [node["type"]] : list(node["type"]).filter(isText);
   const required = new Set(list(node["required"]).filter(isText));
   const properties = new Map<string, Property>();
@@ -155,7 +155,7 @@ function flat(node: JsonObject): Shape {
   };
 }
 
-function fold(base: Shape, parts: readonly Shape[]): Shape {
+function fold(base: SchemaShape, parts: readonly SchemaShape[]): SchemaShape {
   const bounds = new Map(base.bounds);
   const properties = new Map<string, Property>();
   const bare = new Set<string>();
@@ -178,7 +178,7 @@ function fold(base: Shape, parts: readonly Shape[]): Shape {
   }
   bounds.delete("required");
   if (bare.size > 0) bounds.set("required", sortText(bare).join(", "));
-  const first = <Value>(pick: (shape: Shape) => Value, empty: (value: Value) => boolean): Value =>
+  const first = <Value>(pick: (shape: SchemaShape) => Value, empty: (value: Value) => boolean): Value =>
     [base, ...parts].map(pick).find((value) => !empty(value)) ?? pick(base);
   return {
     name: base.name,
@@ -216,7 +216,7 @@ function fold(base: Shape, parts: readonly Shape[]): Shape {
   };
 }
 
-function own(properties: Shape["properties"], name: string): Shape["properties"] {
+function own(properties: SchemaShape["properties"], name: string): SchemaShape["properties"] {
   return new Map([...properties].map(([key, property]) => [key, { ...property, owner: property.owner ?? name }]));
 }
 

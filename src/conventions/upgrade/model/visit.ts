@@ -1,15 +1,15 @@
 import type { JsonValue } from "../../../kernel/json.ts";
-import type { Api, Operation } from "./api.ts";
-import type { Schemas, Shape } from "./shape.ts";
+import type { Api, ApiOperation } from "./api.ts";
+import type { SchemaShape, Schemas } from "./shape.ts";
 
 export type Direction = "request" | "answer";
 
 /** Which operations use which component schemas, and in which direction their values travel. */
 export interface Usage {
   /** Every component that these operations can reach, each visited once whatever the cycles. */
-  reachable(operations: Iterable<Operation>, direction: Direction): ReadonlySet<string>;
+  reachable(operations: Iterable<ApiOperation>, direction: Direction): ReadonlySet<string>;
   /** Every operation from which a component can be reached. */
-  users(name: string): ReadonlySet<Operation>;
+  users(name: string): ReadonlySet<ApiOperation>;
 }
 
 /** Looks at every schema of a document once. Nothing here grows with the square of the document. */
@@ -21,9 +21,9 @@ export function indexUsage(api: Api): Usage {
     edges.set(name, below);
     for (const inner of below) push(holders, inner, name);
   }
-  const direct = new Map<Operation, Readonly<Record<Direction, ReadonlySet<string>>>>();
-  const takers = new Map<string, Operation[]>();
-  const note = (operation: Operation, request: readonly JsonValue[], answer: readonly JsonValue[]): void => {
+  const direct = new Map<ApiOperation, Readonly<Record<Direction, ReadonlySet<string>>>>();
+  const takers = new Map<string, ApiOperation[]>();
+  const note = (operation: ApiOperation, request: readonly JsonValue[], answer: readonly JsonValue[]): void => {
     const found = { request: new Set<string>(), answer: new Set<string>() };
     collect(api.schemas, request, found.request);
     collect(api.schemas, answer, found.answer);
@@ -62,18 +62,18 @@ function push<Value>(map: Map<string, Value[]>, key: string, value: Value): void
   else known.push(value);
 }
 
-function requestSchemas(operation: Operation): readonly JsonValue[] {
+function requestSchemas(operation: ApiOperation): readonly JsonValue[] {
   return [...operation.parameters.map(({ schema }) => schema), ...(operation.body?.media.values() ?? [])];
 }
 
-function answerSchemas(operation: Operation): readonly JsonValue[] {
+function answerSchemas(operation: ApiOperation): readonly JsonValue[] {
   return [...operation.answers.values()].flatMap(({ media, headers }) => [
     ...media.values(),
     ...[...headers.values()].map(({ schema }) => schema),
   ]);
 }
 
-export function childrenOf(shape: Shape): readonly JsonValue[] {
+export function childrenOf(shape: SchemaShape): readonly JsonValue[] {
   const children: JsonValue[] = [...shape.properties.values()].map(({ schema }) => schema);
   if (shape.items !== undefined) children.push(shape.items);
   if (typeof shape.additional === "object") children.push(shape.additional);
@@ -91,7 +91,7 @@ function namesUnder(schemas: Schemas, root: JsonValue): ReadonlySet<string> {
 /** Stops at named components: their own content is looked at once, under their own name. */
 function collect(schemas: Schemas, roots: readonly JsonValue[], names: Set<string>): void {
   const waiting = [...roots];
-  const seen = new Set<Shape>();
+  const seen = new Set<SchemaShape>();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const shape = schemas.shapeOf(next);
     if (seen.has(shape)) continue;
@@ -103,6 +103,6 @@ function collect(schemas: Schemas, roots: readonly JsonValue[], names: Set<strin
 }
 
 /** Components folded in by `allOf` count as reached. */
-function ownersOf(shape: Shape, names: Set<string>): void {
+function ownersOf(shape: SchemaShape, names: Set<string>): void {
   for (const { owner } of shape.properties.values()) if (owner !== null) names.add(owner);
 }

@@ -8,7 +8,7 @@ import { harmless } from "../meaning/effect.ts";
 import { isPaging, steeringOf } from "../meaning/steering.ts";
 import { indexTakers, traceFlows } from "../meaning/trace-flows.ts";
 import { splitWords } from "../meaning/words.ts";
-import type { Api, Operation } from "../model/api.ts";
+import type { Api, ApiOperation } from "../model/api.ts";
 import { type Corpus, type CorpusProbe, type CorpusRequest, type CorpusTrace, refusedCases } from "./corpus-schema.ts";
 import { expandLimits } from "./expand.ts";
 
@@ -25,7 +25,7 @@ const TRACES = 8;
 /** A first corpus from document, pack and review. Every value that only a person can know is marked REPLACE. */
 export function draftCorpus(before: Api, after: Api, review: Review, pack: readonly AgentScope[]): Draft {
   const effects = classifyApi(after);
-  const acts = (operation: Operation): boolean => !harmless(effects.get(operation)?.effect ?? "write");
+  const acts = (operation: ApiOperation): boolean => !harmless(effects.get(operation)?.effect ?? "write");
   const scopes = indexScopes(after, pack);
   const known =
     pack.length > 0
@@ -107,7 +107,7 @@ function assemble(
   };
 }
 
-function readProbe(api: Api, operation: Operation, more: Map<string, string>): CorpusProbe {
+function readProbe(api: Api, operation: ApiOperation, more: Map<string, string>): CorpusProbe {
   const status = [...operation.answers.keys()].filter((one) => /^2\d\d$/.test(one)).map(Number);
   const optional = operation.parameters
     .filter((one) => one.in === "query" && !one.required && !isPaging(one.name))
@@ -136,7 +136,7 @@ function readProbe(api: Api, operation: Operation, more: Map<string, string>): C
 
 function deniedProbe(
   api: Api,
-  operation: Operation,
+  operation: ApiOperation,
   isNew: boolean,
   effect: boolean,
   more: Map<string, string>,
@@ -159,8 +159,8 @@ function deniedProbe(
 /** Reads that hand an identifier to another read, and new routes that would take it too. */
 function draftTraces(
   api: Api,
-  known: readonly Operation[],
-  fresh: readonly Operation[],
+  known: readonly ApiOperation[],
+  fresh: readonly ApiOperation[],
   more: Map<string, string>,
 ): readonly CorpusTrace[] {
   const takers = indexTakers(api);
@@ -179,7 +179,7 @@ function draftTraces(
         .filter(Boolean)
         .join("/")}`;
       const id = `trace${traces.length + 1}.${idOf(target)}`;
-      const use = (operation: Operation): CorpusRequest => {
+      const use = (operation: ApiOperation): CorpusRequest => {
         const request = requestOf(api, operation, more);
         const last = pathNames(operation).at(-1);
         return last === undefined ? request : { ...request, with: { ...request.with, [last]: `$${taken}` } };
@@ -211,7 +211,7 @@ function draftTraces(
   return traces;
 }
 
-function requestOf(api: Api, operation: Operation, more: Map<string, string>): CorpusRequest {
+function requestOf(api: Api, operation: ApiOperation, more: Map<string, string>): CorpusRequest {
   const value = (name: string): string => {
     const key =
       splitWords(name)
@@ -235,7 +235,7 @@ function requestOf(api: Api, operation: Operation, more: Map<string, string>): C
   };
 }
 
-function methodOf({ method }: Operation): CorpusRequest["method"] {
+function methodOf({ method }: ApiOperation): CorpusRequest["method"] {
   switch (method) {
     case "HEAD":
     case "POST":
@@ -272,7 +272,7 @@ function samples(api: Api, schema: JsonValue): (string | number | boolean)[] {
   return shape.types.includes("integer") || shape.types.includes("number") ? [1] : ["REPLACE"];
 }
 
-function pagesOf(api: Api, operation: Operation): NonNullable<CorpusProbe["pages"]> | null {
+function pagesOf(api: Api, operation: ApiOperation): NonNullable<CorpusProbe["pages"]> | null {
   const cursor = operation.parameters.find(
     (one) => one.in === "query" && steeringOf(one.name, { types: [], format: null }) === "cursor",
   );
@@ -289,11 +289,11 @@ function pagesOf(api: Api, operation: Operation): NonNullable<CorpusProbe["pages
   return null;
 }
 
-function pathNames(operation: Operation): readonly string[] {
+function pathNames(operation: ApiOperation): readonly string[] {
   return [...operation.path.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? "");
 }
 
-function idOf(operation: Operation): string {
+function idOf(operation: ApiOperation): string {
   const whole = splitWords(operation.operationId ?? `${operation.method} ${operation.path}`).join("-") || "operation";
   return whole.length <= 48 ? whole : `${whole.slice(0, 40)}-${digestText(operation.key).slice(7, 14)}`;
 }

@@ -20,7 +20,7 @@ export interface ProbeRequest {
 }
 
 /** What came of it. `unanswered` is honest about not knowing: it never counts as a denial. */
-export type Exchange =
+export type ProbeExchange =
   | {
       readonly kind: "answered";
       readonly status: number;
@@ -32,4 +32,4 @@ export type Exchange =
   | { readonly kind: "not_sent"; readonly reason: string };
 
 /** The port through which probes leave: budget, log and approval stand behind it. */
-export type SendProbe = (request: ProbeRequest) => Promise<Exchange>;
+export type SendProbe = (request: ProbeRequest) => Promise<ProbeExchange>;

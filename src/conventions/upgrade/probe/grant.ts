@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ProbeExchange } from "./exchange.ts";
 import { parseBody } from "./normalize.ts";
 
 /** What a refreshed token may do, without the token. Null where neither answer nor token says it. */
@@ -9,7 +9,7 @@ export interface Grant {
 }
 
 /** Reads claims of a JWT as hints about what was granted. Nothing here trusts them: the provider is asked, not believed. */
-export function readGrant(exchange: Exchange): Grant | null {
+export function readGrant(exchange: ProbeExchange): Grant | null {
   if (exchange.kind !== "answered" || exchange.status !== 200) return null;
   const body = parseBody(exchange.body);
   if (!isJsonObject(body)) return null;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Exchange } from "./exchange.ts";
+import type { ProbeExchange } from "./exchange.ts";
 import { readGrant } from "./grant.ts";
 import { createNames, type Facts, normalizeExchange, normalizeUrl, readLinkHeader } from "./normalize.ts";
 import { fillValue, referencesIn, valueAt } from "./values.ts";
@@ -16,7 +16,7 @@ function facts(body: unknown, headers: Record<string, string> = {}, status = 200
   return normalizeExchange(answered(body, headers, status), version, account, createNames(account));
 }
 
-function answered(body: unknown, headers: Record<string, string> = {}, status = 200): Exchange {
+function answered(body: unknown, headers: Record<string, string> = {}, status = 200): ProbeExchange {
   return {
     kind: "answered",
     status,

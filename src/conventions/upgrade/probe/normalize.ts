@@ -2,8 +2,8 @@ import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { readJson } from "../document/read-json.ts";
 import { type Steering, steeringOf } from "../meaning/steering.ts";
 import { splitWords } from "../meaning/words.ts";
-import type { Shape } from "../model/shape.ts";
-import type { Exchange, ProbeVersion } from "./exchange.ts";
+import type { SchemaShape } from "../model/shape.ts";
+import type { ProbeExchange, ProbeVersion } from "./exchange.ts";
 
 /** What is compared of one exchange: sorted texts by what they are. Times, request ids and tokens are not in it. */
 export interface Facts {
@@ -22,7 +22,7 @@ const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:
 const HTTP_TIME = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4}/;
 const REQUEST_WORDS = new Set(["request_id", "correlation_id", "trace_id", "x_request_id", "span_id"]);
 const TIME_ENDS = new Set(["at", "time", "date", "timestamp", "ts", "expires", "expiry", "since", "until"]);
-const NO_SHAPE: Pick<Shape, "types" | "format"> = { types: [], format: null };
+const NO_SHAPE: Pick<SchemaShape, "types" | "format"> = { types: [], format: null };
 
 /** Gives identifiers names by first appearance in an answer, so that two runs that made different records still compare. */
 export interface Names {
@@ -42,7 +42,7 @@ export function createNames(known: ReadonlyMap<string, string>): Names {
 }
 
 export function normalizeExchange(
-  exchange: Exchange,
+  exchange: ProbeExchange,
   version: ProbeVersion,
   account: ReadonlyMap<string, string>,
   names: Names,

@@ -5,7 +5,7 @@ import { readOrigin } from "../../url/origin.ts";
 import type { QueryPair, Scalar } from "../../url/query.ts";
 import { parseTemplate } from "../../url/template.ts";
 import type { Corpus } from "./corpus-schema.ts";
-import type { Exchange, ProbeRequest, ProbeVersion, SendProbe } from "./exchange.ts";
+import type { ProbeExchange, ProbeRequest, ProbeVersion, SendProbe } from "./exchange.ts";
 import type { ProbeCase } from "./expand.ts";
 import { type Grant, readGrant } from "./grant.ts";
 import { createNames, type Facts, type Names, normalizeExchange, parseBody, readLinkHeader } from "./normalize.ts";
@@ -63,7 +63,7 @@ function sendOne(
   request: ProbeRequest | null,
   send: SendProbe,
   options: RunOptions,
-): Promise<Exchange> {
+): Promise<ProbeExchange> {
   if (request === null)
     return Promise.resolve({ kind: "not_sent", reason: "a value it needs was not given by an earlier step" });
   if (one.sideEffect && !options.sideEffectsApproved)
@@ -107,7 +107,7 @@ function scalars(value: JsonValue): readonly (readonly [string, Scalar])[] {
   );
 }
 
-function takeValues(one: ProbeCase, exchange: Exchange, values: Map<string, string>): void {
+function takeValues(one: ProbeCase, exchange: ProbeExchange, values: Map<string, string>): void {
   if (exchange.kind !== "answered" || exchange.status >= 300) return;
   const body = parseBody(exchange.body);
   for (const [name, pointer] of Object.entries(one.take)) {
@@ -120,7 +120,7 @@ function takeValues(one: ProbeCase, exchange: Exchange, values: Map<string, stri
 async function followPage(
   one: ProbeCase,
   first: ProbeRequest | null,
-  exchange: Exchange,
+  exchange: ProbeExchange,
   version: ProbeVersion,
   account: ReadonlyMap<string, string>,
   names: Names,

@@ -3,10 +3,19 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { ApprovalView } from "../../client/reading.ts";
 import { rowsFor } from "./reading.ts";
-import { type Effect, type Item, markGone, note, replaceItem, type Step, stay, type WatchState } from "./state.ts";
+import {
+  type Item,
+  markGone,
+  note,
+  replaceItem,
+  stay,
+  type WatchEffect,
+  type WatchState,
+  type WatchStep,
+} from "./state.ts";
 
 /** News of one question, from the stream, from the list, or as the answer to a decision of ours. */
-export function arrive(state: WatchState, view: ApprovalView): Step {
+export function arrive(state: WatchState, view: ApprovalView): WatchStep {
   const id = view.approval_id;
   if (state.gone.includes(id)) return stay(state);
   if (view.state !== "pending") return leave(markGone(state, id), id, endingOf(view));
@@ -21,11 +30,11 @@ export function arrive(state: WatchState, view: ApprovalView): Step {
 }
 
 /** The whole list. What we show and it lacks has ended while no news reached us, unless it came in after the list was asked for. */
-export function reconcile(state: WatchState, views: readonly ApprovalView[], askedMs: number): Step {
+export function reconcile(state: WatchState, views: readonly ApprovalView[], askedMs: number): WatchStep {
   const listed = new Set(views.map(({ approval_id }) => approval_id));
   let next = state;
-  const effects: Effect[] = [];
-  const add = (step: Step): void => {
+  const effects: WatchEffect[] = [];
+  const add = (step: WatchStep): void => {
     next = step.state;
     effects.push(...step.effects);
   };
@@ -61,7 +70,7 @@ function planEnd({ card }: ApprovalView, expiresMs: number): number | null {
   return Number.isNaN(betweenMs) ? null : expiresMs + betweenMs;
 }
 
-function open(state: WatchState, item: Item): Step {
+function open(state: WatchState, item: Item): WatchStep {
   const next = { ...state, queue: [...state.queue, item] };
   const waits = next.queue.length === 1 ? "1 card waits for a person" : `${next.queue.length} cards wait for a person`;
   const ring = { kind: "ring", text: waits } as const;
@@ -69,14 +78,14 @@ function open(state: WatchState, item: Item): Step {
   return stay(showAnew({ ...next, selected: item.view.approval_id }), ring);
 }
 
-function change(state: WatchState, item: Item): Step {
+function change(state: WatchState, item: Item): WatchStep {
   const id = item.view.approval_id;
   const next = note(replaceItem(state, item), `${nameOf(item)} has changed: read it again`, "warning");
   const told = interrupt(next, id, `${nameOf(item)} has changed. Nothing was signed. Read it again.`);
   return { state: state.selected === id ? showAnew(told.state) : told.state, effects: told.effects };
 }
 
-function leave(state: WatchState, id: string, how: string): Step {
+function leave(state: WatchState, id: string, how: string): WatchStep {
   const index = state.queue.findIndex(({ view }) => view.approval_id === id);
   const item = state.queue[index];
   if (item === undefined) return stay(state);
@@ -99,7 +108,7 @@ function showAnew(state: WatchState): WatchState {
 }
 
 /** Takes away what a person had open about this question, and says so before any further key counts. */
-function interrupt(state: WatchState, id: string, text: string): Step {
+function interrupt(state: WatchState, id: string, text: string): WatchStep {
   const asked = state.prompt !== null && promptedFor(state) === id;
   const { screen } = state;
   const writing = (screen.kind === "narrow" || screen.kind === "grant") && screen.approvalId === id;

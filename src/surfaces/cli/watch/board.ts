@@ -5,20 +5,20 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import {
   type About,
-  type Effect,
   note,
   type OperationItem,
   type OperationsScreen,
-  type Step,
   stay,
+  type WatchEffect,
   type WatchState,
+  type WatchStep,
 } from "./state.ts";
 
 /**
  * News of operations. It changes what is said, never what a key acts on: rows stay where they are, the choice stays on the
  * operation that it was on, and no card, page or prompt about a card is touched.
  */
-export function postBoard(state: WatchState, board: OperationBoard): Step {
+export function postBoard(state: WatchState, board: OperationBoard): WatchStep {
   const before = new Map(state.board?.items.map((item) => [item.summary.operation_id, item]));
   const items = [...board.shown, ...board.ended].map((summary) =>
     renew(before.get(summary.operation_id), summary, state.nowMs),
@@ -40,7 +40,7 @@ function renew(known: OperationItem | undefined, summary: OperationSummary, nowM
 }
 
 /** Rings once for each one that begins to need a person, and says it in one line however many there are. */
-function tellNeed(before: WatchState, state: WatchState): Step {
+function tellNeed(before: WatchState, state: WatchState): WatchStep {
   const waiting = (items: readonly OperationItem[]): readonly string[] =>
     items.filter(({ summary }) => needsPerson(summary)).map(({ summary }) => summary.operation_id);
   const known = new Set(waiting(before.board?.items ?? []));
@@ -56,7 +56,7 @@ function tellNeed(before: WatchState, state: WatchState): Step {
   });
 }
 
-function showOnScreen(state: WatchState): Step {
+function showOnScreen(state: WatchState): WatchStep {
   const { screen } = state;
   switch (screen.kind) {
     case "operations":
@@ -104,12 +104,12 @@ function differs(one: OperationSummary, other: OperationSummary): boolean {
   return said(one) !== said(other);
 }
 
-export function loadOf({ summary }: OperationItem): Effect {
+export function loadOf({ summary }: OperationItem): WatchEffect {
   return { kind: "loadOperation", operationId: summary.operation_id };
 }
 
 /** What was being asked about an operation lost its object: said before any further key counts. */
-function interruptErrand(state: WatchState): Step {
+function interruptErrand(state: WatchState): WatchStep {
   const about = errandAsked(state);
   if (about === null) return stay(state);
   const item = findItem(state, about.operationId);

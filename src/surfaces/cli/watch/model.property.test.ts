@@ -7,7 +7,7 @@ import type { WatchKey } from "./keys.ts";
 import { widthOf } from "./measure.ts";
 import { step, type WatchEvent } from "./model.ts";
 import { isReadToEnd } from "./reading.ts";
-import { type Effect, startState, type WatchState } from "./state.ts";
+import { startState, type WatchEffect, type WatchState } from "./state.ts";
 import { call, viewOf } from "./testing/table.ts";
 import { viewWatch } from "./view.ts";
 
@@ -85,7 +85,7 @@ const start: Moment = [{ kind: "live", guardRail: true, locked: false }, 900, tr
 interface Walker {
   state: WatchState;
   nowMs: number;
-  asked: (Effect & { kind: "checkSecret" })[];
+  asked: (WatchEffect & { kind: "checkSecret" })[];
 }
 
 test("no sequence of keys and news approves a card without its end read and a right secret for exactly that card", () => {

@@ -16,10 +16,10 @@ import {
   note,
   type SessionLine,
   type Size,
-  type Step,
   selectedItem,
   stay,
   type WatchState,
+  type WatchStep,
 } from "./state.ts";
 
 /**
@@ -50,13 +50,13 @@ export type WatchEvent =
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   | { readonly kind: "silent"; readonly message: string };
 
-export function step(before: WatchState, event: WatchEvent, nowMs: number): Step {
+export function step(before: WatchState, event: WatchEvent, nowMs: number): WatchStep {
   const state = { ...before, nowMs: Math.max(before.nowMs, nowMs) };
   const { state: after, effects } = react(state, event);
   return { state: look(after), effects };
 }
 
-function react(state: WatchState, event: WatchEvent): Step {
+function react(state: WatchState, event: WatchEvent): WatchStep {
   switch (event.kind) {
     case "tick":
       return stay(state);

@@ -11,9 +11,9 @@ import {
   type OperationItem,
   type OperationsScreen,
   type Screen,
-  type Step,
   stay,
   type WatchState,
+  type WatchStep,
 } from "./state.ts";
 
 type DetailScreen = Screen & { readonly kind: "operation" };
@@ -25,8 +25,8 @@ export function openOperations(state: WatchState): WatchState {
   return { ...state, screen: { kind: "operations", rows, selected, movedMs: state.nowMs } };
 }
 
-export function pressOperations(state: WatchState, screen: OperationsScreen, key: WatchKey): Step {
-  const move = (by: number): Step => {
+export function pressOperations(state: WatchState, screen: OperationsScreen, key: WatchKey): WatchStep {
+  const move = (by: number): WatchStep => {
     const at = screen.rows.findIndex(({ summary }) => summary.operation_id === screen.selected);
     const next = screen.rows[Math.max(0, Math.min(screen.rows.length - 1, at + by))];
     const selected = next?.summary.operation_id ?? null;
@@ -58,7 +58,7 @@ export function pressOperations(state: WatchState, screen: OperationsScreen, key
   return stay(state);
 }
 
-function openDetail(state: WatchState, back: OperationsScreen, item: OperationItem): Step {
+function openDetail(state: WatchState, back: OperationsScreen, item: OperationItem): WatchStep {
   const screen = {
     kind: "operation",
     item,
@@ -71,8 +71,8 @@ function openDetail(state: WatchState, back: OperationsScreen, item: OperationIt
   return stay({ ...state, screen }, loadOf(item));
 }
 
-export function pressOperation(state: WatchState, screen: DetailScreen, key: WatchKey, page: number): Step {
-  const scroll = (by: number): Step =>
+export function pressOperation(state: WatchState, screen: DetailScreen, key: WatchKey, page: number): WatchStep {
+  const scroll = (by: number): WatchStep =>
     stay({ ...state, screen: { ...screen, top: Math.max(0, Math.min(screen.top + by, MAX_TOP)) } });
   const { item } = screen;
   switch (key.kind === "text" ? key.point : key.kind) {
@@ -116,7 +116,7 @@ function startCancel(state: WatchState, item: OperationItem): WatchState {
 }
 
 /** A read that the gateway would make anyway, only now; where it has stopped, a person stands behind one more. */
-function startReconcile(state: WatchState, item: OperationItem): Step {
+function startReconcile(state: WatchState, item: OperationItem): WatchStep {
   const stops = obstacle(state);
   if (stops !== null) return stay(note(state, stops, "warning"));
   const operationId = item.summary.operation_id;

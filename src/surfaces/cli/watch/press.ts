@@ -15,14 +15,14 @@ import {
   note,
   replaceItem,
   type Screen,
-  type Step,
   selectedItem,
   stay,
   type WatchState,
+  type WatchStep,
 } from "./state.ts";
 
 /** One key. Where it may not count, it is dropped: nothing is kept for later. */
-export function press(before: WatchState, key: WatchKey): Step {
+export function press(before: WatchState, key: WatchKey): WatchStep {
   if (key.kind === "interrupt") return stay(before, { kind: "quit" });
   if (before.nowMs < before.frozenMs) return stay(before);
   const state = dropHint(before);
@@ -51,7 +51,7 @@ export function letterOf(key: WatchKey): string {
   return key.kind === "text" ? key.point : key.kind;
 }
 
-function pressQueue(state: WatchState, key: WatchKey): Step {
+function pressQueue(state: WatchState, key: WatchKey): WatchStep {
   const item = selectedItem(state);
   switch (letterOf(key)) {
     case "q":
@@ -147,7 +147,7 @@ function startDenial(state: WatchState, item: Item): WatchState {
   return { ...state, prompt: { kind: "reason", to, text: "" } };
 }
 
-function extend(state: WatchState, item: Item): Step {
+function extend(state: WatchState, item: Item): WatchStep {
   const stops = obstacle(state, item);
   if (stops !== null) return stay(note(state, stops, "warning"));
   const id = item.view.approval_id;
@@ -164,9 +164,9 @@ function openNarrowing(state: WatchState, item: Item): WatchState {
   return { ...state, screen: { kind: "narrow", approvalId: item.view.approval_id, draft } };
 }
 
-function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narrow" }, key: WatchKey): Step {
+function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narrow" }, key: WatchKey): WatchStep {
   const { draft } = screen;
-  const show = (next: typeof draft): Step => stay({ ...state, screen: { ...screen, draft: next } });
+  const show = (next: typeof draft): WatchStep => stay({ ...state, screen: { ...screen, draft: next } });
   const letter = letterOf(key);
   switch (letter) {
     case "down":
@@ -204,8 +204,8 @@ function openGrant(state: WatchState, item: Item): WatchState {
   return { ...state, screen: { kind: "grant", approvalId: item.view.approval_id, digest: item.digest, text } };
 }
 
-function pressGrant(state: WatchState, screen: Screen & { readonly kind: "grant" }, key: WatchKey): Step {
-  const write = (text: string): Step =>
+function pressGrant(state: WatchState, screen: Screen & { readonly kind: "grant" }, key: WatchKey): WatchStep {
+  const write = (text: string): WatchStep =>
     stay({ ...state, screen: { ...screen, text: [...text].slice(0, defaults.watchGrantCharacters).join("") } });
   switch (key.kind) {
     case "text":
@@ -226,7 +226,7 @@ function pressGrant(state: WatchState, screen: Screen & { readonly kind: "grant"
 }
 
 /** A grant that cannot be read is told here, before anybody types a PIN for it. */
-function signGrant(state: WatchState, { approvalId, digest, text }: Screen & { readonly kind: "grant" }): Step {
+function signGrant(state: WatchState, { approvalId, digest, text }: Screen & { readonly kind: "grant" }): WatchStep {
   const item = state.queue.find(({ view }) => view.approval_id === approvalId);
   if (item === undefined || item.digest !== digest) return stay(backToQueue(state));
   const stopped = unready(state, item);

@@ -3,7 +3,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../../../vault/passphrase/pin.ts";
 import type { WatchKey } from "./keys.ts";
 import { narrowingOf } from "./narrow.ts";
-import { type About, type Item, note, type Prompt, type Step, stay, type WatchState } from "./state.ts";
+import { type About, type Item, note, type Prompt, stay, type WatchState, type WatchStep } from "./state.ts";
 
 export type SecretAnswer =
   | { readonly kind: "pin"; readonly right: boolean }
@@ -28,7 +28,7 @@ export function askYes(state: WatchState, about: About, guardRail: boolean): Wat
 const NO_PIN = "You have no PIN. A PIN is quicker: set one with gw operator pin";
 const SPENT = "Too many wrong PINs: only the passphrase works now";
 
-export function pressPrompt(state: WatchState, prompt: Prompt, key: WatchKey): Step {
+export function pressPrompt(state: WatchState, prompt: Prompt, key: WatchKey): WatchStep {
   switch (prompt.kind) {
     case "reason":
       return pressReason(state, prompt, key);
@@ -44,8 +44,8 @@ export function pressPrompt(state: WatchState, prompt: Prompt, key: WatchKey): S
   }
 }
 
-function pressReason(state: WatchState, prompt: Prompt & { readonly kind: "reason" }, key: WatchKey): Step {
-  const write = (text: string): Step => {
+function pressReason(state: WatchState, prompt: Prompt & { readonly kind: "reason" }, key: WatchKey): WatchStep {
+  const write = (text: string): WatchStep => {
     const kept = [...text].slice(0, defaults.watchReasonCharacters).join("");
     return stay({ ...state, prompt: { kind: "reason", to: prompt.to, text: kept } });
   };
@@ -67,7 +67,7 @@ function pressReason(state: WatchState, prompt: Prompt & { readonly kind: "reaso
   }
 }
 
-function sendReason(state: WatchState, { to, text }: Prompt & { readonly kind: "reason" }): Step {
+function sendReason(state: WatchState, { to, text }: Prompt & { readonly kind: "reason" }): WatchStep {
   const reason = text.trim() === "" ? null : text.trim();
   const next = { ...state, prompt: null };
   if (state.link.kind !== "live") return stay(note(next, NOT_CONNECTED, "warning"));
@@ -100,7 +100,7 @@ export function takesSecret({ prompt, nowMs, frozenMs }: WatchState): boolean {
   return prompt?.kind === "secret" && !prompt.checking && nowMs >= frozenMs;
 }
 
-function pressSecret(state: WatchState, prompt: SecretPrompt, key: WatchKey): Step {
+function pressSecret(state: WatchState, prompt: SecretPrompt, key: WatchKey): WatchStep {
   // An answer is on its way and will be counted; leaving now would make a guess free.
   if (prompt.checking) return stay(state);
   if (key.kind === "escape") return close(state);
@@ -110,7 +110,7 @@ function pressSecret(state: WatchState, prompt: SecretPrompt, key: WatchKey): St
 }
 
 /** A wrong PIN counts whatever became of its card; a right secret approves only what it was asked for. */
-export function takeSecretAnswer(state: WatchState, attempt: number, answer: SecretAnswer): Step {
+export function takeSecretAnswer(state: WatchState, attempt: number, answer: SecretAnswer): WatchStep {
   const prompt = state.prompt?.kind === "secret" && state.prompt.attempt === attempt ? state.prompt : null;
   if (answer.kind === "passphrase") {
     if (prompt === null) return stay(state);
@@ -139,7 +139,7 @@ function again(state: WatchState, prompt: SecretPrompt, which: SecretPrompt["whi
   };
 }
 
-function goAhead(state: WatchState, about: About): Step {
+function goAhead(state: WatchState, about: About): WatchStep {
   switch (about.kind) {
     case "approve":
       return approve(state, about);
@@ -149,7 +149,7 @@ function goAhead(state: WatchState, about: About): Step {
   }
 }
 
-function runErrand(state: WatchState, about: Exclude<About, { readonly kind: "approve" }>): Step {
+function runErrand(state: WatchState, about: Exclude<About, { readonly kind: "approve" }>): WatchStep {
   const next = { ...state, prompt: null };
   if (state.link.kind !== "live") return stay(note(next, NOT_CONNECTED, "warning"), { kind: "clearSecret" });
   const { operationId } = about;
@@ -161,7 +161,7 @@ function runErrand(state: WatchState, about: Exclude<About, { readonly kind: "ap
   );
 }
 
-function approve(state: WatchState, about: About & { readonly kind: "approve" }): Step {
+function approve(state: WatchState, about: About & { readonly kind: "approve" }): WatchStep {
   const next = { ...state, prompt: null };
   const item = sameCard(state, about);
   if (item === undefined) return stay(note(next, GONE, "warning"), { kind: "clearSecret" });
@@ -184,7 +184,7 @@ function sameCard(
   return state.queue.find(({ view, digest }) => view.approval_id === about.approvalId && digest === about.digest);
 }
 
-function close(state: WatchState): Step {
+function close(state: WatchState): WatchStep {
   return stay({ ...state, prompt: null, shownMs: state.nowMs }, { kind: "clearSecret" });
 }
 

@@ -1,7 +1,7 @@
 import { showBounded, showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
 import type { WatchKey } from "./keys.ts";
-import { note, type Screen, type SessionLine, type Step, stay, type WatchState } from "./state.ts";
+import { note, type Screen, type SessionLine, stay, type WatchState, type WatchStep } from "./state.ts";
 
 const MAX_PATH = 60;
 
@@ -41,8 +41,12 @@ export function keepSelection(state: WatchState, sessions: readonly SessionLine[
   return { ...state, screen: { ...screen, sessions, selected } };
 }
 
-export function pressSessions(state: WatchState, screen: Screen & { readonly kind: "sessions" }, key: WatchKey): Step {
-  const move = (by: number): Step => {
+export function pressSessions(
+  state: WatchState,
+  screen: Screen & { readonly kind: "sessions" },
+  key: WatchKey,
+): WatchStep {
+  const move = (by: number): WatchStep => {
     const sessions = screen.sessions ?? [];
     const at = sessions.findIndex(({ id }) => id === screen.selected);
     const next = sessions[Math.max(0, Math.min(sessions.length - 1, at + by))];

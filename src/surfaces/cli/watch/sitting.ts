@@ -13,7 +13,7 @@ import { paintLines, ringBell } from "./paint.ts";
 import { type SecretAnswer, takesSecret } from "./prompt.ts";
 import { createSecretLine } from "./secret-line.ts";
 import { sessionLine, sortSessions } from "./sessions.ts";
-import { type Effect, type Errand, startState, type WatchState } from "./state.ts";
+import { type Errand, startState, type WatchEffect, type WatchState } from "./state.ts";
 import type { WatchTerminal } from "./terminal-screen.ts";
 import { viewWatch } from "./view.ts";
 
@@ -112,7 +112,7 @@ export function startSitting(options: SittingOptions): Sitting {
     }
   }
 
-  function perform(effect: Effect): void {
+  function perform(effect: WatchEffect): void {
     switch (effect.kind) {
       case "quit":
         stop.abort();

@@ -172,7 +172,7 @@ export interface WatchState {
 }
 
 /** What the world has to do. The model never does it itself. */
-export type Effect =
+export type WatchEffect =
   | {
       readonly kind: "decide";
       readonly approval: ApprovalView;
@@ -197,9 +197,9 @@ export type Effect =
   | { readonly kind: "ring"; readonly text: string }
   | { readonly kind: "quit" };
 
-export interface Step {
+export interface WatchStep {
   readonly state: WatchState;
-  readonly effects: readonly Effect[];
+  readonly effects: readonly WatchEffect[];
 }
 
 export function startState(operator: string, hasPin: boolean, size: Size, nowMs: number, freezeMs: number): WatchState {
@@ -229,7 +229,7 @@ export function startState(operator: string, hasPin: boolean, size: Size, nowMs:
 const MAX_NOTICES = 20;
 const MAX_GONE = 500;
 
-export function stay(state: WatchState, ...effects: readonly Effect[]): Step {
+export function stay(state: WatchState, ...effects: readonly WatchEffect[]): WatchStep {
   return { state, effects };
 }
 

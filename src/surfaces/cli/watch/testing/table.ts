@@ -3,7 +3,7 @@ import { defaults } from "../../../../kernel/defaults.ts";
 import type { ApprovalView } from "../../../client/reading.ts";
 import type { WatchKey } from "../keys.ts";
 import { step, type WatchEvent } from "../model.ts";
-import { type Effect, startState, type WatchState } from "../state.ts";
+import { startState, type WatchEffect, type WatchState } from "../state.ts";
 
 export const call: CardCall = {
   call_id: "call_1",
@@ -75,14 +75,14 @@ export function viewOf(id: string, change: Partial<ApprovalView> = {}, card: Par
 export interface Table {
   state: WatchState;
   nowMs: number;
-  readonly effects: Effect[];
+  readonly effects: WatchEffect[];
   tell(event: WatchEvent): void;
   /** Types one key after another, each after the time that a page needs. */
   type(...keys: readonly (string | WatchKey)[]): void;
   wait(ms: number): void;
   /** Pages to the end of the card on screen. */
   readOn(): void;
-  take<Kind extends Effect["kind"]>(kind: Kind): (Effect & { readonly kind: Kind }) | undefined;
+  take<Kind extends WatchEffect["kind"]>(kind: Kind): (WatchEffect & { readonly kind: Kind }) | undefined;
 }
 
 const named = new Set([
