@@ -177,7 +177,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   test("an operator's user who is in the group by /etc/group alone is guard-rail before anybody has logged in", async () => {
     must("useradd", "--system", "--create-home", "--home-dir", "/var/ada", "--groups", "gw-operators", "ada");
     must("install", "-o", "ada", "-m", "0600", "/var/lib/gw/passphrase", "/var/ada/passphrase");
-    ident = machine.startIdent();
+    ident = await machine.startIdent();
     const agent = agentOf("ada", "gw-agents");
     assert.equal((await openRun(agent)).card["mode"], "guard-rail");
     agent.end();

@@ -49,8 +49,8 @@ export interface DebianMachine {
   /** Starts the gateway by its unit and drop-ins, and waits until it says that it is ready. */
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
-  /** gw-ident by its unit, as far as setpriv can. */
-  startIdent(): ChildProcess;
+  /** gw-ident by its unit, as far as setpriv can, once it can be asked. */
+  startIdent(): Promise<ChildProcess>;
   remove(): Promise<void>;
 }
 
@@ -145,7 +145,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       const groups = user === undefined ? [] : [user.groups === "" ? "--clear-groups" : `--groups=${user.groups}`];
       return spawn("nsenter", [...enter, ...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"] });
     },
-    startIdent() {
+    async startIdent() {
       const { setting } = readUnit("gw-ident");
       const [user, group] = [setting("User"), setting("Group")];
       must("install", "-d", "-o", user, "-g", group, "-m", setting("RuntimeDirectoryMode"), "/run/gw-ident");
@@ -153,7 +153,12 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       const sets = ["bounding-set", "inh-caps", "ambient-caps"].map((set) => `--${set}=-all,+${right}`);
       const drop = ["setpriv", `--reuid=${user}`, `--regid=${group}`, "--clear-groups", ...sets];
       const argv = [...enter, ...drop, "env", "-i", ...setting("ExecStart").split(" ")];
-      return spawn("nsenter", argv, { stdio: ["ignore", "pipe", "inherit"] });
+      const started = spawn("nsenter", argv, { stdio: ["ignore", "pipe", "inherit"] });
+      // The flag says that it listens.
+      const listening = ["grep", "-q", " 00010000 .* /run/gw-ident/ident.sock", "/proc/net/unix"];
+      const listens = (): boolean => inside(listening).status === 0;
+      await until("gw-ident can be asked", listens, 60_000);
+      return started;
     },
     passphraseFile() {
       const given = join(folder, "passphrase");
