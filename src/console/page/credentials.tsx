@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { CredentialShown } from "../credentials.ts";
-import { Button, Chip, Dialog, Empty, Id, Problem, Time } from "./parts.tsx";
+import { Answers, Button, Chip, Dialog, Empty, Id, Problem, Time } from "./parts.tsx";
 import { useRoom } from "./room.ts";
 import { useMeant } from "./secret.tsx";
 
@@ -80,23 +80,17 @@ export function Credentials() {
               <Button class="plain small" aria-disabled={busy} onClick={() => setAsked({ kind: "rotate", of: one })}>
                 Rotate
               </Button>
-              {one.state === "enabled" ? (
-                <Button
-                  class="plain small"
-                  aria-disabled={busy}
-                  onClick={() => change(one.label, "disabled", `${one.label} is lent to nobody until it is enabled.`)}
-                >
-                  Disable
-                </Button>
-              ) : (
-                <Button
-                  class="plain small"
-                  aria-disabled={busy}
-                  onClick={() => change(one.label, "enabled", `${one.label} is lent again where it is bound to.`)}
-                >
-                  Enable
-                </Button>
-              )}
+              <Button
+                class="plain small"
+                aria-disabled={busy}
+                onClick={() =>
+                  one.state === "enabled"
+                    ? change(one.label, "disabled", `${one.label} is lent to nobody until it is enabled.`)
+                    : change(one.label, "enabled", `${one.label} is lent again where it is bound to.`)
+                }
+              >
+                {one.state === "enabled" ? "Disable" : "Enable"}
+              </Button>
               <Button
                 class="plain small"
                 aria-disabled={busy}
@@ -273,18 +267,5 @@ function ValueField({ kind, field, phrase }: Omit<ReturnType<typeof useValue>, "
         <input ref={phrase} type="password" autocomplete="off" />
       </label>
     </>
-  );
-}
-
-function Answers({ verb, onClose }: { readonly verb: string; readonly onClose: () => void }) {
-  return (
-    <div class="buttons">
-      <button type="submit" class="yes">
-        {verb}
-      </button>
-      <Button class="plain" onClick={onClose}>
-        Back
-      </Button>
-    </div>
   );
 }

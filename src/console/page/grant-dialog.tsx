@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Button, Dialog } from "./parts.tsx";
+import { Answers, Dialog } from "./parts.tsx";
 
 /** The narrowest grant that would have answered the card, to be edited before it is signed. */
 export function GrantDialog(props: {
@@ -27,14 +27,7 @@ export function GrantDialog(props: {
             onInput={({ currentTarget }) => setLine(currentTarget.value)}
           />
         </label>
-        <div class="buttons">
-          <button type="submit" class="yes">
-            Sign the grant and approve
-          </button>
-          <Button class="plain" onClick={props.onClose}>
-            Back
-          </Button>
-        </div>
+        <Answers verb="Sign the grant and approve" onClose={props.onClose} />
       </form>
     </Dialog>
   );

@@ -99,6 +99,20 @@ export function Dialog({
   );
 }
 
+/** The last line of a form in a dialog: do it, or go back. */
+export function Answers(props: { readonly verb: string; readonly kind?: "yes" | "no"; readonly onClose: () => void }) {
+  return (
+    <div class="buttons">
+      <button type="submit" class={props.kind ?? "yes"}>
+        {props.verb}
+      </button>
+      <Button class="plain" onClick={props.onClose}>
+        Back
+      </Button>
+    </div>
+  );
+}
+
 export function Problem({ text }: { readonly text: string | null }) {
   return (
     <p class={text === null ? "problem quiet" : "problem"} role="alert">

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Button, Dialog } from "./parts.tsx";
+import { Answers, Dialog } from "./parts.tsx";
 
 /** Asks why, before something is signed with the answer. */
 export function ReasonDialog(props: {
@@ -30,14 +30,7 @@ export function ReasonDialog(props: {
             onInput={({ currentTarget }) => setReason(currentTarget.value)}
           />
         </label>
-        <div class="buttons">
-          <button type="submit" class={props.kind ?? "no"}>
-            {props.verb}
-          </button>
-          <Button class="plain" onClick={props.onClose}>
-            Back
-          </Button>
-        </div>
+        <Answers verb={props.verb} kind={props.kind ?? "no"} onClose={props.onClose} />
       </form>
     </Dialog>
   );

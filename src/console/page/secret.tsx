@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { ask, Refused } from "./api.ts";
-import { Button, Dialog, Problem } from "./parts.tsx";
+import { Answers, Dialog, Problem } from "./parts.tsx";
 
 /** What only the person knows, typed for one thing. It is kept nowhere. */
 export function SecretDialog(props: {
@@ -26,14 +26,7 @@ export function SecretDialog(props: {
           <input ref={field} type="password" autocomplete="off" />
         </label>
         <Problem text={props.problem} />
-        <div class="buttons">
-          <button type="submit" class="yes">
-            {props.verb}
-          </button>
-          <Button class="plain" onClick={props.onClose}>
-            Back
-          </Button>
-        </div>
+        <Answers verb={props.verb} onClose={props.onClose} />
       </form>
     </Dialog>
   );
