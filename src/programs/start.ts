@@ -164,7 +164,7 @@ function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
   const at = folder === join(homedir(), ".gw") ? "" : ` --home ${folder}`;
   for (const line of statusLines(status)) io.out(line);
   io.out("");
-  io.out("It runs. In another terminal, be the person who approves; its link opens in a browser:");
+  io.out("It runs. In another terminal, be the person who approves, in a browser:");
   io.out(`  ${programFile} console${at}`);
   io.out("Or without a browser:");
   io.out(`  ${programFile} watch${at}`);

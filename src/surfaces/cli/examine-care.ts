@@ -35,7 +35,7 @@ export function examineCare(
 function pinRow({ slots }: Vault): Finding {
   const without = slots.filter(({ compartment }) => !hasPin(compartment)).map(({ name }) => showIdentifier(name));
   if (without.length === 0) return { name: "PIN", state: "ok", detail: "every operator has one", mend: null };
-  const detail = `none of ${without.join(", ")}: gw watch asks the passphrase at each approval instead`;
+  const detail = `not set for ${without.join(", ")}: gw watch asks the passphrase at each approval instead`;
   return { name: "PIN", state: "warning", detail, mend: "gw operator pin" };
 }
 
