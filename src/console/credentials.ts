@@ -45,7 +45,7 @@ export function createCredentials({ session, options, deps, client }: Credential
   };
   const readValue = (body: JsonObject, kind: CredentialKind) => {
     const given = Secret.fromText(textOf(body, "value", 32_768));
-    const phrase = textOrNull(body, "key_passphrase");
+    const phrase = body["key_passphrase"] === undefined ? null : textOf(body, "key_passphrase", 1_000);
     try {
       return {
         secret: withUsername(kind, textOrNull(body, "username") ?? undefined, given),

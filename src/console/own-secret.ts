@@ -16,7 +16,7 @@ export interface OwnSecretPorts {
 
 /**
  * In guard-rail mode whatever acts or signs asks for what only the person knows, as gw watch does: the PIN, or the passphrase
- * where there is none or it was wrong too often. Only a no, and ending a session, never ask.
+ * where there is none or it was wrong too often. A no, ending a session, more time for a card and a checkpoint never ask.
  */
 export interface OwnSecret {
   /** Null where nothing is asked. */
@@ -41,9 +41,15 @@ export function createOwnSecret({ guardRail, hasPin, check }: OwnSecretPorts): O
         throw new Denied("console_secret_needed", words);
       }
       const answer = await check(which, Secret.fromText(textOf(body, "secret", 1_000)));
-      if (answer.kind === "pin") guard = decidePin(guard, answer.right).guard;
-      else if (answer.right) guard = FRESH_PIN_GUARD;
-      if (answer.right) return;
+      if (answer.kind === "pin") {
+        // Many may be checked at once: those that are wrong count against those that are still under way.
+        const outcome = decidePin(guard, answer.right);
+        guard = outcome.guard;
+        if (outcome.kind === "accepted") return;
+      } else if (answer.right) {
+        guard = FRESH_PIN_GUARD;
+        return;
+      }
       if (which === "pin" && wanted() !== "pin") {
         throw new Denied("console_secret_needed", "Too many wrong PINs: your passphrase, from now on.");
       }

@@ -72,9 +72,9 @@ export function createPolicyRoom({ home, log, readingKey, sign }: PolicyPorts) {
     async decideWith(body: JsonObject): Promise<JsonObject> {
       const effect = textsOf(body["effects"]);
       const all = body["all"] === true;
-      const any = !all && effect.length === 0;
       // What was named in a terminal stays named.
       const { credentials = [], packs = [] } = home.readPolicy(home.readVault()).decide.passkey ?? {};
+      const any = !all && effect.length + credentials.length + packs.length === 0;
       const rule = readRule(
         any ? "any" : "passkey",
         any ? {} : all ? { all } : { effect, credential: credentials, pack: packs },

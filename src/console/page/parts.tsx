@@ -150,6 +150,8 @@ export function left(untilMs: number, nowMs: number): string {
   return `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
 }
 
+/** One that is disabled for now can still be reached, and does nothing. */
 export function Button(props: JSX.IntrinsicElements["button"]) {
-  return <button type="button" {...props} />;
+  const onClick = props["aria-disabled"] === true ? undefined : props.onClick;
+  return <button type="button" {...props} onClick={onClick} />;
 }
