@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, openSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { CUT_NAME } from "../audit/cut/cut.ts";
 import { MAX_BODY_BYTES, segmentName } from "../audit/frame/layout.ts";
@@ -53,7 +53,9 @@ export async function fetchLog(
       if (fit !== "next") return { code: fit, detail: placeOf(row) };
       if (last !== null && signed.tick <= last.tick) return { code: "chunk_invalid", detail: placeOf(row) };
       if (isBefore(head, signed)) return { code: "head_behind", detail: placeOf(row) };
-      append(join(folder, signed.segment === 0 ? CUT_NAME : segmentName(signed.segment)), row.bytes);
+      appendFileSync(join(folder, signed.segment === 0 ? CUT_NAME : segmentName(signed.segment)), row.bytes, {
+        mode: 0o600,
+      });
       last = signed;
     }
     const end = rows.at(-1);
@@ -79,7 +81,11 @@ export function readHead(
   { hubId, gateway, logId, identityKey }: Speaker,
 ): HeadStatement | undefined {
   const head = readHubStatement<HeadStatement>(given, "gw.hub-head/v1", identityKey);
-  return head?.hub_id === hubId && head.gateway === gateway && head.log_id === logId ? head : undefined;
+  if (head?.hub_id !== hubId || head.gateway !== gateway || head.log_id !== logId) return undefined;
+  // A gateway may be owned by somebody else, and its numbers become names of files here.
+  const { tick, segment, offset, frame_end, next_frame, part } = head;
+  const numbers = [tick, segment, offset, frame_end, next_frame, ...(part === null ? [] : [part.offset])];
+  return numbers.every((one) => Number.isSafeInteger(one) && one >= 0) ? head : undefined;
 }
 
 /** A log goes up from its cut or its first segment, without a gap, and each segment from its first byte. */
@@ -98,15 +104,6 @@ function isBefore(head: HeadStatement, one: HeadStatement): boolean {
   return (
     head.tick < one.tick || head.segment < one.segment || (head.segment === one.segment && head.offset < one.offset)
   );
-}
-
-function append(path: string, bytes: Buffer): void {
-  const descriptor = openSync(path, "a", 0o600);
-  try {
-    appendFileSync(descriptor, bytes);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function placeOf({ segment, at_offset: offset }: Pick<ChunkRow, "segment" | "at_offset">): string {

@@ -50,7 +50,7 @@ export function startQueue(parts: QueueParts): Queue {
     shown = new Map();
     await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
     await connection.ask(
-      `delete from ${HUB_SCHEMA}.statements where gateway = $1 and at < clock_timestamp() - make_interval(hours => $2)`,
+      `delete from ${HUB_SCHEMA}.statements where gateway = $1 and answer is not null and at < clock_timestamp() - make_interval(hours => $2)`,
       [gateway, defaults.hubAnswersHours],
     );
   }
