@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -33,6 +33,11 @@ test("a command that fails, prints too much, does not end, is not there or is no
   assert.equal(await run([script("floods", "yes")]), "failed: its command printed too much");
   // What it started is gone with it, or the pipe would stay open and this would wait.
   assert.equal(await run([script("hangs", "sleep 600 & sleep 600")], 50), "failed: its command took too long");
+  // One that leaves its group and keeps our pipe is not waited for: it lives on.
+  const pid = join(folder, "pid");
+  const leaves = script("leaves", `setsid sleep 120 & echo $! > ${pid}; sleep 600`);
+  assert.equal(await run([leaves], 1_000), "failed: its command took too long");
+  process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
   assert.equal(await run([join(folder, "nobody")]), "failed: its program is not there");
   const open = script("open", "echo secret");
   chmodSync(open, 0o777);

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { LocalSecret, LocalSources } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Secret } from "../../kernel/secret.ts";
@@ -32,7 +32,9 @@ function runCommand([program = "", ...rest]: readonly string[], commandMs: numbe
   const trouble = troubleWith(program);
   if (trouble !== null) return Promise.resolve(failed(trouble));
   return new Promise((resolve) => {
-    const child = spawn(program, rest, {
+    // What was looked at is what runs, under the name that was asked for.
+    const child = spawn(realpathSync(program), rest, {
+      argv0: program,
       cwd: "/",
       env: environment(),
       stdio: ["ignore", "pipe", "ignore"],
@@ -44,7 +46,10 @@ function runCommand([program = "", ...rest]: readonly string[], commandMs: numbe
     const end = (why: string): void => {
       cut ??= why;
       killGroup(child.pid);
+      // One that left the group may keep this open for ever.
+      child.stdout.destroy();
     };
+    child.on("exit", () => killGroup(child.pid));
     const late = setTimeout(() => end("its command took too long"), commandMs);
     child.stdout.on("data", (part: Buffer) => {
       size += part.length;
@@ -71,7 +76,8 @@ function runCommand([program = "", ...rest]: readonly string[], commandMs: numbe
 /** A program that somebody else may change or replace could be told to print anything, or to keep what it sees. */
 function troubleWith(program: string): string | null {
   if (!existsSync(program)) return "its program is not there";
-  const open = findOpenPath(program);
+  // The folder of a link counts as well: whoever can write there makes it another program.
+  const open = findOpenPath(dirname(program)) ?? findOpenPath(program);
   return open === null ? null : `others may change or replace its program (${open.path})`;
 }
 
