@@ -133,10 +133,9 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   };
 
   /** The certificate that an entry goes with. A token goes without where the certificate is not bound to; nothing else does. */
-  const alongside = (entry: CredentialEntry, origin: string, loan: HttpLoan): HttpLoan => {
+  const alongside = (entry: CredentialEntry, origin: string, loan: HttpLoan, isToken = false): HttpLoan => {
     if (entry.withCertificate === null) return loan;
-    const certificate = findEntry(vault, entry.withCertificate);
-    if (entry.exchange !== null && entry.boundTo.includes(origin) && !certificate.boundTo.includes(origin)) return loan;
+    if (isToken && !findEntry(vault, entry.withCertificate).boundTo.includes(origin)) return loan;
     try {
       const other = lendable(entry.withCertificate, ["mtls"], origin);
       return withCertificate(loan, other, open(other));
@@ -190,7 +189,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     lendToken: (label, origin, token, toSign = null) => {
       const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
-      if (entry.source === null) return alongside(entry, origin, tokenLoan(label, token));
+      if (entry.source === null) return alongside(entry, origin, tokenLoan(label, token), true);
       return alongside(entry, origin, httpLoan(entry, readSourced(entry.kind, token), toSign));
     },
     sourceOf: (label) => {

@@ -71,8 +71,14 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
       if (got.ended) await core.suspendCredential(label, why.message);
       throw why;
     }
-    failures.delete(label);
     const { lifeMs, token, scopes, missing } = got;
+    if (wanted.leased && clock.bootMs() >= startedBootMs + lifeMs) {
+      token.wipe();
+      const why = new Denied("source_unavailable", `${label}: its source took longer than the lease that it has.`);
+      failures.set(label, { version, times, untilBootMs: clock.bootMs() + waitMs, why });
+      throw why;
+    }
+    failures.delete(label);
     lives.set(label, lifeMs);
     const wallMs = clock.wallMs();
     facts.set(label, { obtainedAt: isoTime(wallMs), expiresAt: isoTime(wallMs + lifeMs), scopes, missing });
