@@ -169,7 +169,8 @@ async function sendAsItComes(
   }
 }
 
-function drained(response: ComingReply): Promise<void> {
+/** Until more can be written, or nobody reads any more. */
+export function drained(response: Pick<ComingReply, "destroyed" | "once" | "off">): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {
       response.off("drain", go);

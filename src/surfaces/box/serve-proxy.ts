@@ -25,6 +25,7 @@ export async function serveProxy(out: WayOut, token: string, seesPeers: boolean)
     !seesPeers || out.findHolder(remotePort, localPort) !== null;
   const proxy = createServer({ maxHeaderSize: defaults.boxHeadBytes, headersTimeout: defaults.boxHeadMs });
   proxy.maxConnections = defaults.boxConnections;
+  const tunnels = new Set<Socket>();
   proxy.on("request", (request, response) => {
     if (!knows(request)) response.writeHead(407, { "proxy-authenticate": 'Basic realm="gw"' }).end();
     else if (!isOurs(request.socket)) refuseBare(request.socket, "stranger", "http", request, out);
@@ -39,6 +40,8 @@ export async function serveProxy(out: WayOut, token: string, seesPeers: boolean)
       );
     else if (!isOurs(socket)) refuseBare(socket, "stranger", "https", request, out);
     else {
+      tunnels.add(socket);
+      socket.once("close", () => tunnels.delete(socket));
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.byteLength > 0) socket.unshift(head);
       // Which host is meant is said by the TLS name and the Host field: nothing is connected to what CONNECT names.
@@ -64,6 +67,8 @@ export async function serveProxy(out: WayOut, token: string, seesPeers: boolean)
     close: () => {
       proxy.close();
       proxy.closeAllConnections();
+      // What was handed over by CONNECT is no connection of the server's any more.
+      for (const one of tunnels) one.destroy();
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Authority } from "../../conventions/box/authority.ts";
 import { type BoxAnswer, type BoxRefusal, boxRefusals, originOf, refuseInBox } from "../../conventions/box/refusal.ts";
+import { drained } from "../../conventions/request/node-http.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CarriedAnswer, CarriedRequest, RefusalReport } from "../client/agent.ts";
@@ -225,8 +226,7 @@ async function pass(response: ServerResponse, pieces: AsyncIterable<Buffer>): Pr
   response.flushHeaders();
   for await (const piece of pieces) {
     if (response.destroyed) return;
-    if (response.write(piece)) continue;
-    await Promise.race(["drain", "close"].map((event) => new Promise((resolve) => response.once(event, resolve))));
+    if (!response.write(piece)) await drained(response);
   }
   response.end();
 }
