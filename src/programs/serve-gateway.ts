@@ -131,6 +131,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const modes = createModeFinder(settings, operatorUsers);
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
+  const audit = hub.watch(health.watch(log));
   const http = createHttpTransport();
   const sources = createLocalSources(process.env["CREDENTIALS_DIRECTORY"]);
   const sshOptions: SshTransportOptions = {
@@ -153,7 +154,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     passkeys: passkeysOf(state.trust),
   });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit: hub.watch(health.watch(log)), http, ssh, sources, space, traffic },
+    { clock, sleep, random, ids, audit, http, ssh, sources, space, traffic },
     {
       packs: () => state.packs.book,
       posture: () => ({
@@ -180,7 +181,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     },
   );
   const bell = createBell({
-    ...{ audit: health.watch(log), http, clock, sleep, envelope, desk: gateway.desk },
+    ...{ audit, http, clock, sleep, envelope, desk: gateway.desk },
     webhooks: () => state.trust.policy?.webhooks ?? [],
     credentials: () => state.compartment?.credentials ?? null,
   });

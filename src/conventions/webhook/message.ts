@@ -31,7 +31,7 @@ export function writeMessage(hook: Webhook, card: Card): WebhookMessage {
   }
 }
 
-export function linkTo({ console }: Webhook, { approval_id }: Card): string {
+function linkTo({ console }: Webhook, { approval_id }: Card): string {
   return `${console.replace(/\/$/, "")}/#/waiting/${approval_id}`;
 }
 
@@ -69,7 +69,8 @@ function adaptiveCard(lines: readonly string[], link: string): JsonObject {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
     type: "AdaptiveCard",
     version: "1.4",
-    body: lines.map((text) => ({ type: "TextBlock", text, wrap: true })),
+    // A TextBlock would make links of what an agent wrote; a run of text is text.
+    body: lines.map((text) => ({ type: "RichTextBlock", inlines: [{ type: "TextRun", text }] })),
     actions: [{ type: "Action.OpenUrl", title: "Open it in gw console", url: link }],
   };
   return {

@@ -58,9 +58,9 @@ export function createBell(ports: BellPorts): Bell {
     for (let attempt = 1; attempt <= defaults.webhookTries; attempt++) {
       if (attempt > 1) await ports.sleep.sleep(delayMs(attempt), over.signal);
       if (over.signal.aborted || ports.desk.find(approvalId)?.state !== "pending") return;
-      // Policy may have taken it away meanwhile.
-      if (!ports.webhooks().some(({ name }) => name === hook.name)) return;
-      if ((await deliver(hook, card, id, attempt)) === "delivered") return;
+      // Policy may have taken it away meanwhile, or signed another address for it.
+      const now = ports.webhooks().find(({ name }) => name === hook.name);
+      if (now === undefined || (await deliver(now, card, id, attempt)) === "delivered") return;
     }
   }
 
@@ -85,8 +85,7 @@ export function createBell(ports: BellPorts): Bell {
         release();
       }
     } catch (error) {
-      if (!(error instanceof Denied)) throw error;
-      detail = error.code;
+      detail = error instanceof Denied ? error.code : "internal_fault";
     }
     await ports.audit.append([{ ...ports.envelope("webhook_ended"), ...about, result, detail }]);
     return result;

@@ -59,10 +59,10 @@ function requireSecret({ name, url, format, secret }: Webhook, { home }: VaultOp
     format === "standard"
       ? (["hmac", placeOfWebhook(name), `--pack ${placeOfWebhook(name)}`] as const)
       : (["bearer", new URL(url.replace("{secret}", "")).origin, null] as const);
-  if (entry !== undefined && entry.kind === kind && entry.boundTo.includes(place)) return;
+  if (entry !== undefined && entry.kind === kind && entry.source === null && entry.boundTo.includes(place)) return;
   throw new Denied(
     "webhook_invalid",
-    `The vault has no ${kind} credential ${showIdentifier(secret)} for it. Add it: gw credential add ${showIdentifier(secret)} --kind ${kind} ${option ?? `--origin ${place}`}`,
+    `The vault has sealed no ${kind} credential ${showIdentifier(secret)} for it. Add it: gw credential add ${showIdentifier(secret)} --kind ${kind} ${option ?? `--origin ${place}`}`,
   );
 }
 
