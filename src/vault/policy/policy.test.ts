@@ -105,7 +105,7 @@ test("every setting that lowers protection is named when it does", () => {
     callbacks: "network",
     webhooks: true,
   } as const;
-  assert.deepEqual(loweredSettings(all), ["watchPin", "headlessUnlock", "loopbackAgents", "callbacks", "webhooks"]);
+  assert.deepEqual(loweredSettings(all), ["headlessUnlock", "callbacks"]);
   assert.deepEqual(sign({ ...draft, settings: all }).settings, all);
 });
 

@@ -162,13 +162,18 @@ export const SAFE_SETTINGS: PolicySettings = {
 /** A policy whose signature holds for this vault. Only `verify.ts` makes one. */
 export type Policy = Brand<PolicyContent & { readonly signature: Buffer; readonly digest: Digest }, "Policy">;
 
-/** Signed in older policies, and without effect. */
-const RETIRED: ReadonlySet<keyof PolicySettings> = new Set(["sessionApproval"]);
+/** Stand in the signed format, and have no effect. */
+const WITHOUT_EFFECT: ReadonlySet<keyof PolicySettings> = new Set([
+  "sessionApproval",
+  "watchPin",
+  "loopbackAgents",
+  "webhooks",
+]);
 
 /** The settings that stand lower than they could, for cards, status and the threat model. Mode is said apart. */
 export function loweredSettings(settings: PolicySettings): readonly (keyof PolicySettings)[] {
   const names = Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[];
-  return names.filter((name) => name !== "mode" && !RETIRED.has(name) && settings[name] !== SAFE_SETTINGS[name]);
+  return names.filter((name) => name !== "mode" && !WITHOUT_EFFECT.has(name) && settings[name] !== SAFE_SETTINGS[name]);
 }
 
 export function isPackTrusted(policy: PolicyContent, pack: string, digest: Digest): boolean {
