@@ -132,7 +132,7 @@ describe("a webhook is told that a card waits", asUser, () => {
     const base = ["webhook", "add", "no", "--url", "https://hooks.example.com/gw"];
     for (const [words, why] of [
       [base, /needs a secret of the vault/],
-      [[...base, "--secret", "nothing"], /has no hmac credential nothing.*--pack webhook-no/],
+      [[...base, "--secret", "nothing"], /has sealed no hmac credential nothing.*--pack webhook-no/],
       [["webhook", "add", "no", "--url", "http://hooks.example.com/x", "--format", "ntfy"], /https/],
       [["webhook", "add", "phone", "--url", "https://ntfy.example.com/x", "--format", "ntfy"], /already/],
     ] as const) {
