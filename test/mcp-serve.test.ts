@@ -189,6 +189,35 @@ test("a grant that covers the calls of a bridge lets each action in without a ca
   assert.equal((await waiting(bench)).card?.call?.action, "acme.other.make");
 });
 
+test("calls beyond a grant that come together are one card, and one that is taken back speaks for no other", async () => {
+  const limits = { attempts: 9, sideEffects: 9, durationMs: 60_000, spendCents: 0 };
+  bench.grants.push(grantFor(bench, "acme.thing.get", { name: "first", limits }));
+  const wire = await openWire(bench);
+  await wire.call(get, { id: "7" });
+  const [first, second, third] = ["x", "y", "z"].map((name, at) =>
+    wire.call("acme__thing-change", { name }, undefined, 70 + at),
+  );
+  const asked = await waiting(bench);
+  assert.deepEqual(asked.card?.call?.arguments, { name: "x" });
+  assert.equal(bench.gateway.desk.list().length, 1, "one card for all three");
+  wire.notify("notifications/cancelled", { requestId: 72 });
+  wire.notify("notifications/cancelled", { requestId: 70 });
+  const next = await soon("the next card", () =>
+    bench.gateway.desk.list().find(({ approvalId, state }) => approvalId !== asked.approvalId && state === "pending"),
+  );
+  assert.deepEqual(next.card?.call?.arguments, { name: "y" });
+  assert.equal(bench.gateway.desk.find(asked.approvalId)?.state, "withdrawn");
+  await approve();
+  assert.equal((await second)?.structuredContent["outcome"], "success");
+  assert.deepEqual(
+    bench.events().flatMap((event) => (event.event_type === "call_denied" ? [event.code] : [])),
+    ["call_cancelled", "call_cancelled"],
+  );
+  assert.equal(types().filter((type) => type === "approval_requested").length, 2);
+  void first;
+  void third;
+});
+
 test("the card leads with the bridge and shows its parent as context and the client's name as a claim", async () => {
   const wire = await openWire(bench);
   void wire.call(get, { id: "7" });

@@ -204,9 +204,9 @@ async function authorize(
     }
   }
   const session = await joinSession(core, caller, run);
-  // Whatever a person says of the action to the first call that needs it holds for those that came meanwhile.
-  await run.widening.get(prepared.outbound.action);
-  const lacked = run.asksAsItGoes ? lackedBy(session, prepared.outbound, prepared.way) : [];
+  const lacks = () => (run.asksAsItGoes ? lackedBy(session, prepared.outbound, prepared.way) : []);
+  await behindOthers(run, lacks);
+  const lacked = lacks();
   const again = standing ? asks : repeat();
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
@@ -222,14 +222,33 @@ async function authorize(
       await widen(core, run, session, lacked, { approvalId: null, by: `grant ${covered.grant.name}` });
     return { session, authorization: authorizedByGrant(covered.grant), ticket };
   }
+  // Another call may have been asked about while the grants were read.
+  if (lacked.some(({ action }) => run.widening.has(action)))
+    return authorize(core, caller, run, prepared, eachUse, found, call, repeat);
+  // Nor is anybody asked for a call that was taken back during one of these waits.
+  if (!call.wanted) throw callCancelled();
   const asked = questionOf(core, held, covered === null ? reasons : [covered.beyond, ...reasons], ticket, call);
   const [mode, scope] =
     lacked.length === 0 ? (["each_use", null] as const) : (["access", { ...session.scope, actions: lacked }] as const);
   const ask = core.desk.ask(writeQuestion(core, { mode, run, caller, scope, call: asked }));
   call.approvalId = ask.approvalId;
-  const decision = await (scope === null ? ask.answer : widenedBy(core, run, session, scope, ask));
+  const decision = await (scope === null ? ask.answer : widenedBy(core, run, session, scope, call, ask));
   const authorization = authorizedByCard(decision);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
+}
+
+/**
+ * Whatever a person says of an action to the first call that needs it holds for those that came meanwhile. Where that
+ * call was taken back nothing was said, and the next one is asked about.
+ */
+async function behindOthers(run: Run, lacks: () => readonly { readonly action: string }[]): Promise<void> {
+  for (;;) {
+    const ahead = lacks().flatMap(({ action }) => run.widening.get(action) ?? [])[0];
+    if (ahead === undefined) return;
+    await ahead.answer.catch((error: unknown) => {
+      if (ahead.call.wanted) throw error;
+    });
+  }
 }
 
 /** A yes to a call that its session has no action for adds the action, or what of it the person left. */
@@ -238,6 +257,7 @@ function widenedBy(
   run: Run,
   session: Session,
   scope: Scope,
+  call: Call,
   { approvalId, answer }: { readonly approvalId: ApprovalId; readonly answer: Promise<Decision> },
 ): Promise<Decision> {
   const widening = answer.then(async (decision) => {
@@ -248,7 +268,7 @@ function widenedBy(
     return decision;
   });
   for (const { action } of scope.actions) {
-    run.widening.set(action, widening);
+    run.widening.set(action, { call, answer: widening });
     const done = () => void run.widening.delete(action);
     widening.then(done, done);
   }

@@ -24,8 +24,8 @@ export interface Run {
   readonly opensWithCall: boolean;
   /** Whether a call of its owner that the session does not have yet is asked about, and then in it; it is refused elsewhere. */
   readonly asksAsItGoes: boolean;
-  /** Actions that a person is being asked to add, with the answer. */
-  readonly widening: Map<string, Promise<unknown>>;
+  /** Actions that a person is being asked to add, with the call on the card and the answer. */
+  readonly widening: Map<string, { readonly call: Call; readonly answer: Promise<unknown> }>;
   /** What was asked for. What was granted stands in the session. */
   readonly asked: Scope;
   readonly createdAt: string;
