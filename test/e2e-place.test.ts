@@ -38,6 +38,8 @@ describe("a pack for an installation of one's own", asUser, () => {
     const placed = ["pack", "place", "forge", "--origin", provider.origin];
     assert.equal(codeOf(await home.operator([...placed, "--base-path", "/api/v3"])), "pack_place_invalid");
     await home.must([...placed, "--base-path", "/api/v3", "--network", "private"]);
+    const shown = await home.run(["pack", "show", "forge"]);
+    assert.ok(shown.out.includes(`reached at   ${provider.origin}/api/v3 (private)`), shown.out);
     const agent = openPlane(home.agentSocket);
     try {
       const run = await openRun(home, agent, ["forge.tag.set"]);

@@ -85,7 +85,7 @@ export function createPacks({ session, options, deps, client }: PackPorts) {
       const { pack, bytes } = readHomePack(home, name);
       const state = packState(policy, pack);
       return {
-        ...packRecord(pack, vault),
+        ...packRecord(pack, vault, policy),
         ...{ state, trusted: state === "trusted", description: pack.description },
         findings: lintPack(bytes, `${name}.yaml`, () => summariesOf(vault)).findings,
         changes: changeLines(home, pack, bytes, policy),

@@ -1,4 +1,5 @@
 import type { ActionDefinition, InputField, Pack } from "../../conventions/action/pack.ts";
+import type { PackPlace } from "../../conventions/action/place.ts";
 import { comparePacks } from "../../conventions/upgrade/pack/compare-packs.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -26,10 +27,11 @@ export function runPackShow(
     const policy = home.readPolicy(vault);
     const { pack, bytes } = readHomePack(options.home, name);
     const found = action === undefined ? null : requireAction(pack, action);
-    if (options.json) io.out(JSON.stringify(found === null ? packRecord(pack, vault) : actionRecord(found), null, 2));
+    if (options.json)
+      io.out(JSON.stringify(found === null ? packRecord(pack, vault, policy) : actionRecord(found), null, 2));
     else if (found !== null) for (const line of actionLines(found)) io.out(line);
     else {
-      for (const line of packLines(pack, vault, packState(policy, pack))) io.out(line);
+      for (const line of packLines(pack, vault, policy)) io.out(line);
       for (const line of changeLines(options.home, pack, bytes, policy)) io.out(line);
     }
     return exits.done;
@@ -57,12 +59,16 @@ export function tellChangesOf(home: string, ports: Pick<VaultCliPorts, "random">
   };
 }
 
-function packLines(pack: Pack, vault: Vault, state: string): readonly string[] {
+function packLines(pack: Pack, vault: Vault, policy: Policy): readonly string[] {
   const { provider } = pack;
+  const place = placeOf(policy, pack);
   return [
-    `${pack.name}  ${state}  ${pack.digest}`,
+    `${pack.name}  ${packState(policy, pack)}  ${pack.digest}`,
     ...(pack.description === null ? [] : [`  ${showText(pack.description)}`]),
     ...(provider === null ? [] : [`  reaches      ${provider.origin} (${provider.network})`]),
+    ...(place === null
+      ? []
+      : [`  reached at   ${place.origin}${place.basePath} (${place.network}): signed here with gw pack place`]),
     ...[...new Set(labelsOf(pack))].map((label) => `  credential   ${credentialWords(vault, label)}`),
     ...[...pack.actions.values()].map(
       (action) => `  ${action.effect.padEnd(8)}  ${action.qualifiedName}  ${requestWords(action)}`,
@@ -118,16 +124,21 @@ function requestWords(action: ActionDefinition): string {
   }
 }
 
-export function packRecord(pack: Pack, vault: Vault) {
+export function packRecord(pack: Pack, vault: Vault, policy: Policy) {
   const held = new Set(summariesOf(vault).map(({ label }) => label));
   const labels = [...new Set(labelsOf(pack))];
   return {
     pack: pack.name,
     digest: pack.digest,
     origin: pack.provider?.origin ?? null,
+    place: placeOf(policy, pack),
     credentials: labels.map((label) => ({ label, held: held.has(label) })),
     actions: [...pack.actions.values()].map(actionRecord),
   };
+}
+
+function placeOf(policy: Policy, { name }: Pack): PackPlace | null {
+  return policy.places.find(({ pack }) => pack === name) ?? null;
 }
 
 function actionRecord(action: ActionDefinition) {
