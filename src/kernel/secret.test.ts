@@ -37,3 +37,11 @@ test("secrets compare by content and length", () => {
   assert.ok(!Secret.fromText("abc").equals(Secret.fromText("abd")));
   assert.ok(!Secret.fromText("abc").equals(Secret.fromText("abcd")));
 });
+
+test("a copy outlives the secret it was made of", () => {
+  const secret = Secret.fromText("hunter2");
+  using copy = secret.copy();
+  secret.wipe();
+  assert.ok(copy.equals(Secret.fromText("hunter2")));
+  assert.throws(() => secret.copy());
+});

@@ -31,6 +31,11 @@ export class Secret {
     return reader(this.#bytes);
   }
 
+  /** Bytes of its own, wiped by whoever asked for them. */
+  copy(): Secret {
+    return this.use((bytes) => new Secret(Buffer.from(bytes)));
+  }
+
   equals(other: Secret): boolean {
     return this.use((mine) =>
       other.use((theirs) => mine.byteLength === theirs.byteLength && timingSafeEqual(mine, theirs)),

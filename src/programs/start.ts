@@ -6,7 +6,7 @@ import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
-import { Secret } from "../kernel/secret.ts";
+import type { Secret } from "../kernel/secret.ts";
 import { allScopes, type Reference, startReference } from "../reference/start.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import { exits } from "../surfaces/cli/io.ts";
@@ -146,7 +146,7 @@ async function operatorDoor(): Promise<Door> {
 }
 
 function unlock(child: number, typed: Secret | null) {
-  const again = typed?.use((bytes) => Secret.take(Buffer.from(bytes)));
+  const again = typed?.copy();
   const asking = again === undefined ? io : { ...io, askSecret: async () => again };
   return withOperator({ home: folder, json: false }, asking, ports, async ({ home, operator }) => {
     const client = await connectOperator(await operatorDoor(), operator, clock);

@@ -60,7 +60,7 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
 /** A short-lived token, as the bearer that it is. Takes a copy. */
 export function tokenLoan(label: string, token: Secret): HttpLoan {
   const headerValue = prefixed("Bearer ", token);
-  const secret = token.use((bytes) => Secret.take(Buffer.from(bytes)));
+  const secret = token.copy();
   const release = (): void => {
     headerValue.wipe();
     secret.wipe();

@@ -99,7 +99,7 @@ function withCertificate(loan: HttpLoan, { label, certificate }: CredentialEntry
 /** Copies the service key; the caller keeps and wipes its own. */
 export function openService(first: Vault, givenKey: Secret): ServiceVault {
   checkServiceKey(first, givenKey);
-  const serviceKey = givenKey.use((bytes) => Secret.take(Buffer.from(bytes)));
+  const serviceKey = givenKey.copy();
   let vault = first;
   let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.

@@ -40,10 +40,8 @@ export function readSourced(kind: CredentialKind, given: Secret): Secret {
 /** The same for a secret that is exchanged: what it must be depends on how. */
 export function readExchanged(exchange: TokenExchange, given: Secret): Secret {
   if (!provesByCertificate(exchange)) checkLength(given);
-  return given.use((bytes) => {
-    checkParts(exchange, bytes);
-    return Secret.take(Buffer.from(bytes));
-  });
+  given.use((bytes) => checkParts(exchange, bytes));
+  return given.copy();
 }
 
 function checkLength(given: Secret): void {

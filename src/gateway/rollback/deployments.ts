@@ -3,7 +3,7 @@ import type { Reversibility } from "../../conventions/rollback/reversibility.ts"
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { Secret } from "../../kernel/secret.ts";
+import type { Secret } from "../../kernel/secret.ts";
 import type { StateRow } from "../ports.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { capabilityText, type HeldCapability, readCapability, wipeCapability } from "./capability.ts";
@@ -75,7 +75,7 @@ export function createDeploymentBook(find: (id: string) => ReturnType<Ledger["fi
     newest: (pack, environment) => newest.get(`${pack} ${environment}`),
     lendSecrets(pack) {
       const held = [...newest.values()].flatMap((one) => (one.pack === pack ? (one.capability?.secrets ?? []) : []));
-      const secrets = held.map((secret) => secret.use((bytes) => Secret.take(Buffer.from(bytes))));
+      const secrets = held.map((secret) => secret.copy());
       return {
         secrets,
         release: () => {

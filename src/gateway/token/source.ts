@@ -64,7 +64,7 @@ export function createSources() {
     }
     const lend = (): HttpLoan => {
       const token = findToken(core, label, version);
-      const own = token === null ? requireUnlocked(core).lendOpener(label) : copyOf(token);
+      const own = token === null ? requireUnlocked(core).lendOpener(label) : token.copy();
       return { label, headerName: "x-vault-token", headerValue: own, secrets: [own], release: () => own.wipe() };
     };
     const request = sourceRequest(`source.${label}`, label, source, { method: "GET", url: source.url, body: null });
@@ -162,8 +162,4 @@ function finish(asked: Asked, lifeMs: number): Sourced {
 
 function failed(why: string, status: number | null = null): Failed {
   return { kind: "failed", why, status };
-}
-
-function copyOf(secret: Secret): Secret {
-  return secret.use((bytes) => Secret.take(Buffer.from(bytes)));
 }

@@ -7,7 +7,8 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CallId, RunId } from "../../kernel/ids.ts";
 import { isJsonObject } from "../../kernel/json.ts";
-import { Secret } from "../../kernel/secret.ts";
+import type { Secret } from "../../kernel/secret.ts";
+import { basicValue, prefixed } from "../../vault/http-loan.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
@@ -206,20 +207,22 @@ function bodyOf(
 }
 
 function lend({ label, present, name, token }: ProbeCredential): HttpLoan {
-  const headerValue = token.use((bytes) => {
-    switch (present) {
-      case "bearer":
-        return Secret.take(Buffer.concat([Buffer.from("Bearer "), bytes]));
-      case "basic":
-        return Secret.take(Buffer.from(`Basic ${bytes.toString("base64")}`));
-      case "header":
-      case "form":
-        return Secret.take(Buffer.from(bytes));
-    }
-  });
+  const headerValue = presented(present, token);
   const formField = present === "form" ? { formField: name ?? "access_token" } : {};
   const headerName = present === "header" && name !== null ? name.toLowerCase() : "authorization";
   return { label, headerName, headerValue, ...formField, secrets: [token], release: () => headerValue.wipe() };
+}
+
+function presented(present: ProbeCredential["present"], token: Secret): Secret {
+  switch (present) {
+    case "bearer":
+      return prefixed("Bearer ", token);
+    case "basic":
+      return basicValue(token);
+    case "header":
+    case "form":
+      return token.copy();
+  }
 }
 
 /** Its budget survives us and is never taken up again: a probe ends with the process. */

@@ -18,7 +18,7 @@ export function signForAws(
   const own: readonly LentField[] = [
     { name: "x-amz-date", value: Secret.fromText(at) },
     { name: "x-amz-content-sha256", value: Secret.fromText(payload) },
-    ...(keys.sessionToken === null ? [] : [{ name: "x-amz-security-token", value: copyOf(keys.sessionToken) }]),
+    ...(keys.sessionToken === null ? [] : [{ name: "x-amz-security-token", value: keys.sessionToken.copy() }]),
   ];
   const signed = signedFields(url, request.headers, own);
   const names = signed.map(([name]) => name).join(";");
@@ -47,10 +47,6 @@ function amzDate(atMs: number): string {
 
 function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
-}
-
-function copyOf(secret: Secret): Secret {
-  return secret.use((bytes) => Secret.take(Buffer.from(bytes)));
 }
 
 /** Host, media type and whatever is named x-amz: nothing on the way may add to or change these. */

@@ -1,7 +1,8 @@
-import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { createHash, type KeyObject, sign } from "node:crypto";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { LentField, ToSign } from "../lent.ts";
+import { readPemKey } from "../pem-key.ts";
 
 /**
  * HTTP Message Signatures (RFC 9421) with Ed25519, over what makes the request: method, whole address, media type and the
@@ -18,7 +19,7 @@ export function signMessage(request: ToSign, keyId: string, key: Secret, nonce: 
   ];
   const covered = components.filter((one): one is readonly [string, string] => one[1] !== null);
   const about = { created: Math.floor(request.atMs / 1_000), keyId, nonce };
-  const { parameters, signature } = signBase(covered, about, openKey(key));
+  const { parameters, signature } = signBase(covered, about, readPemKey(key));
   return [
     { name: "signature", value: Secret.fromText(`gw=:${signature.toString("base64")}:`) },
     { name: "signature-input", value: Secret.fromText(`gw=${parameters}`) },
@@ -47,7 +48,7 @@ export function signBase(
 
 /** The key in PEM; anything but Ed25519 is refused at the door. */
 export function readSigningKey(given: Secret): Secret {
-  const key = openKey(given);
+  const key = readPemKey(given);
   if (key.asymmetricKeyType !== "ed25519") invalid("The key that signs requests is an Ed25519 key in PEM.");
   return Secret.take(Buffer.from(key.export({ type: "pkcs8", format: "pem" })));
 }
@@ -59,14 +60,6 @@ export function readKeyId(keyId: string | undefined): string {
   if (keyId === undefined || !KEY_ID.test(keyId))
     return invalid("The kind http-signature needs --key-id, what the provider calls the key.");
   return keyId;
-}
-
-function openKey(key: Secret): KeyObject {
-  try {
-    return key.use((bytes) => createPrivateKey({ key: bytes, format: "pem" }));
-  } catch {
-    return invalid("The private key cannot be read: it is expected in PEM, without a passphrase.");
-  }
 }
 
 function sha256(data: Buffer): string {

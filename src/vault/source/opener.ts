@@ -11,11 +11,11 @@ export function readOpener(source: SecretSource, given: Secret): Secret {
     return Secret.take(Buffer.alloc(0));
   }
   const what = source.roleId === null ? "The token" : "The secret_id";
-  return given.use((bytes) => {
+  given.use((bytes) => {
     const fits = bytes.length >= defaults.secretBytesMin && bytes.length <= defaults.secretBytes;
     if (!fits || bytes.some((byte) => byte < 0x21 || byte > 0x7e)) invalid(`${what} is visible ASCII without spaces.`);
-    return Secret.take(Buffer.from(bytes));
   });
+  return given.copy();
 }
 
 function invalid(message: string): never {

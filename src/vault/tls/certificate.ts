@@ -1,12 +1,12 @@
-import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createHash, type KeyObject, X509Certificate } from "node:crypto";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { CERTIFICATE_BYTES } from "../extras.ts";
 import type { ClientCertificate } from "../lent.ts";
+import { RSA_BITS_MIN, readPemKey } from "../pem-key.ts";
 
 const BEGIN = "-----BEGIN CERTIFICATE-----";
 const END = "-----END CERTIFICATE-----";
-const RSA_BITS_MIN = 2_048;
 const CURVES = ["prime256v1", "secp384r1", "secp521r1"];
 const CHAIN_MAX = 8;
 
@@ -21,7 +21,7 @@ export function readClientCertificate(
       .split(BEGIN)
       .slice(1)
       .map((block) => `${BEGIN}${block.split(END)[0]}${END}\n`);
-    const key = readKey(bytes);
+    const key = requireStrong(readPemKey(given, ", beside its certificate"));
     const certificates = chain.map(readCertificate);
     const [leaf] = certificates;
     if (leaf === undefined || chain.length > CHAIN_MAX || chain.join("").length > CERTIFICATE_BYTES)
@@ -45,15 +45,7 @@ export function certificateLoan(certificate: string, key: Secret): ClientCertifi
   return { certificate, key, id: createHash("sha256").update(certificate).digest("base64url") };
 }
 
-function readKey(bytes: Buffer): KeyObject {
-  let key: KeyObject;
-  try {
-    key = createPrivateKey({ key: bytes, format: "pem" });
-  } catch {
-    return invalid(
-      "The private key cannot be read: it is expected in PEM, without a passphrase, beside its certificate.",
-    );
-  }
+function requireStrong(key: KeyObject): KeyObject {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === "rsa" && (details?.modulusLength ?? 0) >= RSA_BITS_MIN) return key;
   if (type === "ed25519" || CURVES.includes(details?.namedCurve ?? "")) return key;

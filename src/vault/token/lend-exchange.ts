@@ -3,9 +3,10 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { basicValue, prefixed } from "../http-loan.ts";
 import type { HttpLoan, LentField } from "../lent.ts";
+import { readPemKey } from "../pem-key.ts";
 import { signAssertion } from "./assertion.ts";
 import type { TokenExchange } from "./exchange.ts";
-import { algorithmOf, type ExchangeParts, readKey, splitParts, wipeParts } from "./parts.ts";
+import { algorithmOf, type ExchangeParts, splitParts, wipeParts } from "./parts.ts";
 
 /** What one exchange is for, and at which moment. */
 export interface ExchangeAsk {
@@ -36,7 +37,7 @@ export function loginLoan(
   given: readonly LentField[],
   moment: Pick<ExchangeAsk, "atMs" | "assertionId">,
 ): HttpLoan {
-  const parts = { refreshToken: null, proof: proof === null ? null : copyOf(proof) };
+  const parts = { refreshToken: null, proof: proof === null ? null : proof.copy() };
   return loanOf(exchange.clientId, exchange, parts, { errand: "login", refreshToken: null, ...moment }, given);
 }
 
@@ -57,10 +58,10 @@ function loanOf(
     wipeParts(parts);
   };
   try {
-    const form = given.map(({ name, value }): LentField => ({ name, value: own(copyOf(value)) }));
+    const form = given.map(({ name, value }): LentField => ({ name, value: own(value.copy()) }));
     const refreshToken = ask.refreshToken ?? parts.refreshToken;
     if (exchange.grant === "refresh_token" && refreshToken !== null)
-      form.push({ name: ask.errand === "token" ? "refresh_token" : "token", value: own(copyOf(refreshToken)) });
+      form.push({ name: ask.errand === "token" ? "refresh_token" : "token", value: own(refreshToken.copy()) });
     if (exchange.grant === "jwt_bearer")
       form.push({ name: "assertion", value: own(assertion(exchange, parts, bearerClaims(exchange, ask))) });
     const header = proveClient(exchange, parts, ask, form, own);
@@ -91,7 +92,7 @@ function proveClient(
       return { headerName: "authorization", headerValue: own(basicValue(pair)) };
     }
     case "client_secret_post":
-      return inForm("client_secret", own(copyOf(proofOf(parts))));
+      return inForm("client_secret", own(proofOf(parts).copy()));
     case "private_key_jwt": {
       const { clientId, issuer, tokenEndpoint } = exchange;
       const claims = { iss: clientId, sub: clientId, aud: issuer ?? tokenEndpoint, jti: ask.assertionId };
@@ -136,7 +137,7 @@ function timed({ atMs }: ExchangeAsk, claims: JsonObject): JsonObject {
 }
 
 function assertion(exchange: TokenExchange, parts: ExchangeParts, claims: JsonObject): Secret {
-  const key = readKey(proofOf(parts));
+  const key = readPemKey(proofOf(parts));
   return signAssertion(key, algorithmOf(key, exchange), exchange.keyId, claims);
 }
 
@@ -148,8 +149,4 @@ function proofOf({ proof }: ExchangeParts): Secret {
 /** RFC 6749, 2.3.1: both halves are written as in a form before they are joined. */
 function encodePart(text: string): string {
   return new URLSearchParams([["", text]]).toString().slice(1);
-}
-
-function copyOf(secret: Secret): Secret {
-  return secret.use((bytes) => Secret.take(Buffer.from(bytes)));
 }

@@ -1,6 +1,7 @@
-import { createPrivateKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { RSA_BITS_MIN, readPemKey } from "../pem-key.ts";
 import type { TokenExchange } from "./exchange.ts";
 
 /**
@@ -37,7 +38,7 @@ export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
     if (refreshToken !== null) visible(refreshToken, "The refresh token, on the first line,");
     if (usesKey(exchange)) {
       const where = refreshToken === null ? "" : " after the first line";
-      algorithmOf(readKey(proof ?? refuse(`A private key in PEM is expected${where}.`)), exchange);
+      algorithmOf(readPemKey(proof ?? refuse(`A private key in PEM is expected${where}.`)), exchange);
     } else if (exchange.clientAuth === "none" || exchange.clientAuth === "tls_client_auth") {
       if (proof !== null) refuse("A client without a secret has a refresh token at most, on one line.");
     } else if (proof === null) refuse("The client's secret is expected on a line of its own, after the refresh token.");
@@ -56,16 +57,7 @@ export function usesKey({ grant, clientAuth }: TokenExchange): boolean {
   return clientAuth === "private_key_jwt" || grant === "jwt_bearer" || grant === "github_app";
 }
 
-export function readKey(proof: Secret): KeyObject {
-  try {
-    return proof.use((bytes) => createPrivateKey({ key: bytes, format: "pem" }));
-  } catch {
-    return refuse("The private key cannot be read: it is expected in PEM, without a passphrase.");
-  }
-}
-
 const CURVES: Readonly<Record<string, string>> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
-const RSA_BITS_MIN = 2_048;
 
 /** The one JWS algorithm of a key; what a provider would not take is refused at the door. */
 export function algorithmOf(key: KeyObject, { grant }: TokenExchange): string {

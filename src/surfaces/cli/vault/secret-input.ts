@@ -54,7 +54,7 @@ function readDescriptor(descriptor: number): Secret {
 }
 
 export function withUsername(kind: CredentialKind, username: string | undefined, given: Secret): Secret {
-  if (username === undefined) return given.use((bytes) => Secret.take(Buffer.from(bytes)));
+  if (username === undefined) return given.copy();
   if (kind !== "basic" || username.includes(":")) {
     throw new Denied("credential_invalid", "--username is for --kind basic, and holds no colon.");
   }
