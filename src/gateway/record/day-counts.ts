@@ -1,3 +1,4 @@
+import { countToday, type DayCount, usedUp } from "../../conventions/budget/day.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { StateRow } from "../ports.ts";
 import type { Ledger } from "./ledger.ts";
@@ -13,29 +14,24 @@ export interface DayCounts {
 const STATE = "day";
 
 export function createDayCounts(ledger: Pick<Ledger, "find" | "record">, clock: Pick<Clock, "wallMs">): DayCounts {
-  const counts = new Map<string, { readonly day: string; readonly used: number }>();
+  const counts = new Map<string, DayCount>();
 
-  /** A row that does not authenticate counts as a day that is used up: it may have held any number. */
-  function read(key: string, today: string): { readonly day: string; readonly used: number } {
+  function last(key: string): DayCount | null | "unreadable" {
     const known = counts.get(key);
     if (known !== undefined) return known;
     const row = ledger.find("notes", idOf(key));
-    if (row === null) return { day: today, used: 0 };
-    if ("tampered" in row) return { day: today, used: Number.MAX_SAFE_INTEGER };
-    return { day: String(row.body["day"]), used: Number(row.body["used"]) };
+    if (row === null) return null;
+    return "tampered" in row ? "unreadable" : { day: String(row.body["day"]), used: Number(row.body["used"]) };
   }
 
   return {
     lastDay(key) {
-      const row = counts.get(key) ?? ledger.find("notes", idOf(key));
-      if (row === null || "tampered" in row) return null;
-      return "day" in row ? row.day : String(row.body["day"]);
+      const found = last(key);
+      return found === "unreadable" ? null : (found?.day ?? null);
     },
     async take(key, most) {
-      const today = new Date(clock.wallMs()).toISOString().slice(0, 10);
-      const last = read(key, today);
-      // A clock that was set back gives no day again.
-      const { day, used } = last.day >= today ? last : { day: today, used: 0 };
+      const found = last(key);
+      const { day, used } = found === "unreadable" ? usedUp(clock.wallMs()) : countToday(found, clock.wallMs());
       if (used >= most) return false;
       const next = { day, used: used + 1 };
       counts.set(key, next);

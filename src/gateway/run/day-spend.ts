@@ -1,4 +1,5 @@
-import { type Clock, isoTime } from "../../kernel/clock.ts";
+import { countToday, type DayCount, usedUp } from "../../conventions/budget/day.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 
 const STATE = "day_spend";
@@ -12,40 +13,31 @@ export interface DaySpend {
 }
 
 export function createDaySpend(clock: Pick<Clock, "wallMs">): DaySpend {
-  let day = "";
-  let cents = 0;
-  /** A clock that goes back starts no new day. */
-  const turn = (): void => {
-    const today = isoTime(clock.wallMs()).slice(0, 10);
-    if (today <= day) return;
-    day = today;
-    cents = 0;
+  let last: DayCount | null = null;
+  /** A day that was seen stays seen, though the clock go back. */
+  const today = (): DayCount => {
+    last = countToday(last, clock.wallMs());
+    return last;
   };
   return {
-    spentCents() {
-      turn();
-      return cents;
-    },
+    spentCents: () => today().used,
     add(more) {
-      turn();
-      cents = Math.max(0, cents + more);
+      const { day, used } = today();
+      last = { day, used: Math.max(0, used + more) };
     },
     rows() {
-      turn();
-      return [{ table: "notes", id: STATE, runId: "", state: STATE, body: { day, cents } }];
+      const { day, used } = today();
+      return [{ table: "notes", id: STATE, runId: "", state: STATE, body: { day, cents: used } }];
     },
     load(store) {
       for (const row of store.load("notes", STATE)) {
-        // Nobody knows what was spent: nothing more today.
         if ("tampered" in row) {
-          turn();
-          cents = Number.MAX_SAFE_INTEGER;
+          last = usedUp(clock.wallMs());
           continue;
         }
-        const { day: kept, cents: spent } = row.body;
-        if (typeof kept !== "string" || typeof spent !== "number" || kept < day) continue;
-        day = kept;
-        cents = Math.max(cents, spent);
+        const { day, cents } = row.body;
+        if (typeof day !== "string" || typeof cents !== "number" || (last !== null && day < last.day)) continue;
+        last = { day, used: Math.max(last?.used ?? 0, cents) };
       }
     },
   };
