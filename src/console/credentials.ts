@@ -16,6 +16,7 @@ import { withUsername } from "../surfaces/cli/vault/secret-input.ts";
 import type { VaultSession } from "../surfaces/cli/vault/session.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { CredentialUse } from "../surfaces/client/reading.ts";
+import { findEntry } from "../vault/entry.ts";
 import { summariesOf } from "../vault/lend.ts";
 import type { CredentialKind } from "../vault/vault.ts";
 import { textOf, textOrNull } from "./http.ts";
@@ -38,11 +39,7 @@ export interface CredentialPorts {
 /** Values go in here and never come out: no answer of this room holds one. */
 export function createCredentials({ session, options, deps, client }: CredentialPorts) {
   const ports = deps.vault;
-  const kindOf = (label: string): CredentialKind => {
-    const entry = session.home.readVault().credentials.find((one) => one.label === label);
-    if (entry === undefined) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
-    return entry.kind;
-  };
+  const kindOf = (label: string): CredentialKind => findEntry(session.home.readVault(), label).kind;
   const readValue = (body: JsonObject, kind: CredentialKind) => {
     const given = Secret.fromText(textOf(body, "value", 32_768));
     const phrase = body["key_passphrase"] === undefined ? null : textOf(body, "key_passphrase", 1_000);

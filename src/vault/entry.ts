@@ -64,6 +64,7 @@ export function wasUsedBefore(retired: readonly RetiredSecret[], digest: Buffer)
 
 export function findEntry(vault: Vault, label: string): CredentialEntry {
   const entry = vault.credentials.find((one) => one.label === label);
-  if (entry === undefined) throw new Denied("credential_unknown", "The vault holds no credential with that label.");
+  if (entry === undefined)
+    throw new Denied("credential_unknown", `The vault holds no credential ${label}: gw credential list.`);
   return entry;
 }

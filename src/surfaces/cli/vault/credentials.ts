@@ -1,5 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
+import { findEntry } from "../../../vault/entry.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { summariesOf } from "../../../vault/lend.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
@@ -78,7 +79,7 @@ export function runCredentialRotate(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
-    const kind = kindOf(openHome(options.home, ports.random).readVault(), label);
+    const { kind } = findEntry(openHome(options.home, ports.random).readVault(), label);
     return withOperator(options, io, ports, async (session) => {
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);
@@ -134,7 +135,7 @@ function changeOne(
 ): Promise<Exit> {
   return answering(io, () => {
     // Asked before the passphrase: a wrong label should not cost a prompt.
-    kindOf(openHome(options.home, ports.random).readVault(), label);
+    findEntry(openHome(options.home, ports.random).readVault(), label);
     return withOperator(options, io, ports, async (session) => {
       await before(session);
       const vault = await changeCredential(session, ports, label, verb);
@@ -171,13 +172,6 @@ function placesOf(kind: CredentialKind, options: CredentialAddOptions): readonly
         : [origins, [...hostKeys, ...packs]];
   if (others.length === 0) return mine;
   throw new Denied("credential_invalid", "--origin is for what goes to an API, --host-key for ssh, --pack for hmac.");
-}
-
-function kindOf(vault: Vault, label: string): CredentialKind {
-  const entry = vault.credentials.find((one) => one.label === label);
-  if (entry === undefined)
-    throw new Denied("credential_unknown", `The vault holds no credential ${label}: gw credential list.`);
-  return entry.kind;
 }
 
 export function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, label: string, verb: string): Exit {

@@ -6,13 +6,13 @@ import { defaults } from "../../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../../kernel/display.ts";
 import { Denied } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
-import { addCredential } from "../../../../vault/credential.ts";
 import { replaceFile } from "../../../../vault/files/atomic-write.ts";
 import { answering } from "../../answer.ts";
 import { type CliIo, type Exit, exits } from "../../io.ts";
 import { readGivenFile } from "../../read-given-file.ts";
+import { storeCredential } from "../change-credential.ts";
 import { withKeyPassphrase } from "../secret-input.ts";
-import { applyChange, type VaultCliPorts, type VaultOptions, withOperator } from "../session.ts";
+import { type VaultCliPorts, type VaultOptions, withOperator } from "../session.ts";
 import { type FoundSecret, findInEnv, findInNetrc, findInNpmrc, labelOf, withoutLines } from "./find-secrets.ts";
 
 export interface ImportOptions extends VaultOptions {
@@ -70,10 +70,9 @@ export function runCredentialImport(
           continue;
         }
         await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
-          applyChange(session, ports, { what: "credential_added", subject: label }, async (current) => {
-            const phrase = keyPassphrase === undefined ? {} : { keyPassphrase };
-            const entry = { label, kind, boundTo: places, eachUse: false, secret, ...phrase };
-            return { vault: await addCredential(current, session.operator, entry, ports) };
+          storeCredential(session, ports, {
+            ...{ label, kind, boundTo: places, eachUse: false, secret },
+            ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
           }),
         );
         secret.wipe();

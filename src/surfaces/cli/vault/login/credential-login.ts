@@ -1,15 +1,16 @@
 import { Denied } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
-import { addCredential, openProof, rotateCredential } from "../../../../vault/credential.ts";
+import { openProof } from "../../../../vault/credential.ts";
 import { openHome } from "../../../../vault/files/home.ts";
 import type { TokenExchange } from "../../../../vault/token/exchange.ts";
 import type { CredentialEntry } from "../../../../vault/vault.ts";
 import { answering } from "../../answer.ts";
 import type { CliIo, Exit } from "../../io.ts";
+import { renewCredential, storeCredential } from "../change-credential.ts";
 import { sayCredential } from "../credentials.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "../exchange-options.ts";
 import { type SecretOptions, takeSecret } from "../secret-input.ts";
-import { applyChange, type VaultCliPorts, type VaultSession, withOperator } from "../session.ts";
+import { type VaultCliPorts, type VaultSession, withOperator } from "../session.ts";
 import type { Login } from "./ask-endpoint.ts";
 import { agreeInBrowser } from "./browser-flow.ts";
 import { agreeOnDevice } from "./device-flow.ts";
@@ -41,14 +42,11 @@ export function runCredentialLogin(
     return await withOperator(options, io, ports, async (session) => {
       using proof = await proofFor(session, label, known, exchange, options, io);
       using secret = joinParts(await agree({ label, exchange, proof, io, ports }), proof);
-      const what = known === undefined ? "credential_added" : "credential_rotated";
-      const vault = await applyChange(session, ports, { what, subject: label }, async (current) => {
-        const { operator } = session;
-        if (known !== undefined) return { vault: await rotateCredential(current, operator, { label, secret }, ports) };
-        const { origins: boundTo, eachUse } = options;
-        const given = { label, kind: "oauth2", boundTo, eachUse, exchange, secret } as const;
-        return { vault: await addCredential(current, operator, given, ports) };
-      });
+      const { origins: boundTo, eachUse } = options;
+      const vault =
+        known === undefined
+          ? await storeCredential(session, ports, { label, kind: "oauth2", boundTo, eachUse, exchange, secret })
+          : await renewCredential(session, ports, { label, secret });
       return sayCredential(io, options, vault, label, known === undefined ? "stored" : "rotated");
     });
   });
