@@ -157,6 +157,31 @@ real("what an administrator plays again, moves or makes up decides nothing", asy
   await home.approve(id);
 });
 
+real("neither a card of nobody nor a row that says a gateway left keeps its questions from an operator", async () => {
+  const { id } = await ask("to be seen in spite of it");
+  await waitingWith(id);
+  const { privateKey } = generateKeyPairSync("ed25519");
+  await cluster.sql(
+    "insert into gw_hub.cards select gateway, 'apr_broken', sealed, statement, $1 from gw_hub.cards where approval_id = $2",
+    [sign(null, Buffer.from("x"), privateKey), id],
+  );
+  await cluster.sql("update gw_hub.gateways set leave = enrolment, leave_signature = enrolment_signature");
+  const listed = await desk.must(["approvals", ...hub(), "--json"]);
+  assert.deepEqual(
+    (JSON.parse(listed.out) as readonly Members[]).map(({ approval_id }) => approval_id),
+    [id],
+  );
+  await cluster.sql("update gw_hub.gateways set leave = null, leave_signature = null");
+  await home.approve(id);
+});
+
+real("a statement with its answer goes after a day, while the gateway stays connected", async () => {
+  const answered = "select id from gw_hub.statements where answer is not null";
+  assert.ok((await cluster.sql(answered)).length > 0);
+  await cluster.sql("update gw_hub.statements set at = at - interval '25 hours'");
+  await until("they are gone", async () => (await cluster.sql(answered)).length === 0);
+});
+
 real("while the hub is away decisions are made here as ever, and the queue comes back with it", async () => {
   await cluster.kill();
   const { id } = await ask("to be decided here");

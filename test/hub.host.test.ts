@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { standInAccount } from "./ssh-stand.ts";
@@ -332,6 +332,46 @@ real("a copy of a host and the host itself never both go on: the second is told 
       ["web2", false],
     ],
   );
+});
+
+real(
+  "segments that were archived too early are asked for, and what is missing goes up when they are back",
+  async () => {
+    await begin(web2);
+    await shipped(web2);
+    const folder = join(web2.folder, "audit");
+    const segments = () => readdirSync(folder).filter((name) => name.endsWith(".gwlog"));
+    const before = segments();
+    way.cut();
+    for (const attempts of ["80", "81"]) await web2.must(["policy", "set", "run_attempts", attempts]);
+    const aside = makeFolder();
+    const moved = [
+      ...before,
+      ...segments()
+        .filter((name) => !before.includes(name))
+        .slice(0, 1),
+    ];
+    for (const name of moved) renameSync(join(folder, name), join(aside, name));
+    way.heal();
+    await until("it asks for them", async () => codeOf((await hubOf(web2))["trouble"]) === "hub_log_gone");
+    for (const name of moved) renameSync(join(aside, name), join(folder, name));
+    await shipped(web2);
+    assert.equal((await verify(join(makeFolder(), "state"))).code, 0);
+  },
+);
+
+real("a gateway that left sends nothing more, whatever was still to go", async () => {
+  const { tick } = await shipped(web2);
+  way.cut();
+  await web2.must(["policy", "set", "run_attempts", "82"]);
+  const left = await web2.must(["hub", "leave"]);
+  assert.match(left.err, /hub was not told/);
+  way.heal();
+  await until("its connections are gone", async () => {
+    return (await cluster.sql("select 1 from pg_stat_activity where usename = 'web2'")).length === 0;
+  });
+  const [row] = await cluster.sql<{ tick: string }>("select tick from gw_hub.log_head where gateway = 'web2'");
+  assert.ok(Number(row?.tick) <= Number(tick) + 1, "at most the word that was on its way");
 });
 
 real("the way to a database on the network is TLS that was verified, whatever the environment says", async () => {

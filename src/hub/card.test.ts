@@ -13,7 +13,7 @@ const readers = [
 ];
 const place = { hub_id: "hub_1", gateway: "web1", approval_id: "apr_1", vault_id: "vlt_1" };
 const speaker = {
-  ...{ hubId: "hub_1", gateway: "web1", vaultId: "vlt_1", logId: "" },
+  ...{ hubId: "hub_1", gateway: "web1", vaultId: "vlt_1", logId: "", joinedAt: "" },
   identityKey: rawPublicOf("ed25519", identity),
 };
 const random = { bytes: randomBytes };

@@ -4,12 +4,14 @@ import type { HubConnection } from "./connect.ts";
 import { fetchLog, readHead } from "./fetch-log.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA } from "./schema.ts";
-import { speakerOf } from "./speaker.ts";
-import { type HeadStatement, type LeaveStatement, readHubStatement } from "./statement.ts";
+import { hasLeft, speakerOf } from "./speaker.ts";
+import type { HeadStatement } from "./statement.ts";
 
 /** What somebody remembers of a gateway, outside the hub. */
 export interface SeenGateway {
   readonly identityKey: string;
+  /** Of the enrolment that stood then. */
+  readonly joinedAt?: string;
   readonly tick: number;
   readonly frame: number;
   readonly link: string;
@@ -71,8 +73,10 @@ async function checkGateway(connection: HubConnection, row: GatewayRow, check: F
   const identityKey = speaker.identityKey.toString("base64url");
   const findings: FleetFinding[] = [];
   if (known !== undefined && known.identityKey !== identityKey) findings.push({ code: "key_replaced", detail: "" });
+  if (known?.joinedAt !== undefined && speaker.joinedAt < known.joinedAt)
+    findings.push({ code: "rolled_back", detail: `it joined at ${known.joinedAt}` });
   const left = row.leave !== null;
-  if (left && !isLeaveSigned(row, check)) findings.push({ code: "leave_invalid", detail: "" });
+  if (left && !hasLeft(row, speaker, check.operators)) findings.push({ code: "leave_invalid", detail: "" });
   if (row.statement === null || row.signature === null) {
     // One that joined a moment ago has said nothing yet; one that was heard before has.
     const code = known === undefined ? "head_missing" : "rolled_back";
@@ -91,22 +95,13 @@ async function checkGateway(connection: HubConnection, row: GatewayRow, check: F
     if (log.logId !== null && log.logId !== speaker.logId) findings.push({ code: "other_log", detail: log.logId });
     if (log.exit !== 0 && wrong === null)
       findings.push({ code: "log_not_intact", detail: log.firstBreach?.code ?? log.trouble ?? "unreadable" });
-    const seen = { identityKey, tick: head.tick, ...signed };
+    const seen = { identityKey, joinedAt: speaker.joinedAt, tick: head.tick, ...signed };
     return { gateway, left, head, log, findings, seen: findings.length === 0 ? seen : null };
   });
 }
 
 function isSame(one: Pick<SeenGateway, "frame" | "link">, other: Pick<SeenGateway, "frame" | "link">): boolean {
   return one.frame === other.frame && one.link === other.link;
-}
-
-function isLeaveSigned(row: GatewayRow, { hubId, operators }: FleetCheck): boolean {
-  if (operators === null) return true;
-  const given = { text: row.leave ?? "", signature: row.leave_signature ?? Buffer.alloc(0) };
-  return operators.some((key) => {
-    const said = readHubStatement<LeaveStatement>(given, "gw.hub-leave/v1", key);
-    return said?.hub_id === hubId && said.gateway === row.name;
-  });
 }
 
 function reportOf(gateway: string, findings: readonly FleetFinding[]): GatewayReport {

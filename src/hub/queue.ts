@@ -49,6 +49,9 @@ export function startQueue(parts: QueueParts): Queue {
     await connection.listen(() => woken.abort());
     shown = new Map();
     await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
+  }
+
+  async function tidy(connection: HubConnection): Promise<void> {
     await connection.ask(
       `delete from ${HUB_SCHEMA}.statements where gateway = $1 and answer is not null and at < clock_timestamp() - make_interval(hours => $2)`,
       [gateway, defaults.hubAnswersHours],
@@ -129,6 +132,7 @@ export function startQueue(parts: QueueParts): Queue {
           if (now.aborted) woken = new AbortController();
           await show(connection);
           await take(connection);
+          if (!now.aborted) await tidy(connection);
           await sleep.sleep(defaults.hubBeatMs, woken.signal);
         }
       } catch {

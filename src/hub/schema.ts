@@ -67,6 +67,7 @@ create table ${HUB_SCHEMA}.statements (
   answer_signature bytea
 );
 create index statements_open on ${HUB_SCHEMA}.statements (gateway) where answer is null;
+create index statements_answered on ${HUB_SCHEMA}.statements (gateway, at) where answer is not null;
 
 grant usage on schema ${HUB_SCHEMA} to ${GATEWAY_ROLE}, ${OPERATOR_ROLE};
 grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};

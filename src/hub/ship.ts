@@ -8,7 +8,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_SCHEMA } from "./schema.ts";
 import { type HeadStatement, readHubStatement, signHubWith } from "./statement.ts";
-import { isOwnPast, NOWHERE, type Part, type Reached, takePart } from "./take-part.ts";
+import { judgePast, logGone, NOWHERE, type Part, type Reached, takePart } from "./take-part.ts";
 
 /** What this host remembers of the hub, so that it knows one that was put back. */
 export interface RememberedTick {
@@ -45,12 +45,12 @@ export interface Shipper {
   /** Something new may be in the log. */
   wake(): void;
   status(): ShipperStatus;
-  /** Everything that is in the log now, as far as that succeeds in time; then it ends. */
+  /** Everything that is in the log now, as far as that succeeds in time; then it ends, and at once without any. */
   finish(withinMs: number): Promise<void>;
 }
 
 /** What trying again does not mend: a person has to look first. */
-const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked", "hub_log_gone"];
+const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
 
 /** The head moves from the tick before and from no other: two writers of one gateway never both go on. */
 const PUT = `with head as (
@@ -77,7 +77,9 @@ export function startShipper(parts: ShipperParts): Shipper {
   let fleet: ShipperStatus["silent"] = [];
   let rememberedMs = Number.NEGATIVE_INFINITY;
   let finishing = false;
+  let stopped = false;
   let over = false;
+  let current: HubConnection | null = null;
   let woken = new AbortController();
 
   const rest = async (ms: number): Promise<void> => {
@@ -113,7 +115,9 @@ export function startShipper(parts: ShipperParts): Shipper {
       throw forked();
     const reached = reachedOf(head);
     // Ahead of what we remember is a word of ours whose answer was lost, if it is about this very log.
-    if (!isOwnPast(folder, reached)) throw forked();
+    const past = judgePast(folder, reached);
+    if (past === "gone") throw logGone(reached.segment);
+    if (past === "foreign") throw forked();
     at = reached;
     known = { tick, link: head.link };
   }
@@ -148,6 +152,8 @@ export function startShipper(parts: ShipperParts): Shipper {
     reachableMs = clock.bootMs() - before;
     at = reached;
     known = { tick, link: reached.link };
+    // Whoever joins anew remembers for themselves.
+    if (stopped) return;
     if (clock.bootMs() - rememberedMs < defaults.hubRememberMs) return;
     rememberedMs = clock.bootMs();
     await parts.remember(known);
@@ -155,11 +161,11 @@ export function startShipper(parts: ShipperParts): Shipper {
 
   async function work(connection: HubConnection): Promise<void> {
     await agree(connection);
-    trouble = null;
-    for (let beatMs = Number.NEGATIVE_INFINITY; ; ) {
+    for (let beatMs = Number.NEGATIVE_INFINITY; !stopped; ) {
       const part = takePart(folder, at, log.head(), defaults.hubPartBytes);
       const nowMs = clock.bootMs();
       if (part !== null || nowMs - beatMs >= defaults.hubBeatMs) await put(connection, part);
+      trouble = null;
       if (nowMs - beatMs >= defaults.hubBeatMs) {
         fleet = (await connection.ask<{ gateway: string; seconds: number }>(FLEET)).map((one) => ({ ...one }));
         beatMs = nowMs;
@@ -178,15 +184,18 @@ export function startShipper(parts: ShipperParts): Shipper {
       try {
         connection = await parts.connect();
         connection.onLost(() => woken.abort());
+        current = connection;
         await work(connection);
         return;
       } catch (error) {
+        if (stopped) return;
         if (reachableMs !== null) failures = 0;
         reachableMs = null;
         const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
         if (trouble?.code !== next.code) parts.onTrouble(next);
         trouble = next;
       } finally {
+        current = null;
         await connection?.close();
       }
       if (finishing || FINAL.includes(trouble.code)) return;
@@ -212,8 +221,11 @@ export function startShipper(parts: ShipperParts): Shipper {
     }),
     async finish(withinMs) {
       finishing = true;
+      stopped = withinMs === 0;
       woken.abort();
-      if (!over) await Promise.race([ended, sleep.sleep(withinMs)]);
+      if (!over && !stopped) await Promise.race([ended, sleep.sleep(withinMs)]);
+      stopped = true;
+      await current?.close();
     },
   };
 }

@@ -1,4 +1,11 @@
-import { type EnrolmentStatement, peekEnrolment, readHubStatement } from "./statement.ts";
+import {
+  type EnrolmentStatement,
+  type HubStatement,
+  type LeaveStatement,
+  peekEnrolment,
+  readHubStatement,
+  type SignedText,
+} from "./statement.ts";
 
 /** Whose rows are believed, as far as its key signed them. */
 export interface Speaker {
@@ -7,6 +14,8 @@ export interface Speaker {
   readonly vaultId: string;
   readonly logId: string;
   readonly identityKey: Buffer;
+  /** When the operator signed that. */
+  readonly joinedAt: string;
 }
 
 /** Whom the operators named. Without a pin anybody may have named them, and whoever reports on it says so. */
@@ -19,11 +28,32 @@ export function speakerOf(
   const enrolment =
     operators === null
       ? peekEnrolment(row.enrolment)
-      : operators
-          .map((key) => readHubStatement<EnrolmentStatement>(given, "gw.hub-gateway/v1", key))
-          .find((statement) => statement !== undefined);
-  const { identity_key: key, log_id: logId, vault_id: vaultId } = enrolment ?? {};
+      : readSigned<EnrolmentStatement>(given, "gw.hub-gateway/v1", operators);
+  const { identity_key: key, log_id: logId, vault_id: vaultId, signed_at: joinedAt } = enrolment ?? {};
   if (enrolment?.hub_id !== hubId || enrolment.gateway !== row.name) return undefined;
-  if (key === undefined || logId === undefined || vaultId === undefined) return undefined;
-  return { hubId, gateway: row.name, vaultId, logId, identityKey: Buffer.from(key, "base64url") };
+  if (key === undefined || logId === undefined || vaultId === undefined || joinedAt === undefined) return undefined;
+  return { hubId, gateway: row.name, vaultId, logId, identityKey: Buffer.from(key, "base64url"), joinedAt };
+}
+
+/** Whether an operator signed that this very enrolment is over. What one that was over long ago says ends no later one. */
+export function hasLeft(
+  row: { readonly leave: string | null; readonly leave_signature: Buffer | null },
+  speaker: Speaker,
+  operators: readonly Buffer[] | null,
+): boolean {
+  if (row.leave === null) return false;
+  const given = { text: row.leave, signature: row.leave_signature ?? Buffer.alloc(0) };
+  if (operators === null) return true;
+  const said = readSigned<LeaveStatement>(given, "gw.hub-leave/v1", operators);
+  return said?.hub_id === speaker.hubId && said.gateway === speaker.gateway && said.joined_at === speaker.joinedAt;
+}
+
+function readSigned<Statement extends HubStatement>(
+  given: SignedText,
+  format: Statement["format"],
+  operators: readonly Buffer[],
+): Statement | undefined {
+  return operators
+    .map((key) => readHubStatement<Statement>(given, format, key))
+    .find((statement) => statement !== undefined);
 }

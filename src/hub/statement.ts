@@ -17,8 +17,19 @@ export type EnrolmentStatement = {
   readonly signed_at: string;
 };
 
-/** An operator says that a gateway left: from here on its silence is no news. */
-export type LeaveStatement = Omit<EnrolmentStatement, "format"> & { readonly format: "gw.hub-leave/v1" };
+/** An operator says that a gateway left: from here on its silence is no news. It ends one enrolment, and none after it. */
+export type LeaveStatement = {
+  readonly format: "gw.hub-leave/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly identity_key: string;
+  /** When the enrolment that it ends was signed. */
+  readonly joined_at: string;
+  readonly vault_id: string;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly signed_at: string;
+};
 
 /** A gateway says how far its log is on the hub. Numbers only rise, the tick by one with every word. */
 export type HeadStatement = {

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import { segmentName } from "../audit/frame/layout.ts";
 import { openLog } from "../audit/log.ts";
 import type { Head } from "../audit/receipt.ts";
-import { isOwnPast, NOWHERE, type Reached, takePart } from "./take-part.ts";
+import { judgePast, NOWHERE, type Reached, takePart } from "./take-part.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gw-take-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -32,7 +32,7 @@ function takeAll(head: Head, mostBytes: number): { readonly files: Map<string, B
     assert.equal(part.offset, before.length, "each begins where the one before ended");
     files.set(name, Buffer.concat([before, part.bytes]));
     at = part.reached;
-    assert.ok(isOwnPast(folder, at));
+    assert.equal(judgePast(folder, at), "own");
   }
   return { files, at };
 }
@@ -72,8 +72,8 @@ test("frames that are not durable yet are left, and another log's past is not ta
   const head = log.head();
   const { at } = takeAll({ ...head, frame: head.frame - 1 }, 1_048_576);
   assert.equal(at.nextFrame, head.frame);
-  assert.equal(isOwnPast(folder, { ...at, link: "00".repeat(32) }), false);
-  assert.equal(isOwnPast(folder, { ...at, segment: at.segment + 9 }), false);
+  assert.equal(judgePast(folder, { ...at, link: "00".repeat(32) }), "foreign");
+  assert.equal(judgePast(folder, { ...at, segment: at.segment + 9 }), "foreign");
   await log.close();
 });
 
@@ -84,6 +84,7 @@ test("a segment that was moved away is passed over only where all of it had gone
   assert.ok(oldest !== null);
   rmSync(join(folder, segmentName(1)));
   assert.throws(() => takePart(folder, oldest.reached, log.head(), 1), { code: "hub_log_gone" });
+  assert.equal(judgePast(folder, oldest.reached), "gone", "not somebody else's: nobody here can tell yet");
   assert.equal(takePart(folder, whole, log.head(), 1), null);
   await log.close();
 });

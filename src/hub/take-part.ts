@@ -71,18 +71,29 @@ export function takePart(folder: string, from: Reached, durable: Head, mostBytes
   }
 }
 
-/** Whether what somebody says of this log's past is what stands in its files. */
-export function isOwnPast(folder: string, { segment, frameEnd, link }: Reached): boolean {
-  if (frameEnd === 0) return true;
+/** Whether what somebody says of this log's past is what stands in its files; gone where the file that would tell was moved away. */
+export function judgePast(folder: string, { segment, frameEnd, link }: Reached): "own" | "foreign" | "gone" {
+  if (frameEnd === 0) return "own";
   const file = openSegment(folder, segment);
-  // A segment that was moved away: the one after it begins with its last link.
-  if (file === null) return linkBefore(folder, segment + 1) === link;
+  // A segment that was moved away: the one after it begins with its last link. One that never was is another log's.
+  if (file === null) {
+    if (linkBefore(folder, segment + 1) === link) return "own";
+    return segment < oldestSegment(folder) ? "gone" : "foreign";
+  }
   try {
     const own = Buffer.alloc(LINK_BYTES);
-    return file.read(own, frameEnd - LINK_BYTES) === LINK_BYTES && own.toString("hex") === link;
+    const same = file.read(own, frameEnd - LINK_BYTES) === LINK_BYTES && own.toString("hex") === link;
+    return same ? "own" : "foreign";
   } finally {
     file.close();
   }
+}
+
+export function logGone(segment: number): Denied {
+  return new Denied(
+    "hub_log_gone",
+    `Segment ${segment} of the log was moved away before all of it had reached the hub. Bring it back from the archive: what is missing goes up then, by itself.`,
+  );
 }
 
 function takeFrames(file: ReadFile, at: Reached, durable: Head, mostBytes: number): Part | null {
@@ -131,12 +142,7 @@ function takeCut(folder: string): Part {
 
 /** The segment was moved away after it had gone up whole; anything else is a gap that only a person can close. */
 function followed(folder: string, at: Reached): Reached {
-  if (linkBefore(folder, at.segment + 1) !== at.link) {
-    throw new Denied(
-      "hub_log_gone",
-      `Segment ${at.segment} of the log was moved away before all of it had reached the hub. Bring it back from the archive.`,
-    );
-  }
+  if (linkBefore(folder, at.segment + 1) !== at.link) throw logGone(at.segment);
   return { ...at, segment: at.segment + 1, offset: 0, frameEnd: 0 };
 }
 

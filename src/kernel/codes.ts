@@ -1280,7 +1280,7 @@ export const codes = {
   hub_log_gone: {
     status: 503,
     means: "Parts of the log that the hub does not have yet were moved away.",
-    mend: "Bring the archived segments back into the log's folder until they are shipped.",
+    mend: "Bring the archived segments back into the log's folder; they go up by themselves. Then archive them again.",
   },
   // Providers: the reference provider and what its clients meet
   token_missing: {

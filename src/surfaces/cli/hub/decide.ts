@@ -2,11 +2,11 @@ import { type RevocationStatement, signStatement } from "../../../conventions/ap
 import { openCard } from "../../../hub/card.ts";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA } from "../../../hub/schema.ts";
-import { type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import { type AnswerStatement, readHubStatement } from "../../../hub/statement.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { isoTime } from "../../../kernel/clock.ts";
-import type { Code } from "../../../kernel/codes.ts";
+import { type Code, codes } from "../../../kernel/codes.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -20,6 +20,7 @@ import { type ApproveOptions, approvalLines, type EvidenceOption, isMeant, wordO
 import type { OperatorOptions } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { readCard } from "./read-card.ts";
 
 type OnHub = HubLoginOptions & { readonly hub: string };
 
@@ -28,6 +29,14 @@ interface FoundCard {
   readonly speaker: Speaker;
   readonly approval: ApprovalView;
   readonly log: SeenHead;
+}
+
+interface GatewayRow {
+  readonly name: string;
+  readonly enrolment: string;
+  readonly enrolment_signature: Buffer;
+  readonly leave: string | null;
+  readonly leave_signature: Buffer | null;
 }
 
 interface HubSession extends VaultSession {
@@ -123,7 +132,7 @@ function tell(
   state: string | null,
 ): Exit {
   if (json) io.out(JSON.stringify(record, null, 2));
-  else if (state !== null) io.out(`${what} ${state}.`);
+  else if (state !== null) io.out(`${what} ${showIdentifier(state)}.`);
   else
     io.err(
       "It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back, unless time runs out.",
@@ -159,12 +168,14 @@ async function findSpeakers(
   { home, operator }: VaultSession,
 ): Promise<readonly Speaker[]> {
   const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
-  const rows = await connection.ask<{ name: string; enrolment: string; enrolment_signature: Buffer }>(
-    `select name, enrolment, enrolment_signature from ${HUB_SCHEMA}.gateways where leave is null limit ${defaults.hubGateways}`,
+  const rows = await connection.ask<GatewayRow>(
+    `select name, enrolment, enrolment_signature, leave, leave_signature from ${HUB_SCHEMA}.gateways order by name limit ${defaults.hubGateways}`,
   );
-  return rows
-    .flatMap((row) => speakerOf(row, connection.hubId, keys) ?? [])
-    .filter(({ vaultId }) => vaultId === operator.vaultId);
+  return rows.flatMap((row) => {
+    const speaker = speakerOf(row, connection.hubId, keys);
+    // One that is merely said to have left is still asked: nobody takes a gateway out of reach with a row.
+    return speaker?.vaultId === operator.vaultId && !hasLeft(row, speaker, keys) ? [speaker] : [];
+  });
 }
 
 /** What was not signed by its gateway, or not sealed for this person, is told of and never shown. */
@@ -186,14 +197,15 @@ async function findCards(
   return rows.flatMap((row) => {
     const speaker = speakers.find(({ gateway }) => gateway === row.gateway);
     const card = { sealed: row.sealed, signed: { text: row.statement, signature: row.signature } };
-    const content = speaker === undefined ? undefined : openCard(card, speaker, row.approval_id, operator);
+    const opened = speaker === undefined ? undefined : openCard(card, speaker, row.approval_id, operator);
+    const content = opened === undefined ? undefined : readCard(opened, row.approval_id);
     if (speaker === undefined || content === undefined) {
       io.err(
         `warning: what stands on the hub as ${showIdentifier(row.approval_id)} is not from ${showIdentifier(row.gateway)} for you. It is not shown.`,
       );
       return [];
     }
-    const { approval, log } = content as unknown as { readonly approval: ApprovalView; readonly log: SeenHead };
+    const { approval, log } = content;
     const leftMs = Date.parse(approval.card.expires_at) - clock.wallMs();
     return leftMs <= 0 ? [] : [{ speaker, approval: { ...approval, expires_in_ms: leftMs }, log }];
   });
@@ -207,7 +219,7 @@ async function say(
   { random, clock, sleep }: CliDeps,
 ): Promise<string | null> {
   const asked = speakers.map((speaker) => ({ speaker, id: `hst_${random.bytes(16).toString("hex")}` }));
-  if (asked.length === 0) throw new Denied("not_found", "No gateway of this vault is on this hub. Nothing was signed.");
+  if (asked.length === 0) throw new Denied("not_found", "No gateway of this vault is on this hub. Nothing was sent.");
   let looked = new AbortController();
   await connection.listen(() => looked.abort());
   for (const { speaker, id } of asked) {
@@ -223,10 +235,15 @@ async function say(
     if (done !== undefined) return done.message;
     const [refused] = answers;
     if (refused !== undefined && answers.length === asked.length)
-      throw new Denied(refused.code as Code, refused.message);
+      throw new Denied(knownCode(refused.code), String(refused.message));
     if (clock.bootMs() >= stopAt) return null;
     await sleep.sleep(defaults.hubAgainMs, looked.signal);
   }
+}
+
+/** A gateway may be newer, or somebody else's by now. */
+function knownCode(code: string | null): Code {
+  return code !== null && Object.hasOwn(codes, code) ? (code as Code) : "hub_refused";
 }
 
 async function readAnswers(

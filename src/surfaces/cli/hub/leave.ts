@@ -1,10 +1,11 @@
 import { readHubAddress } from "../../../hub/address.ts";
 import { connectHub } from "../../../hub/connect.ts";
 import { HUB_SCHEMA } from "../../../hub/schema.ts";
-import { type LeaveStatement, peekEnrolment, signHub } from "../../../hub/statement.ts";
+import { type LeaveStatement, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { hubKeyOf, openHubSecrets } from "../../../vault/hub-secrets.ts";
+import type { HubMembership } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -32,7 +33,7 @@ export function runHubLeave(options: OperatorOptions, deps: CliDeps): Promise<Ex
           password: secrets.password,
           authority: secrets.authority,
         };
-        await sayGoodbye(session, login, hub.hubId, hub.gateway, deps);
+        await sayGoodbye(session, login, hub, deps);
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         told = false;
@@ -54,25 +55,22 @@ export function runHubLeave(options: OperatorOptions, deps: CliDeps): Promise<Ex
 async function sayGoodbye(
   { operator }: VaultSession,
   login: Parameters<typeof connectHub>[0],
-  hubId: string,
-  gateway: string,
+  { hubId, gateway, identityKey, joinedAt }: HubMembership,
   { clock }: CliDeps,
 ): Promise<void> {
   const connection = await connectHub(login, hubId);
   try {
-    const [row] = await connection.ask<{ enrolment: string }>(
-      `select enrolment from ${HUB_SCHEMA}.gateways where name = $1`,
-      [gateway],
-    );
-    const statement = {
-      ...peekEnrolment(row?.enrolment ?? ""),
+    const statement: LeaveStatement = {
       format: "gw.hub-leave/v1",
       hub_id: hubId,
       gateway,
+      identity_key: identityKey.toString("base64url"),
+      joined_at: joinedAt,
+      vault_id: operator.vaultId,
       operator: operator.name,
       operator_key_id: operator.keyId,
       signed_at: isoTime(clock.wallMs()),
-    } as LeaveStatement;
+    };
     const { text, signature } = signHub(statement, (bytes) => operator.approver.sign(bytes));
     await connection.ask(`update ${HUB_SCHEMA}.gateways set leave = $2, leave_signature = $3 where name = $1`, [
       gateway,
