@@ -48,7 +48,7 @@ export const bench: Bench = {
         issuer: null,
         network: "public",
       },
-      ...{ keyId: null, subject: null, audience: null, resource: null, ca: null },
+      ...{ keyId: null, subject: null, audience: null, resource: null, dpop: false, ca: null },
     };
     const app = { label: "app", kind: "oauth2", boundTo: [ORIGIN], eachUse: false, exchange } as const;
     const pair = Secret.fromText("secret-of-the-client");

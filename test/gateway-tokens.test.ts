@@ -5,6 +5,7 @@ import { jwtVerify } from "jose";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import type { Denied } from "../src/kernel/failure.ts";
+import { makeDpopKey } from "../src/vault/token/dpop.ts";
 import type { TokenExchange } from "../src/vault/token/exchange.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
@@ -36,6 +37,7 @@ function exchangeWith(change: Partial<TokenExchange> = {}): TokenExchange {
     scopes: ["issues:read", "issues:write"],
     audience: "https://api.acme.example",
     resource: null,
+    dpop: false,
     ca: null,
     network: "private",
     ...change,
@@ -169,6 +171,14 @@ test("many calls at once wait for one exchange", async () => {
   const results = await Promise.all(Array.from({ length: 8 }, () => read(run)));
   assert.ok(results.every(({ outcome }) => outcome === "success"));
   assert.equal(endpoint.received.length, 1);
+});
+
+test("asked for a token that is bound to a key, a provider that gives one which anybody could use is not believed", async () => {
+  using key = makeDpopKey();
+  const run = await begin({ dpop: true }, `${key.use(String)}\n${CLIENT_SECRET}`);
+  await assert.rejects(read(run), denies("token_unavailable"));
+  assert.equal(api.received.length, 0);
+  assert.match(String(endpoint.received[0]?.headers["dpop"]), /^eyJ/);
 });
 
 for (const [words, more, lifeS] of [

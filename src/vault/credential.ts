@@ -15,8 +15,9 @@ import { checkSource, type SecretSource } from "./source/source.ts";
 import { importSshKey } from "./ssh/import-key.ts";
 import { openStateRoot } from "./state-root.ts";
 import { readClientCertificate } from "./tls/certificate.ts";
+import { makeDpopKey } from "./token/dpop.ts";
 import { checkExchange, EXCHANGED_KINDS, isExchanged, type TokenExchange } from "./token/exchange.ts";
-import { splitParts } from "./token/parts.ts";
+import { type ExchangeParts, splitParts, wipeParts, withDpopKey } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
 import { signVault } from "./verify.ts";
 
@@ -39,6 +40,8 @@ export interface NewCredential {
   /** For the kinds whose secret is exchanged for a token. */
   readonly exchange?: TokenExchange;
   readonly secret: Secret;
+  /** The key that its tokens are bound to, where somebody agreed with it already; one is made otherwise. */
+  readonly dpopKey?: Secret;
   /** For an encrypted private key. */
   readonly keyPassphrase?: Secret;
 }
@@ -62,8 +65,10 @@ export async function addCredential(
   const exchange = readExchange(given.kind, given.exchange);
   const extras = readExtras(vault, given, exchange);
   const how = { ...extras, kind: given.kind, exchange };
-  const { secret, publicKey, certificate } = await readGiven(how, given.secret, given.keyPassphrase, clock.wallMs());
-  using _wiped = secret;
+  const read = await readGiven(how, given.secret, given.keyPassphrase, clock.wallMs());
+  const { publicKey, certificate } = read;
+  using dpopKey = exchange?.dpop === true && given.dpopKey === undefined ? makeDpopKey() : null;
+  using secret = bindToKey(read.secret, exchange, given.dpopKey ?? dpopKey);
   const at = isoTime(clock.wallMs());
   const binding = {
     label: given.label,
@@ -97,10 +102,12 @@ export async function rotateCredential(
 ): Promise<Vault> {
   requireOperator(vault, operator);
   const old = findEntry(vault, given.label);
-  const { secret, publicKey, certificate } = await readGiven(old, given.secret, given.keyPassphrase, clock.wallMs());
-  using _wiped = secret;
+  const read = await readGiven(old, given.secret, given.keyPassphrase, clock.wallMs());
+  const { publicKey, certificate } = read;
   const key = entryKey(vault, operator);
   using oldSecret = openEntry(key, vault.vaultId, old);
+  using parts = openParts(old.exchange, oldSecret);
+  using secret = bindToKey(read.secret, old.exchange, parts.dpopKey);
   using root = openStateRoot(operator.serviceKey, vault);
   const digestOf = (one: Secret) => retiredDigest(root, vault.vaultId, old.label, one);
   const retired = [...old.retired, { version: old.version, digest: digestOf(oldSecret) }].slice(-defaults.vaultRetired);
@@ -117,15 +124,26 @@ export async function rotateCredential(
   return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
 }
 
-/** What proves the client of a credential that a person agrees to once more; null for a client that has nothing. */
-export function openProof(vault: Vault, operator: OpenOperator, label: string): Secret | null {
+/** What a credential goes by that a person agrees to once more. The caller wipes it. */
+export function openProof(vault: Vault, operator: OpenOperator, label: string): ExchangeParts & Disposable {
   const entry = findEntry(vault, label);
   if (entry.exchange === null) throw new Fault("a proof of what is not exchanged");
   using sealed = openEntry(entryKey(vault, operator), vault.vaultId, entry);
-  const { exchange } = entry;
-  const { refreshToken, proof } = sealed.use((bytes) => splitParts(exchange, bytes));
-  refreshToken?.wipe();
-  return proof;
+  return openParts(entry.exchange, sealed);
+}
+
+function openParts(exchange: TokenExchange | null, sealed: Secret): ExchangeParts & Disposable {
+  const none: ExchangeParts = { refreshToken: null, proof: null, dpopKey: null };
+  const parts = exchange === null ? none : sealed.use((bytes) => splitParts(exchange, bytes));
+  return { ...parts, [Symbol.dispose]: () => wipeParts(parts) };
+}
+
+/** Takes ownership of `given`. */
+function bindToKey(given: Secret, exchange: TokenExchange | null, key: Secret | null): Secret {
+  if (exchange?.dpop !== true) return given;
+  using _wiped = given;
+  if (key === null) throw new Fault("tokens that are bound to no key");
+  return withDpopKey(key, given);
 }
 
 export interface CredentialChange {

@@ -57,15 +57,17 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
   }
 }
 
-/** A short-lived token, as the bearer that it is. Takes a copy. */
-export function tokenLoan(label: string, token: Secret): HttpLoan {
-  const headerValue = prefixed("Bearer ", token);
+/** A short-lived token, as the bearer that it is, or with the proof that we have the key it is bound to. Takes a copy. */
+export function tokenLoan(label: string, token: Secret, proof: Secret | null): HttpLoan {
+  const headerValue = prefixed(proof === null ? "Bearer " : "DPoP ", token);
   const secret = token.copy();
   const release = (): void => {
     headerValue.wipe();
     secret.wipe();
+    proof?.wipe();
   };
-  return { label, headerName: "authorization", headerValue, secrets: [secret], release };
+  const further = proof === null ? [] : [{ name: "dpop", value: proof }];
+  return { label, headerName: "authorization", headerValue, further, secrets: [secret], release };
 }
 
 /** The secret key signs and stays; what is looked for in the answer is the key and the session token. */

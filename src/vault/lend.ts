@@ -16,8 +16,10 @@ import type { SecretSource } from "./source/source.ts";
 import { signerFor } from "./ssh/signer.ts";
 import { openStateRoot } from "./state-root.ts";
 import { certificateLoan, endOfCertificate } from "./tls/certificate.ts";
+import { dpopProof } from "./token/dpop.ts";
 import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
 import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
+import { splitParts, wipeParts } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
 import { checkServiceKey, noteInVault } from "./verify.ts";
 
@@ -145,6 +147,20 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     }
   };
 
+  /** Null where the entry's tokens are bound to no key. */
+  const proofFor = (entry: CredentialEntry, token: Secret, toSign: ToSign | null): Secret | null => {
+    const { exchange } = entry;
+    if (exchange === null || !exchange.dpop) return null;
+    if (toSign?.scheme !== "dpop") throw new Fault("nothing says what the proof is for");
+    using sealed = open(entry);
+    const parts = sealed.use((bytes) => splitParts(exchange, bytes));
+    try {
+      return dpopProof(parts.dpopKey ?? refuseEntry(entry.label), toSign, token);
+    } finally {
+      wipeParts(parts);
+    }
+  };
+
   return {
     get vaultId() {
       return vault.vaultId;
@@ -185,11 +201,12 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const { exchange } = entry;
       if (exchange === null || (url !== exchange.tokenEndpoint && url !== exchange.revocationEndpoint))
         throw new Denied("credential_not_bound", `${label} is exchanged at the endpoint it was added with alone.`);
-      return alongside(entry, new URL(url).origin, exchangeLoan(label, exchange, open(entry), ask));
+      return alongside(entry, new URL(url).origin, exchangeLoan(label, exchange, url, open(entry), ask));
     },
     lendToken: (label, origin, token, toSign = null) => {
       const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
-      if (entry.source === null) return alongside(entry, origin, tokenLoan(label, token), true);
+      if (entry.source === null)
+        return alongside(entry, origin, tokenLoan(label, token, proofFor(entry, token, toSign)), true);
       return alongside(entry, origin, httpLoan(entry, readSourced(entry.kind, token), toSign));
     },
     sourceOf: (label) => {

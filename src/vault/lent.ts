@@ -46,6 +46,8 @@ export type ToSign = RequestToSign &
     | { readonly scheme: "aws-sigv4"; readonly scope: SigningScope }
     /** The nonce is never the same twice. */
     | { readonly scheme: "http-signature"; readonly nonce: string }
+    /** A token that is bound to a key; the nonce is what the provider asked to see. */
+    | { readonly scheme: "dpop"; readonly proofId: string; readonly nonce: string | null }
   );
 
 /** What an AWS signature is good for. */

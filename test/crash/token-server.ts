@@ -63,6 +63,7 @@ export function exchangeAt(origin: string): TokenExchange {
     scopes: [],
     audience: null,
     resource: null,
+    dpop: false,
     ca: null,
     network: "private",
   };

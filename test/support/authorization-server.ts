@@ -22,6 +22,8 @@ export interface AuthorizationServer {
   readonly refreshTokens: readonly string[];
   /** Everybody who agreed takes that back. */
   withdrawAll(): Promise<void>;
+  /** The thumbprint of the key that a token is bound to (RFC 9449). */
+  boundTo(token: string): Promise<string | undefined>;
   /** Takes an access token back. */
   takeBack(token: string): Promise<void>;
   close(): Promise<void>;
@@ -120,6 +122,7 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
       introspection: { enabled: true },
       devInteractions: { enabled: false },
       deviceFlow: { enabled: true },
+      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => true },
       ...(clientCa === undefined ? {} : { mTLS: knownByCertificate }),
       resourceIndicators: {
         enabled: true,
@@ -175,6 +178,7 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
       for (const grant of grants.splice(0)) await grant.destroy();
     },
     knows: async (token) => (await find(token)) !== undefined,
+    boundTo: async (token) => (await find(token))?.jkt,
     takeBack: async (token) => (await find(token))?.destroy(),
     close: () =>
       new Promise((resolve) => {

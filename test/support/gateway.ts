@@ -160,12 +160,12 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       const one = options.exchanged?.[label];
       assert.equal(url, one?.exchange.tokenEndpoint);
       if (one === undefined) throw new Denied("credential_not_bound", `${label} is not exchanged`);
-      return exchangeLoan(label, one.exchange, Secret.fromText(one.secret), ask);
+      return exchangeLoan(label, one.exchange, url, Secret.fromText(one.secret), ask);
     },
     lendToken(label, origin, token) {
       if (credentials.get(label)?.origin !== origin)
         throw new Denied("credential_not_bound", `${label} is not bound there`);
-      return tokenLoan(label, token);
+      return tokenLoan(label, token, null);
     },
     sourceOf: () => null,
     checkSourced: () => undefined,

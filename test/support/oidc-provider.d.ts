@@ -4,6 +4,7 @@ declare module "oidc-provider" {
 
   interface Model {
     readonly jti: string;
+    readonly jkt?: string;
     save(): Promise<string>;
     destroy(): Promise<void>;
   }

@@ -38,7 +38,7 @@ type ReadJson = () => JsonValue;
 export function readTokenAnswer(
   observation: TransportObservation,
   readJson: ReadJson,
-  grant: string,
+  exchange: { readonly grant: string; readonly dpop: boolean },
   asked: Asked,
 ): TokenAnswer {
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
@@ -46,12 +46,17 @@ export function readTokenAnswer(
   if (status >= 300 && status < 400) return failed(`it answered with a redirect (${status}), which is not followed`);
   const body = (headers["content-type"] ?? "").includes("json") ? readJson() : null;
   if (!isJsonObject(body)) return failed(`it answered ${status} without a JSON object`);
-  if (status === 201 && grant === "github_app") return readInstallation(observation, body, asked);
+  if (status === 201 && exchange.grant === "github_app") return readInstallation(observation, body, asked);
   if (status !== 200) return refusalOf(status, body["error"]);
   const token = body["access_token"];
   if (!isToken(token)) return failed("its answer has no access_token that could be sent");
   const type = body["token_type"];
-  if (typeof type !== "string" || type.toLowerCase() !== "bearer") return failed("its token is no bearer token");
+  const wanted = exchange.dpop ? "dpop" : "bearer";
+  // Also against a provider that was talked out of it: a token that anybody could use is not what was asked for.
+  if (typeof type !== "string" || type.toLowerCase() !== wanted)
+    return failed(
+      exchange.dpop ? "its token is bound to no key (token_type is not DPoP)" : "its token is no bearer token",
+    );
   const lifeMs = lifeOf(body["expires_in"]);
   if (lifeMs === null) return failed("its token has ended already, or expires_in is no number of seconds");
   const refreshToken = body["refresh_token"] ?? null;

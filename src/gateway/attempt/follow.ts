@@ -38,6 +38,7 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
   let followed = 0;
   let tries = 0;
   let renewed = false;
+  let challenged = false;
   let before: Attempted | null = null;
   let carries: Carried | undefined;
   for (;;) {
@@ -57,8 +58,10 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
       before = null;
       continue;
     }
-    if (!renewed && mayRenew(core, sending, attempted, firstSentMs)) {
-      renewed = true;
+    const challenge: boolean = !challenged && isChallenge(core, sending, attempted);
+    if (challenge || (!renewed && mayRenew(core, sending, attempted, firstSentMs))) {
+      if (challenge) challenged = true;
+      else renewed = true;
       const repeat = await allowRepeat(core, sending, sayObserved(attempted));
       if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
       sending = repeat;
@@ -73,19 +76,24 @@ export async function follow(core: Core, first: Sending): Promise<Followed> {
   }
 }
 
-/**
- * Whether a newer token may help: the provider proved that it did nothing, for a token that was older than this call. Where
- * any attempt may have had its effect, nothing is sent again for it.
- */
-function mayRenew(
-  core: Core,
-  { credential, claim, outbound }: Sending,
-  { observation, verdict }: Attempted,
-  sinceMs: number,
-): boolean {
-  if (credential === null || verdict.kind !== "error") return false;
-  if (observation.kind !== "answered" || observation.status !== 401) return false;
-  return !(typeof claim === "object" && claim.doubt) && core.tokens.refused(credential, outbound, sinceMs);
+/** The provider proved by its 401 that it did nothing, and no earlier attempt may have had its effect. */
+function provedNothingDone({ claim }: Sending, { observation, verdict }: Attempted): boolean {
+  if (verdict.kind !== "error" || observation.kind !== "answered" || observation.status !== 401) return false;
+  return !(typeof claim === "object" && claim.doubt);
+}
+
+/** Whether a newer token may help: one was refused that was older than this call. */
+function mayRenew(core: Core, sending: Sending, attempted: Attempted, sinceMs: number): boolean {
+  const { credential, outbound } = sending;
+  if (credential === null || !provedNothingDone(sending, attempted)) return false;
+  return core.tokens.refused(credential, outbound, sinceMs);
+}
+
+/** Whether the provider wants to see another nonce in the proof, and named it. */
+function isChallenge(core: Core, sending: Sending, attempted: Attempted): boolean {
+  const { credential } = sending;
+  if (credential === null || !provedNothingDone(sending, attempted)) return false;
+  return core.tokens.challenged(credential, attempted.observation);
 }
 
 /**

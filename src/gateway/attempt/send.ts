@@ -57,13 +57,15 @@ async function sendHttp(
   const { http } = core.ports;
   if (sending.credential === null) return http.send(receipt, request, null, limits);
   const { origin } = new URL(request.url);
-  const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential, origin);
+  const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential);
   // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
   const entrusted = core.deployments.lendSecrets(sending.outbound.definition.pack.name);
   try {
     const { secrets } = entrusted;
     const lent = secrets.length === 0 ? loan : { ...loan, secrets: [...loan.secrets, ...secrets] };
-    return await http.send(receipt, request, lent, limits);
+    const observation = await http.send(receipt, request, lent, limits);
+    core.tokens.nonces.heard(sending.credential, origin, observation);
+    return observation;
   } finally {
     entrusted.release();
     loan.release();
@@ -96,11 +98,11 @@ function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */
-function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string, origin: string): HttpLoan {
+function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string): HttpLoan {
   const signing = toSign(core, outbound, request);
   core.tokens.used(label);
-  const token = core.tokens.lend(label, outbound, origin, signing);
-  return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
+  const token = core.tokens.lend(label, outbound, request, signing);
+  return token ?? requireUnlocked(core).lendHttp(label, new URL(request.url).origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */

@@ -54,7 +54,7 @@ export async function exchangeToken(
 
   const take = async (observation: TransportObservation): Promise<TransportObservation> => {
     skewMs = skewOf(core, observation) ?? skewMs;
-    answer = readTokenAnswer(observation, () => jsonOf(observation), exchange.grant, narrowing);
+    answer = readTokenAnswer(observation, () => jsonOf(observation), exchange, narrowing);
     row = grantRow(core, { ...after(kept, exchange, answer), pending: null });
     if (isRotated(exchange, answer)) await core.ledger.record("token.kept", [], [row]);
     return withoutBody(observation);
@@ -66,6 +66,7 @@ export async function exchangeToken(
       refreshToken,
       atMs: clock.wallMs() + need.skewMs,
       assertionId: ids.next("evt"),
+      nonce: core.tokens.nonces.find(label, new URL(exchange.tokenEndpoint).origin),
     } as const;
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
   };
@@ -105,7 +106,7 @@ export async function revokeToken(
     using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
     const { clock, ids } = core.ports;
     const atMs = clock.wallMs() + need.skewMs;
-    const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt") } as const;
+    const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), nonce: null } as const;
     return requireUnlocked(core).lendExchange(label, endpoint, ask);
   };
   const row = grantRow(core, { ...kept, pending: null });

@@ -1,6 +1,9 @@
+import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import type { Outbound } from "../outbound/outbound.ts";
+import type { HttpSend } from "../ports.ts";
+import type { Nonces } from "./nonces.ts";
 
 /**
  * Short-lived tokens, got in exchange for credentials that no API ever sees. They live here and nowhere else, and end with
@@ -10,7 +13,10 @@ export interface Tokens {
   /** Makes sure that a token is at hand for what is about to be sent; Denied where none can be had. */
   ready(sending: Sending | CustodySending): Promise<void>;
   /** Null for a credential that is lent as it is sealed. */
-  lend(label: string, outbound: Outbound, origin: string, toSign: ToSign | null): HttpLoan | null;
+  lend(label: string, outbound: Outbound, request: HttpSend, toSign: ToSign | null): HttpLoan | null;
+  /** Whether the provider refused a bound token for its nonce alone, and named the one it wants. */
+  challenged(label: string, observation: TransportObservation): boolean;
+  readonly nonces: Nonces;
   /** A token was refused that was older than the call: it is forgotten, and true says that a newer one may help. */
   refused(label: string, outbound: Outbound, sinceBootMs: number): boolean;
   /** What a card says of the token that a call would go with; null where there is none. */

@@ -3,11 +3,14 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
+import type { HttpSend } from "../ports.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
+import { asksForNonce, createNonces } from "./nonces.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 import { createSources, type Sourced } from "./source.ts";
 
@@ -27,6 +30,7 @@ interface Failure {
 
 export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   const sources = createSources();
+  const nonces = createNonces();
   /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
   const failures = new Map<string, Failure>();
@@ -95,8 +99,11 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     if (plan !== null) {
       const narrowing = narrow(plan.exchange);
       const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
-        const exchanged = await exchangeToken(core, label, plan, narrowing, need);
+        let exchanged = await exchangeToken(core, label, plan, narrowing, need);
         skews.set(label, exchanged.skewMs);
+        // Refused for the nonce alone, which has come with the refusal: once more, as an attempt of its own.
+        if (plan.exchange.dpop && exchanged.answer.kind === "refused" && exchanged.answer.error === "use_dpop_nonce")
+          exchanged = await exchangeToken(core, label, plan, narrowing, { ...need, skewMs: exchanged.skewMs });
         return readGot(label, exchanged, waitMs);
       };
       return { version: plan.version, key: keyOf(label, narrowing), leased: false, get };
@@ -106,6 +113,13 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> =>
       readSourced(core, label, await sources.read(core, label, kept, need), waitMs);
     return { version: kept.version, key: `${label} source`, leased: true, get };
+  }
+
+  /** What the proof says that goes with a bound token: this very request, now, once. */
+  function toProve({ ports: { clock, ids } }: Core, label: string, { method, url, headers, body }: HttpSend): ToSign {
+    const atMs = clock.wallMs() + (skews.get(label) ?? 0);
+    const nonce = nonces.find(label, new URL(url).origin);
+    return { scheme: "dpop", method, url, headers, body, atMs, proofId: ids.next("evt"), nonce };
   }
 
   /** One at a time of one credential. */
@@ -137,14 +151,20 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
         else await alone(credential, () => obtain(core, credential, wanted, { run, session, callId, authorization }));
       }
     },
-    lend(label, outbound, origin, toSign) {
+    nonces,
+    lend(label, outbound, request, toSign) {
       const core = coreOf();
       const wanted = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange));
       if (wanted === null) return null;
       const one = find(core, wanted.key, wanted.version);
       if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
-      return requireUnlocked(core).lendToken(label, origin, one.token, toSign);
+      const { origin } = new URL(request.url);
+      const credentials = requireUnlocked(core);
+      const bound = credentials.exchangeOf(label)?.exchange.dpop === true;
+      return credentials.lendToken(label, origin, one.token, bound ? toProve(core, label, request) : toSign);
     },
+    challenged: (label, observation) =>
+      coreOf().credentials()?.exchangeOf(label)?.exchange.dpop === true && asksForNonce(observation),
     refused(label, outbound, sinceBootMs) {
       const core = coreOf();
       if (core.credentials() === null) return false;
@@ -189,6 +209,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     clear() {
       for (const key of [...held.keys()]) forget(key);
       sources.clear();
+      nonces.clear();
       for (const memory of [failures, skews, lives, facts, lastUses]) memory.clear();
     },
   };

@@ -3,9 +3,8 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 
 /** A signed JWT (RFC 7519) in compact form. It opens what it is for until it expires, so it is a secret too. */
-export function signAssertion(key: KeyObject, alg: string, keyId: string | null, claims: JsonObject): Secret {
-  const header = { alg, typ: "JWT", ...(keyId === null ? {} : { kid: keyId }) };
-  const text = `${encode(header)}.${encode(claims)}`;
+export function signAssertion(key: KeyObject, alg: string, more: JsonObject, claims: JsonObject): Secret {
+  const text = `${encode({ alg, typ: "JWT", ...more })}.${encode(claims)}`;
   const signature = sign(HASHES[alg] ?? null, Buffer.from(text), { key, dsaEncoding: "ieee-p1363" });
   return Secret.fromText(`${text}.${signature.toString("base64url")}`);
 }

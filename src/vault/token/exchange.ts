@@ -35,6 +35,8 @@ export interface TokenExchange {
   readonly scopes: readonly string[];
   readonly audience: string | null;
   readonly resource: string | null;
+  /** Whether tokens are bound to a key that is sealed beside the secret (RFC 9449). */
+  readonly dpop: boolean;
   /** The PEM text of the authority to trust instead of the system's. */
   readonly ca: string | null;
   readonly network: "public" | "private";
@@ -67,6 +69,7 @@ function exchangePage(exchange: TokenExchange): JsonObject {
     // Left out where there is none, so that what was sealed before them still opens.
     ...(exchange.authorizationEndpoint === null ? {} : { authorization_endpoint: exchange.authorizationEndpoint }),
     ...(exchange.deviceEndpoint === null ? {} : { device_endpoint: exchange.deviceEndpoint }),
+    ...(exchange.dpop ? { dpop: true } : {}),
   };
 }
 
@@ -85,7 +88,7 @@ const MEMBERS = [
   "ca",
   "network",
 ] as const;
-const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint"] as const;
+const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint", "dpop"] as const;
 
 const URL_LENGTH = 2_048;
 const NAME_LENGTH = 512;
@@ -113,6 +116,7 @@ export function readExchangePage(shape: PageShape, value: JsonValue, where: stri
     network: shape.oneOf(page.network, `${where}/network`, ["public", "private"]),
     authorizationEndpoint: optional("authorization_endpoint", URL_LENGTH),
     deviceEndpoint: optional("device_endpoint", URL_LENGTH),
+    dpop: page.dpop === undefined ? false : shape.flag(page.dpop, `${where}/dpop`),
   };
 }
 
@@ -136,6 +140,7 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
     invalid(
       "Client credentials need a client that proves itself: --client-auth client_secret_basic, client_secret_post, private_key_jwt or tls_client_auth.",
     );
+  if (exchange.dpop && kind === "github-app") invalid("--dpop is for oauth2 and jwt-bearer.");
   checkEndpoint("The token endpoint", exchange.tokenEndpoint);
   if (exchange.revocationEndpoint !== null) checkEndpoint("The revocation endpoint", exchange.revocationEndpoint);
   if (exchange.authorizationEndpoint !== null)

@@ -5,6 +5,7 @@ import { basicValue, prefixed } from "../http-loan.ts";
 import type { HttpLoan, LentField } from "../lent.ts";
 import { readPemKey } from "../pem-key.ts";
 import { signAssertion } from "./assertion.ts";
+import { dpopProof } from "./dpop.ts";
 import type { TokenExchange } from "./exchange.ts";
 import { algorithmOf, type ExchangeParts, splitParts, wipeParts } from "./parts.ts";
 
@@ -17,6 +18,8 @@ export interface ExchangeAsk {
   readonly atMs: number;
   /** Never the same twice: a provider may refuse an assertion that it saw before. */
   readonly assertionId: string;
+  /** What the token endpoint asked to see in the next proof (RFC 9449). */
+  readonly nonce: string | null;
 }
 
 const ASSERTION_LIFE_S = 240;
@@ -24,26 +27,34 @@ const ASSERTION_LIFE_S = 240;
 const ASSERTION_BACK_S = 30;
 
 /** What goes to the token endpoint and nowhere else. Takes ownership of `secret`; the body never reaches an agent. */
-export function exchangeLoan(label: string, exchange: TokenExchange, secret: Secret, ask: ExchangeAsk): HttpLoan {
+export function exchangeLoan(
+  label: string,
+  exchange: TokenExchange,
+  url: string,
+  secret: Secret,
+  ask: ExchangeAsk,
+): HttpLoan {
   const parts = secret.use((bytes) => splitParts(exchange, bytes));
   secret.wipe();
-  return loanOf(label, exchange, parts, ask, []);
+  return loanOf(label, exchange, url, parts, ask, []);
 }
 
 /** What goes along where a person has just agreed: what they were given for it, and what proves the client. Takes copies. */
 export function loginLoan(
   exchange: TokenExchange,
-  proof: Secret | null,
+  url: string,
+  { proof, dpopKey }: Pick<ExchangeParts, "proof" | "dpopKey">,
   given: readonly LentField[],
-  moment: Pick<ExchangeAsk, "atMs" | "assertionId">,
+  moment: Pick<ExchangeAsk, "atMs" | "assertionId" | "nonce">,
 ): HttpLoan {
-  const parts = { refreshToken: null, proof: proof === null ? null : proof.copy() };
-  return loanOf(exchange.clientId, exchange, parts, { errand: "login", refreshToken: null, ...moment }, given);
+  const parts = { refreshToken: null, proof: proof?.copy() ?? null, dpopKey: dpopKey?.copy() ?? null };
+  return loanOf(exchange.clientId, exchange, url, parts, { errand: "login", refreshToken: null, ...moment }, given);
 }
 
 function loanOf(
   label: string,
   exchange: TokenExchange,
+  url: string,
   parts: ExchangeParts,
   ask: ExchangeAsk,
   given: readonly LentField[],
@@ -65,7 +76,10 @@ function loanOf(
     if (exchange.grant === "jwt_bearer")
       form.push({ name: "assertion", value: own(assertion(exchange, parts, bearerClaims(exchange, ask))) });
     const header = proveClient(exchange, parts, ask, form, own);
-    return { label, ...header, form, secrets: [], release };
+    const proven = { method: "POST", url, atMs: ask.atMs, proofId: ask.assertionId, nonce: ask.nonce };
+    const key = url === exchange.tokenEndpoint ? parts.dpopKey : null;
+    const further = key === null ? [] : [{ name: "dpop", value: own(dpopProof(key, proven, null)) }];
+    return { label, ...header, further, form, secrets: [], release };
   } catch (error) {
     release();
     throw error;
@@ -138,7 +152,8 @@ function timed({ atMs }: ExchangeAsk, claims: JsonObject): JsonObject {
 
 function assertion(exchange: TokenExchange, parts: ExchangeParts, claims: JsonObject): Secret {
   const key = readPemKey(proofOf(parts));
-  return signAssertion(key, algorithmOf(key, exchange), exchange.keyId, claims);
+  const { keyId } = exchange;
+  return signAssertion(key, algorithmOf(key, exchange), keyId === null ? {} : { kid: keyId }, claims);
 }
 
 function proofOf({ proof }: ExchangeParts): Secret {

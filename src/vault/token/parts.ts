@@ -6,33 +6,47 @@ import type { TokenExchange } from "./exchange.ts";
 
 /**
  * The sealed bytes of a credential that is exchanged. What proves the client stands alone: its secret, or its private key in
- * PEM. A refresh token stands on a line of its own before that.
+ * PEM. A refresh token stands on a line of its own before that, and the key that tokens are bound to on the first of all.
  */
 export interface ExchangeParts {
   readonly refreshToken: Secret | null;
   /** The client's secret or key; null for a client that has none. */
   readonly proof: Secret | null;
+  readonly dpopKey: Secret | null;
 }
 
 const LINE_END = 0x0a;
 
 /** The caller wipes what it gets. */
-export function splitParts({ grant }: TokenExchange, bytes: Buffer): ExchangeParts {
-  if (grant !== "refresh_token") return { refreshToken: null, proof: bytes.length === 0 ? null : copy(bytes) };
-  const end = bytes.indexOf(LINE_END);
-  if (end === -1) return { refreshToken: copy(bytes), proof: null };
-  const proof = bytes.subarray(end + 1);
-  return { refreshToken: copy(bytes.subarray(0, end)), proof: proof.length === 0 ? null : copy(proof) };
+export function splitParts({ grant, dpop }: Pick<TokenExchange, "grant" | "dpop">, bytes: Buffer): ExchangeParts {
+  const [key, given] = dpop ? splitLine(bytes) : [null, bytes];
+  const [refreshToken, proof] = grant === "refresh_token" ? splitLine(given) : [null, given];
+  return {
+    refreshToken: refreshToken === null ? null : copy(refreshToken),
+    proof: proof.length === 0 ? null : copy(proof),
+    dpopKey: key === null ? null : copy(key),
+  };
 }
 
-export function wipeParts({ refreshToken, proof }: ExchangeParts): void {
+/** The secret as it is sealed: with the key that its tokens are bound to before it. */
+export function withDpopKey(key: Secret, given: Secret): Secret {
+  return key.use((line) => given.use((rest) => Secret.take(Buffer.concat([line, Buffer.of(LINE_END), rest]))));
+}
+
+function splitLine(bytes: Buffer): readonly [Buffer, Buffer] {
+  const end = bytes.indexOf(LINE_END);
+  return end === -1 ? [bytes, bytes.subarray(bytes.length)] : [bytes.subarray(0, end), bytes.subarray(end + 1)];
+}
+
+export function wipeParts({ refreshToken, proof, dpopKey }: ExchangeParts): void {
   refreshToken?.wipe();
   proof?.wipe();
+  dpopKey?.wipe();
 }
 
-/** What is given at the door must be what the exchange needs. An error never shows a byte of it. */
+/** What is given at the door must be what the exchange needs; the key of its tokens is none of it. An error never shows a byte of it. */
 export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
-  const parts = splitParts(exchange, bytes);
+  const parts = splitParts({ ...exchange, dpop: false }, bytes);
   try {
     const { refreshToken, proof } = parts;
     if (refreshToken !== null) visible(refreshToken, "The refresh token, on the first line,");

@@ -26,6 +26,7 @@ const exchange: TokenExchange = {
   scopes: ["b", "a", "b"],
   audience: null,
   resource: null,
+  dpop: false,
   ca: null,
   network: "public",
 };
@@ -48,7 +49,13 @@ async function open(vault: Vault) {
   return openService(vault, (await founding()).operator.serviceKey);
 }
 
-const ask = { errand: "token", refreshToken: null, atMs: Date.UTC(2026, 9, 1), assertionId: "evt_1" } as const;
+const ask = {
+  errand: "token",
+  refreshToken: null,
+  atMs: Date.UTC(2026, 9, 1),
+  assertionId: "evt_1",
+  nonce: null,
+} as const;
 
 test("what is exchanged goes to its endpoints and nowhere else, and its token to the origins alone", async () => {
   const service = await open(await add({}, "refresh-token-1\nclient-secret-1"));

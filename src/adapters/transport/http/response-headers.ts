@@ -9,6 +9,7 @@ const ALLOWED = new Set([
   "content-type",
   "date",
   "deprecation",
+  "dpop-nonce",
   "etag",
   "idempotency-replayed",
   "idempotent-replayed",

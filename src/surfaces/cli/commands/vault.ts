@@ -78,6 +78,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
     .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
     .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
+    .option("--dpop", "for oauth2 and jwt-bearer: bind tokens to a key that is made and sealed here (RFC 9449)", false)
     .option("--with-certificate <LABEL>", "a credential of kind mtls to show along with it")
     .option(
       "--source-command <JSON>",
@@ -139,6 +140,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     .option("--scope <SCOPE>", "what a token may be good for (repeatable)", many, [])
     .option("--audience <NAME>", "whom a token is for")
     .option("--resource <URI>", "the resource that a token is for (RFC 8707)")
+    .option("--dpop", "bind tokens to a key that is made and sealed here (RFC 9449)", false)
     .option("--ca <FILE>", "trust this authority at the provider instead of the system's")
     .option("--private-network", "the token endpoint may resolve to a private address", false)
     .option("--secret-fd <N>", "read the client's secret or key from this descriptor", Number)

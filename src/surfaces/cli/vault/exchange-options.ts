@@ -24,6 +24,7 @@ export interface ExchangeOptions {
   readonly scope?: readonly string[];
   readonly audience?: string;
   readonly resource?: string;
+  readonly dpop?: boolean;
   readonly ca?: string;
   readonly privateNetwork?: boolean;
   readonly installation?: string;
@@ -79,6 +80,7 @@ export async function readExchangeOptions(
     scopes: options.scope ?? [],
     audience: options.audience ?? null,
     resource: options.resource ?? null,
+    dpop: options.dpop === true,
     ca,
     network: options.privateNetwork === true || isPrivateHost(host) ? "private" : "public",
   };
@@ -119,8 +121,8 @@ export function refuseExchangeOptions(
     subject,
     audience,
   ];
-  if (scope.length === 0 && privateNetwork !== true && [...texts, resource, ca].every((one) => one === undefined))
-    return;
+  const flags = privateNetwork === true || options.dpop === true;
+  if (scope.length === 0 && !flags && [...texts, resource, ca].every((one) => one === undefined)) return;
   throw new Denied("credential_invalid", why);
 }
 

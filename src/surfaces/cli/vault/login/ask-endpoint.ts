@@ -16,6 +16,9 @@ export interface Login {
   readonly exchange: TokenExchange;
   /** Null for a client that has nothing to prove itself with. */
   readonly proof: Secret | null;
+  /** The key that its tokens are bound to, and what the provider wants to see in the next proof with it. */
+  readonly dpopKey: Secret | null;
+  nonce: string | null;
   readonly io: CliIo;
   readonly ports: VaultCliPorts;
 }
@@ -24,7 +27,7 @@ type Pair = readonly [string, string];
 
 /** One form, with whatever proves the client and the secrets that go along. */
 export async function askEndpoint(
-  { exchange, proof, ports }: Login,
+  { exchange, proof, dpopKey, nonce, ports }: Login,
   url: string,
   pairs: readonly Pair[],
   secret: readonly LentField[],
@@ -34,12 +37,16 @@ export async function askEndpoint(
   if (exchange.clientAuth === "none" && secret.length === 0)
     return await ports.postForm(url, exchange.ca, {}, new URLSearchParams(all).toString());
   const assertionId = ports.random.bytes(16).toString("base64url");
-  const loan = loginLoan(exchange, proof, secret, { atMs: ports.clock.wallMs(), assertionId });
+  const loan = loginLoan(exchange, url, { proof, dpopKey }, secret, {
+    atMs: ports.clock.wallMs(),
+    ...{ assertionId, nonce },
+  });
   try {
     const fields = [...(loan.form ?? [])];
     const headers: Record<string, string> = {};
     if (loan.formField !== undefined) fields.push({ name: loan.formField, value: loan.headerValue });
     else headers[loan.headerName] = loan.headerValue.use(String);
+    for (const { name, value } of loan.further ?? []) headers[name] = value.use(String);
     for (const { name, value } of fields) all.push([name, value.use(String)]);
     return await ports.postForm(url, exchange.ca, headers, new URLSearchParams(all).toString());
   } finally {
@@ -53,9 +60,17 @@ export async function askToken(
   pairs: readonly Pair[],
   secret: readonly LentField[],
 ): Promise<TokenAnswer> {
-  const { tokenEndpoint, grant, scopes, resource } = login.exchange;
+  const nonce = login.nonce;
+  const answer = await askTokenOnce(login, pairs, secret);
+  const wantsNonce = answer.kind === "refused" && answer.error === "use_dpop_nonce" && login.nonce !== nonce;
+  return wantsNonce ? askTokenOnce(login, pairs, secret) : answer;
+}
+
+async function askTokenOnce(login: Login, pairs: readonly Pair[], secret: readonly LentField[]): Promise<TokenAnswer> {
+  const { tokenEndpoint, scopes, resource } = login.exchange;
   const asked: readonly Pair[] = resource === null ? pairs : [...pairs, ["resource", resource]];
   const { status, headers, body } = await askEndpoint(login, tokenEndpoint, asked, secret);
+  login.nonce = headers["dpop-nonce"] ?? login.nonce;
   const observation = {
     kind: "answered",
     status,
@@ -65,7 +80,7 @@ export async function askToken(
     withheld: null,
     elapsedMs: 0,
   } as const;
-  const answer = readTokenAnswer(observation, () => jsonOf(body), grant, { scopes, repositories: [] });
+  const answer = readTokenAnswer(observation, () => jsonOf(body), login.exchange, { scopes, repositories: [] });
   body.fill(0);
   return answer;
 }

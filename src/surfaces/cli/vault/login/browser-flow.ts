@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Denied, Fault } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
+import { thumbprintOf } from "../../../../vault/token/dpop.ts";
 import { agreedToken, askToken, type Login } from "./ask-endpoint.ts";
 
 /** Authorization code with PKCE (RFC 7636) and a browser that comes back to loopback (RFC 8252). */
@@ -24,6 +25,7 @@ export async function agreeInBrowser(login: Login, endpoint: string, port: numbe
       ...(exchange.scopes.length === 0 ? [] : [["scope", exchange.scopes.join(" ")]]),
       ...(exchange.resource === null ? [] : [["resource", exchange.resource]]),
       ...(exchange.audience === null ? [] : [["audience", exchange.audience]]),
+      ...(login.dpopKey === null ? [] : [["dpop_jkt", thumbprintOf(login.dpopKey)]]),
       ...lasting(exchange.scopes, url),
     ] as const)
       url.searchParams.set(name ?? "", value ?? "");

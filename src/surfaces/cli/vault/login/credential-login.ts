@@ -2,7 +2,9 @@ import { Denied } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
 import { openProof } from "../../../../vault/credential.ts";
 import { openHome } from "../../../../vault/files/home.ts";
+import { makeDpopKey } from "../../../../vault/token/dpop.ts";
 import type { TokenExchange } from "../../../../vault/token/exchange.ts";
+import { type ExchangeParts, wipeParts } from "../../../../vault/token/parts.ts";
 import type { CredentialEntry } from "../../../../vault/vault.ts";
 import { answering } from "../../answer.ts";
 import type { CliIo, Exit } from "../../io.ts";
@@ -40,12 +42,14 @@ export function runCredentialLogin(
     const exchange = known === undefined ? await newExchange(options, ports) : knownExchange(known, options);
     const agree = chooseWay(exchange, options);
     return await withOperator(options, io, ports, async (session) => {
-      using proof = await proofFor(session, label, known, exchange, options, io);
-      using secret = joinParts(await agree({ label, exchange, proof, io, ports }), proof);
+      using parts = await partsFor(session, label, known, exchange, options, io);
+      const { proof, dpopKey } = parts;
+      using secret = joinParts(await agree({ label, exchange, proof, dpopKey, nonce: null, io, ports }), proof);
       const { origins: boundTo, eachUse } = options;
+      const given = { label, kind: "oauth2", boundTo, eachUse, exchange, secret } as const;
       const vault =
         known === undefined
-          ? await storeCredential(session, ports, { label, kind: "oauth2", boundTo, eachUse, exchange, secret })
+          ? await storeCredential(session, ports, dpopKey === null ? given : { ...given, dpopKey })
           : await renewCredential(session, ports, { label, secret });
       return sayCredential(io, options, vault, label, known === undefined ? "stored" : "rotated");
     });
@@ -92,18 +96,19 @@ function chooseWay(
   return (login) => agreeInBrowser(login, authorizationEndpoint, redirectPort);
 }
 
-async function proofFor(
+/** What proves the client, and the key that its tokens are bound to: as they are sealed, or new. */
+async function partsFor(
   { home, operator }: VaultSession,
   label: string,
   known: CredentialEntry | undefined,
-  { clientAuth }: TokenExchange,
+  { clientAuth, dpop }: TokenExchange,
   options: CredentialLoginOptions,
   io: CliIo,
-): Promise<Secret | null> {
-  if (clientAuth === "none") return null;
-  return known === undefined
-    ? await takeSecret(label, "oauth2", options, io)
-    : openProof(home.readVault(), operator, label);
+): Promise<ExchangeParts & Disposable> {
+  if (known !== undefined) return openProof(home.readVault(), operator, label);
+  const proof = clientAuth === "none" ? null : await takeSecret(label, "oauth2", options, io);
+  const parts = { refreshToken: null, proof, dpopKey: dpop ? makeDpopKey() : null };
+  return { ...parts, [Symbol.dispose]: () => wipeParts(parts) };
 }
 
 /** As it is sealed: the refresh token on the first line, what proves the client after it. */
