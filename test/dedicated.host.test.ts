@@ -91,6 +91,34 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     assert.deepEqual([done.code, uidOf(card)], [0, bravo.uid]);
   });
 
+  test("a grant for one agent's user holds for its processes within its conditions, and for nobody beside it", async () => {
+    const words = ["grant", "add", "nightly", "--actions", "demo.thing.get", "--where", "id=night"];
+    const terms = [
+      "--caller",
+      `uid:${alfa.uid}`,
+      "--until",
+      new Date(Date.now() + 86_400_000 * 2).toISOString().slice(0, 10),
+    ];
+    assert.equal(codeOf(await machine.operate(alfa, [...words, ...terms])), "gateway_unreachable");
+    await machine.must(ada, [...words, ...terms]);
+    const asked = async (who: Person, id: string): Promise<void> => {
+      const sent = provider.received.length;
+      const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120"]);
+      const [approval = {}] = await waiting();
+      assert.equal(uidOf(approval["card"] as Members), who.uid);
+      await machine.must(ada, ["deny", String(approval["approval_id"])]);
+      assert.deepEqual([codeOf(await calling), provider.received.length], ["approval_denied", sent]);
+    };
+    const granted = await machine.gw(alfa, ["call", "demo.thing.get", "id=night", "--wait", "120", "--json"]);
+    assert.equal(granted.code, 0, granted.err);
+    await asked(alfa, "day");
+    // The same program, the same words, another user; one of the agents' group; the operator who signed it.
+    for (const who of [bravo, { ...stranger, groups: alfa.groups }, { ...ada, groups: alfa.groups }])
+      await asked(who, "night");
+    await machine.must(ada, ["grant", "remove", "nightly"]);
+    await asked(alfa, "night");
+  });
+
   test("a caller that is an operator's or the gateway's own user is told as guard-rail on its card", async () => {
     for (const who of [
       { ...gw, name: "gw" },
