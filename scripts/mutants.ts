@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
 import { breakRule } from "./mutants/find.ts";
 import type { Mutant } from "./mutants/mutant.ts";
+import { runRoom } from "./mutants/room.ts";
+import { makeScratch } from "./mutants/scratch.ts";
 import { mutants } from "./mutants/table.ts";
 import { compileProduct } from "./suite/product.ts";
 import { ownStand, unprivilegedStand } from "./suite/stand.ts";
@@ -12,10 +14,21 @@ import { ownStand, unprivilegedStand } from "./suite/stand.ts";
  * Breaks one rule at a time in a scratch copy and runs the tests that hold it. `npm run mutants [WORDS]`: with words, only
  * the rules that have them in their name. The tests must pass unbroken first, or a failure would prove nothing. As root they
  * run as an unprivileged uid, like the whole suite, and start the programs of the copy.
+ *
+ * `npm run mutants -- --room ROOM [--most N] [TESTS]` tries small changes of a room's sources instead, against the room's
+ * own tests or those that are named.
  */
 const TEST_MS = 600_000;
 const root = dirname(import.meta.dirname);
-const words = process.argv.slice(2).join(" ");
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { room: { type: "string" }, most: { type: "string", default: "200" } },
+});
+if (values.room !== undefined) {
+  const { room } = values;
+  process.exit((await runRoom(root, { room, most: Number(values.most), tests: positionals })) ? 0 : 1);
+}
+const words = positionals.join(" ");
 const chosen = mutants.filter(({ rule }) => rule.includes(words));
 const lost = chosen.map((mutant) => breakRule(root, mutant)).filter((found) => typeof found === "string");
 if (chosen.length === 0 || lost.length > 0) {
@@ -23,22 +36,16 @@ if (chosen.length === 0 || lost.length > 0) {
   process.exit(2);
 }
 
-const scratch = mkdtempSync(join(tmpdir(), "gw-mutants-"));
-chmodSync(scratch, 0o755);
+const { folder: scratch, remove } = makeScratch(root);
 const unbroken = new Map<string, readonly string[]>();
 process.exitCode = 1;
 try {
-  for (const part of ["src", "test", "packs", "scripts", "docs", "bin"])
-    cpSync(join(root, part), join(scratch, part), { recursive: true });
-  for (const part of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])
-    cpSync(join(root, part), join(scratch, part));
-  symlinkSync(join(root, "node_modules"), join(scratch, "node_modules"));
   let killed = 0;
   for (const mutant of chosen) if (await isKilled(mutant)) killed++;
   console.log(`${killed} of ${chosen.length} killed`);
   process.exitCode = killed === chosen.length ? 0 : 1;
 } finally {
-  rmSync(scratch, { recursive: true, force: true });
+  remove();
 }
 
 async function isKilled(mutant: Mutant): Promise<boolean> {

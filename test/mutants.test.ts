@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { changesOf } from "../scripts/mutants/change-code.ts";
 import { breakRule } from "../scripts/mutants/find.ts";
 import { mutants } from "../scripts/mutants/table.ts";
 
@@ -21,4 +24,57 @@ test("every rule that `npm run mutants` breaks still stands where its row says, 
   assert.deepEqual(untitled, []);
   const named = mutants.map(({ rule }) => rule);
   assert.equal(new Set(named).size, named.length);
+});
+
+test("small changes of a source are those that could be a mistake: no type, no name and no word of a message", () => {
+  const source = `interface Limit { readonly most: 3 }
+export function fits({ most }: Limit, used: number, words: string): boolean {
+  if (!words.startsWith("a")) throw new Error("it does not begin with the letter a: " + words);
+  return used < most && used as number >= 0;
+}
+`;
+  const changes = changesOf("fits.ts", source);
+  assert.deepEqual(
+    changes.map(({ says }) => says),
+    [
+      '!words.startsWith("a") → true',
+      '!words.startsWith("a") → false',
+      '!words.startsWith("a") → words.startsWith("a")',
+      "startsWith → endsWith",
+      'throw new Error("it does not begin with the letter a: " +... → ;',
+      "&& → ||",
+      "< → <=",
+      ">= → >",
+      "0 → 1",
+    ],
+  );
+  assert.deepEqual([...new Set(changes.map(({ line }) => line))], [3, 4]);
+});
+
+test("npm run mutants -- --room names the changes that no test of the room notices, and only those", () => {
+  const clone = mkdtempSync(join(tmpdir(), "gw-mutants-test-"));
+  try {
+    for (const part of ["src/room", "test", "packs", "docs", "bin"]) mkdirSync(join(clone, part), { recursive: true });
+    cpSync(join(root, "scripts"), join(clone, "scripts"), { recursive: true });
+    for (const name of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])
+      writeFileSync(join(clone, name), name === "package.json" ? '{ "type": "module" }' : "");
+    symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
+    writeFileSync(
+      join(clone, "src", "room", "fits.ts"),
+      "export const fits = (used: number) => used >= 0 && used < 3;\n",
+    );
+    const held = `import assert from "node:assert/strict"; import { test } from "node:test"; import { fits } from "./fits.ts";
+test("fits", () => { assert.ok(fits(2) && !fits(3) && !fits(-1)); });`;
+    writeFileSync(join(clone, "src", "room", "fits.test.ts"), held);
+    const argv = ["--disable-warning=ExperimentalWarning", join(clone, "scripts", "mutants.ts"), "--room", "room"];
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: "utf8", timeout: 120_000 });
+    assert.equal(status, 1, stderr);
+    assert.deepEqual(stdout.split("\n").slice(0, -1), [
+      "SURVIVED src/room/fits.ts:1: >= → >",
+      "SURVIVED src/room/fits.ts:1: 0 → 1",
+      "room: 3 of 5 noticed (60 %), of 5 that there are",
+    ]);
+  } finally {
+    rmSync(clone, { recursive: true, force: true });
+  }
 });

@@ -1,0 +1,92 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, relative } from "node:path";
+import { type Change, changesOf } from "./change-code.ts";
+import { makeScratch, type Scratch } from "./scratch.ts";
+
+/** A change that loops for ever is noticed as well: by then every test of a room would have ended many times over. */
+const TEST_MS = 60_000;
+
+export interface RoomOptions {
+  /** Below `src`, such as `conventions/plan`. */
+  readonly room: string;
+  /** How many changes are tried; which ones they are depends on the sources alone. */
+  readonly most: number;
+  /** The tests that hold the room; its own where nothing is named. */
+  readonly tests: readonly string[];
+}
+
+interface Tried extends Change {
+  readonly file: string;
+}
+
+/** Tries small changes of a room's sources, one at a time, and prints those that no test notices. True where there are none. */
+export async function runRoom(root: string, { room, most, tests }: RoomOptions): Promise<boolean> {
+  const files = listSources(join(root, "src", room)).map((file) => relative(root, file));
+  const held = tests.length > 0 ? tests : files.filter((file) => file.endsWith(".test.ts"));
+  const sources = files.filter((file) => !file.endsWith(".test.ts"));
+  if (sources.length === 0 || held.length === 0) throw new Error(`${room}: no sources, or no tests that hold them`);
+  const all = sources.flatMap((file) =>
+    changesOf(file, readFileSync(join(root, file), "utf8")).map((change): Tried => ({ file, ...change })),
+  );
+  const chosen = all.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
+  const scratches = Array.from({ length: availableParallelism() }, () => makeScratch(root));
+  try {
+    if (await isNoticed(scratches[0] as Scratch, held)) throw new Error(`${room}: its tests fail with nothing changed`);
+    const survivors: Tried[] = [];
+    const queue = [...chosen];
+    const work = async (scratch: Scratch): Promise<void> => {
+      for (let next = queue.pop(); next !== undefined; next = queue.pop())
+        if (!(await isNoticedIn(scratch, next, held))) survivors.push(next);
+    };
+    await Promise.all(scratches.map(work));
+    for (const { file, line, says } of survivors.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
+      console.log(`SURVIVED ${file}:${line}: ${says}`);
+    const noticed = chosen.length - survivors.length;
+    const share = Math.round((100 * noticed) / Math.max(1, chosen.length));
+    console.log(`${room}: ${noticed} of ${chosen.length} noticed (${share} %), of ${all.length} that there are`);
+    return survivors.length === 0;
+  } finally {
+    for (const scratch of scratches) scratch.remove();
+  }
+}
+
+async function isNoticedIn(scratch: Scratch, { file, start, end, becomes }: Tried, tests: readonly string[]) {
+  const path = join(scratch.folder, file);
+  const source = readFileSync(path, "utf8");
+  writeFileSync(path, source.slice(0, start) + becomes + source.slice(end));
+  try {
+    return await isNoticed(scratch, tests);
+  } finally {
+    writeFileSync(path, source);
+  }
+}
+
+function isNoticed({ folder }: Scratch, tests: readonly string[]): Promise<boolean> {
+  const how = ["--disable-warning=ExperimentalWarning", "--max-old-space-size=1024", "--test", "--test-isolation=none"];
+  const argv = [...how, `--import=${join(folder, "scripts", "suite", "cheap-kdf.ts")}`, "--test-force-exit", ...tests];
+  const child = spawn(process.execPath, argv, {
+    cwd: folder,
+    stdio: "ignore",
+    timeout: TEST_MS,
+    killSignal: "SIGKILL",
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(code !== 0));
+  });
+}
+
+/** The order in which changes are drawn: spread over the room, and the same in every run. */
+function lot({ file, start, becomes }: Tried): string {
+  return createHash("sha256").update(`${file} ${start} ${becomes}`).digest("hex");
+}
+
+function listSources(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
