@@ -243,4 +243,28 @@ export const attacks: readonly Mutant[] = [
     tests: ["src/adapters/platform/linux/image/inspect.test.ts"],
     title: "a small new image is looked at beside large ones, and after one of them where four are at work",
   },
+  {
+    rule: "hub: a side effect leaves once its intent is on the hub, where that is signed",
+    file: "src/gateway/attempt/send.ts",
+    text: "    if (sending.outbound.sideEffect) await core.ports.hub?.beforeSend(receipt);\n",
+    becomes: "",
+    tests: ["test/hub-gate.host.test.ts"],
+    title: "a side effect whose intent cannot be put on the hub does not leave",
+  },
+  {
+    rule: "hub: an answer waits for the log of it to be on the hub, where that is signed",
+    file: "src/programs/daemon/hub-gate.ts",
+    text: "      while (waits() && (await reach(frame)) !== true) {",
+    becomes: "      while (!waits() && (await reach(frame)) !== true) {",
+    tests: ["test/hub-gate.host.test.ts"],
+    title: "the answer of an effect that is under way waits for the hub to come back, and is not lost",
+  },
+  {
+    rule: "hub: reads go on without the hub for the time that is signed, and no longer",
+    file: "src/programs/daemon/hub-gate.ts",
+    text: "< (rules()?.graceS ?? 0) * 1_000",
+    becomes: "< Infinity",
+    tests: ["test/hub-gate.host.test.ts"],
+    title: "while the hub is away effects and new sessions are refused, and reads go on for the time that is signed",
+  },
 ];

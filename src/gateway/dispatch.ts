@@ -16,6 +16,7 @@ import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { isTold } from "./attempt/events.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
+import type { Claim, Sending } from "./attempt/sending.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/begin-operation.ts";
 import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./outbound/admit.ts";
@@ -107,6 +108,7 @@ async function dispatch(
   const { prepared } = preparing;
   const { outbound } = prepared;
   requireScope(reachable(core, caller, run), outbound);
+  core.ports.hub?.admit({ sideEffect: outbound.sideEffect, standing: run.sessions.has(caller.key) });
   const found = findTicket(core, run, outbound, plannedOf(prepared));
   const credential = requireCredential(core, outbound);
   requireFit(core, run, outbound);
@@ -138,14 +140,26 @@ async function dispatch(
     ...(request.stream === undefined ? {} : { stream: request.stream }),
   };
   const confirmed = await confirmTicket(core, sending);
+  const result = await carryOut(core, confirmed, prepared, claim);
+  // That nothing left is no news that anybody could lose.
+  if (result.transport_observation.kind !== "never_sent") await core.ports.hub?.beforeAnswer(outbound.sideEffect);
+  return result;
+}
+
+async function carryOut(
+  core: Core,
+  sending: Sending,
+  { way }: Prepared,
+  claim: Claim | undefined,
+): Promise<CallResult> {
   const { traffic } = core.ports;
   if (traffic !== undefined) traffic.calls++;
   try {
-    return await perform(core, confirmed, prepared.way);
+    return await perform(core, sending, way);
   } catch (error) {
     // Nothing of it left, or the answer that came back is what refuses it.
     if (claim?.doubt !== true) throw error;
-    return endUnseen(core, confirmed, claim, error);
+    return endUnseen(core, sending, claim, error);
   } finally {
     if (traffic !== undefined) traffic.calls--;
   }

@@ -129,7 +129,19 @@ export type LocalSecret =
   /** Our own words: what a program prints is not for anybody to see. */
   | { readonly kind: "failed"; readonly why: string };
 
+/** What signed policy does not let happen without the hub. */
+export interface HubGate {
+  /** Denied `hub_unreachable` for what may not begin while the hub is away. */
+  admit(call: { readonly sideEffect: boolean; readonly standing: boolean }): void;
+  /** Denied `hub_unreachable` where the intent is not on the hub in time: nothing leaves then. */
+  beforeSend(receipt: IntentReceipt): Promise<void>;
+  /** Resolves once what happened is on the hub; of a read that may go on without it, sooner. */
+  beforeAnswer(sideEffect: boolean): Promise<void>;
+}
+
 export interface Ports {
+  /** Absent where nothing waits for a hub. */
+  readonly hub?: HubGate;
   /** Absent where no credential has such a source. */
   readonly sources?: LocalSources;
   readonly clock: Clock;

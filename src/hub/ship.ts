@@ -44,6 +44,10 @@ export interface ShipperStatus {
 export interface Shipper {
   /** Something new may be in the log. */
   wake(): void;
+  /** True once the frame is on the hub; false once it is known that it does not get there now. It is sent at once. */
+  reach(frame: number): Promise<boolean>;
+  /** For how long the hub has said nothing; null before its first word. */
+  silentMs(): number | null;
   status(): ShipperStatus;
   /** Everything that is in the log now, as far as that succeeds in time; then it ends, and at once without any. */
   finish(withinMs: number): Promise<void>;
@@ -81,6 +85,18 @@ export function startShipper(parts: ShipperParts): Shipper {
   let over = false;
   let current: HubConnection | null = null;
   let woken = new AbortController();
+  let hurried = new AbortController();
+  let heardMs: number | null = null;
+  let waiting: { readonly frame: number; tell(there: boolean): void }[] = [];
+
+  const tellReached = (): void => {
+    for (const { tell } of waiting.filter(({ frame }) => frame < at.nextFrame)) tell(true);
+    waiting = waiting.filter(({ frame }) => frame >= at.nextFrame);
+  };
+  const tellAway = (): void => {
+    for (const { tell } of waiting) tell(false);
+    waiting = [];
+  };
 
   const rest = async (ms: number): Promise<void> => {
     if (!finishing) await sleep.sleep(ms, woken.signal);
@@ -120,6 +136,7 @@ export function startShipper(parts: ShipperParts): Shipper {
     if (past === "foreign") throw forked();
     at = reached;
     known = { tick, link: head.link };
+    tellReached();
   }
 
   async function put(connection: HubConnection, part: Part | null): Promise<void> {
@@ -149,9 +166,11 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (known.tick >= tick) return;
       throw new Denied("hub_refused", `The database does not let this login write for the gateway ${gateway}.`);
     }
-    reachableMs = clock.bootMs() - before;
+    heardMs = clock.bootMs();
+    reachableMs = heardMs - before;
     at = reached;
     known = { tick, link: reached.link };
+    tellReached();
     // Whoever joins anew remembers for themselves.
     if (stopped) return;
     if (clock.bootMs() - rememberedMs < defaults.hubRememberMs) return;
@@ -173,8 +192,9 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (part !== null && part.bytes.length >= defaults.hubPartBytes / 2) continue;
       if (finishing && part === null) return;
       await rest(defaults.hubBeatMs / 5);
-      // Whoever woke us is rarely alone.
-      if (!finishing) await sleep.sleep(defaults.hubGatherMs);
+      // Whoever woke us is rarely alone, and somebody who waits is worth hurrying for.
+      if (!finishing) await sleep.sleep(defaults.hubGatherMs, hurried.signal);
+      hurried = new AbortController();
     }
   }
 
@@ -194,6 +214,7 @@ export function startShipper(parts: ShipperParts): Shipper {
         const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
         if (trouble?.code !== next.code) parts.onTrouble(next);
         trouble = next;
+        tellAway();
       } finally {
         current = null;
         await connection?.close();
@@ -207,10 +228,21 @@ export function startShipper(parts: ShipperParts): Shipper {
 
   const ended = run().finally(() => {
     over = true;
+    tellAway();
   });
 
   return {
     wake: () => woken.abort(),
+    reach(frame) {
+      if (frame < at.nextFrame) return Promise.resolve(true);
+      if (over || trouble !== null) return Promise.resolve(false);
+      return new Promise((tell) => {
+        waiting.push({ frame, tell });
+        hurried.abort();
+        woken.abort();
+      });
+    },
+    silentMs: () => (heardMs === null ? null : clock.bootMs() - heardMs),
     status: () => ({
       reachableMs,
       tick: known.tick,

@@ -1239,7 +1239,7 @@ export const codes = {
   hub_unreachable: {
     status: 503,
     means: "The hub's database does not answer.",
-    mend: "Look at the database and the network. The gateway tries again by itself, and nothing is lost meanwhile.",
+    mend: "Look at the database and the network. The gateway tries again by itself, and nothing is lost meanwhile. Who waits for it although they should not: gw hub set --log behind.",
   },
   hub_unknown: {
     status: 409,

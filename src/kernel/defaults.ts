@@ -438,6 +438,8 @@ export const defaults = {
   /** How often a gateway with nothing to say tells the hub that it lives, and after how long a silence others say so. */
   hubBeatMs: 5_000,
   hubSilentMs: 20_000,
+  /** How long a send waits for its intent to be on the hub, and a read for its record, before it is asked what to do without. */
+  hubWaitMs: 5_000,
   hubAgainMs: 250,
   hubAgainCapMs: 5_000,
   /** How seldom the last tick is written down: a restart after a kill may know one that is so much older. */

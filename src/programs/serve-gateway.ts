@@ -42,6 +42,7 @@ import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
 import { createHubDesk } from "./daemon/hub-desk.ts";
+import { createHubGate } from "./daemon/hub-gate.ts";
 import { createHubLink } from "./daemon/hub-link.ts";
 import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
 import { createModeFinder } from "./daemon/mode.ts";
@@ -132,6 +133,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
   const audit = hub.watch(health.watch(log));
+  const gate = createHubGate({ log, sleep, rules: () => state.trust.policy?.hub?.rules ?? null, shipper: hub.shipper });
   const http = createHttpTransport();
   const sources = createLocalSources(process.env["CREDENTIALS_DIRECTORY"]);
   const sshOptions: SshTransportOptions = {
@@ -154,7 +156,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     passkeys: passkeysOf(state.trust),
   });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit, http, ssh, sources, space, traffic },
+    { clock, sleep, random, ids, audit, http, ssh, sources, space, traffic, hub: gate },
     {
       packs: () => state.packs.book,
       posture: () => ({

@@ -22,6 +22,9 @@ export interface HubSecrets {
   readonly identity: Secret;
 }
 
+/** What the secrets are sealed for. */
+type Place = Pick<HubMembership, "hubId" | "gateway" | "identityKey" | "joinedAt">;
+
 export const HUB_PURPOSE = "hub";
 
 /** For an operator, who has the service key itself. */
@@ -30,12 +33,7 @@ export function hubKeyOf(serviceKey: Secret, vault: Pick<VaultContent, "vaultId"
   return stateSubkey(root, vault.vaultId, HUB_PURPOSE);
 }
 
-export function sealHubSecrets(
-  key: KeyObject,
-  membership: Omit<HubMembership, "sealed">,
-  secrets: HubSecrets,
-  random: Random,
-): Buffer {
+export function sealHubSecrets(key: KeyObject, membership: Place, secrets: HubSecrets, random: Random): Buffer {
   const password = secrets.password?.use((bytes) => bytes.toString("utf8")) ?? null;
   const open = Buffer.from(JSON.stringify({ url: secrets.url, password, authority: secrets.authority }), "utf8");
   const plain = secrets.identity.use((raw) => Buffer.concat([raw, open]));
@@ -69,7 +67,7 @@ export function identityKeyOf({ identity }: Pick<HubSecrets, "identity">): KeyOb
   return identity.use((raw) => privateKeyOf("ed25519", raw));
 }
 
-function aadOf({ hubId, gateway, identityKey, joinedAt }: Omit<HubMembership, "sealed">): string {
+function aadOf({ hubId, gateway, identityKey, joinedAt }: Place): string {
   return canonicalJson({
     format: "gw.hub-secrets/v1",
     hub_id: hubId,

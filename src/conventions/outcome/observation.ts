@@ -19,6 +19,8 @@ export interface NeverSent {
     | "authentication_refused"
     | "receiver_not_ready"
     | "credential_refused"
+    /** What was about to leave could not be put on record where signed policy wants it first. */
+    | "hub_unreachable"
     | "helper_failed"
     | "aborted"
     | "deadline";

@@ -23,7 +23,7 @@ export async function send(
   return observation;
 }
 
-/** The credential is lent for the send alone. What the vault refuses is an observation like any other. */
+/** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */
 async function exchange(
   core: Core,
   sending: Shot,
@@ -34,6 +34,7 @@ async function exchange(
   const { request } = sending;
   const limits = limitsOf(sending, timeoutMs);
   try {
+    if (sending.outbound.sideEffect) await core.ports.hub?.beforeSend(receipt);
     switch (request.kind) {
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
@@ -43,7 +44,8 @@ async function exchange(
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     const detail = `${error.code}: ${error.message}`;
-    return { kind: "never_sent", reason: "credential_refused", detail, elapsedMs: 0, connected: false };
+    const reason = error.code === "hub_unreachable" ? "hub_unreachable" : "credential_refused";
+    return { kind: "never_sent", reason, detail, elapsedMs: 0, connected: false };
   }
 }
 

@@ -70,6 +70,10 @@ function* describePolicyChanges(before: Policy, next: Policy): Iterable<string> 
   if (before.hub?.joinedAt !== next.hub?.joinedAt) {
     yield next.hub === null ? "left the hub" : `joined ${next.hub.hubId} as ${next.hub.gateway}`;
   }
+  if (next.hub !== null && before.hub?.rules.log !== next.hub.rules.log)
+    yield `answers ${next.hub.rules.log === "before_answer" ? "wait" : "do not wait"} for the hub`;
+  if (next.hub !== null && (before.hub?.rules.graceS ?? 0) !== next.hub.rules.graceS)
+    yield `reads go on for ${next.hub.rules.graceS} s without the hub`;
   for (const name of Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[]) {
     if (before.settings[name] !== next.settings[name]) yield `${name} is ${next.settings[name]}`;
   }

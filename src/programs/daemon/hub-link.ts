@@ -23,6 +23,8 @@ export interface HubLink {
   adjust(): Promise<void>;
   /** From now on questions are shown on the hub too, and what operators sign there is taken. */
   attend(desk: HubDesk): void;
+  /** Null while nothing goes to a hub. */
+  shipper(): Shipper | null;
   status(): JsonObject | null;
   /** After the log was closed: its last frames still go up, as far as the hub answers soon. */
   finish(): Promise<void>;
@@ -124,6 +126,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       desk = next;
       desk.watch(() => queue?.wake());
     },
+    shipper: () => shipper,
     status() {
       const membership = state.trust.policy?.hub ?? null;
       if (membership === null) return null;

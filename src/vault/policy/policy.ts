@@ -55,7 +55,18 @@ export interface HubMembership {
   /** Another time means: a person has looked, and what was remembered of the hub before does not count. */
   readonly joinedAt: string;
   readonly sealed: Buffer;
+  readonly rules: HubRules;
 }
+
+/** What this gateway does not do without its hub. */
+export interface HubRules {
+  /** Whether an answer waits until the log that tells of it is on the hub. */
+  readonly log: "behind" | "before_answer";
+  /** For how long reads of sessions that stand go on while the hub is away, where answers wait for it. */
+  readonly graceS: number;
+}
+
+export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0 };
 
 /** Null: the standard ceiling. */
 export interface PolicyCeilings {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { HubLoginOptions } from "../hub/login.ts";
+import type { HubSetOptions } from "../hub/rules.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -30,6 +31,18 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
     .action(async (url: string, _options, command: Command) => {
       const { runHubJoin } = await import("../hub/join.ts");
       finish(await runHubJoin(url, optionsOf<OperatorOptions & HubLoginOptions>(command), deps));
+    });
+  addOperatorCommand(
+    hub,
+    "set",
+    "sign what this gateway does not do without the hub",
+    "gw hub set --log before_answer --grace-s 60",
+  )
+    .option("--log <WHEN>", "before_answer: no answer before the log that tells of it is on the hub; or behind")
+    .option("--grace-s <SECONDS>", "for how long reads go on while the hub is away, where answers wait for it")
+    .action(async (_options, command: Command) => {
+      const { runHubSet } = await import("../hub/rules.ts");
+      finish(await runHubSet(optionsOf<HubSetOptions>(command), deps));
     });
   addOperatorCommand(
     hub,

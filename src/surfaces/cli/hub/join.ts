@@ -15,7 +15,7 @@ import {
 } from "../../../vault/hub-secrets.ts";
 import { RAW_KEY_BYTES, rawPublicOf } from "../../../vault/keys.ts";
 import { GATEWAY_NAME } from "../../../vault/policy/hub-entries.ts";
-import type { HubMembership } from "../../../vault/policy/policy.ts";
+import { type HubMembership, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -143,7 +143,7 @@ async function signMembership(
   const sealed = sealHubSecrets(hubKeyOf(session.operator.serviceKey, vault), membership, secrets, deps.random);
   await applyPolicyChange(session, deps.vault, { what: "hub_joined", subject: gateway }, (policy) => ({
     ...policy,
-    hub: { ...membership, sealed },
+    hub: { ...membership, sealed, rules: policy.hub?.hubId === hubId ? policy.hub.rules : NO_HUB_RULES },
   }));
 }
 

@@ -1,0 +1,71 @@
+import type { HubGate } from "../../gateway/ports.ts";
+import type { Shipper } from "../../hub/ship.ts";
+import type { Sleep } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { HubRules } from "../../vault/policy/policy.ts";
+
+interface GateParts {
+  readonly log: { head(): { readonly frame: number } };
+  readonly sleep: Sleep;
+  /** As signed policy has them now; null where it names no hub. */
+  rules(): HubRules | null;
+  /** Null while there is none, such as before the first unlock. */
+  shipper(): Pick<Shipper, "reach" | "silentMs" | "status"> | null;
+}
+
+/** What signed policy does not let happen without the hub. Where it asks for nothing, nobody waits for anything. */
+export function createHubGate({ log, sleep, rules, shipper }: GateParts): HubGate {
+  const waits = (): boolean => rules()?.log === "before_answer";
+
+  /** Undefined for not yet. */
+  async function reach(frame: number): Promise<boolean | undefined> {
+    const stop = new AbortController();
+    const late = sleep.sleep(defaults.hubWaitMs, stop.signal).then(() => undefined);
+    try {
+      return await Promise.race([shipper()?.reach(frame) ?? Promise.resolve(false), late]);
+    } finally {
+      stop.abort();
+    }
+  }
+
+  function isAway(): boolean {
+    const now = shipper();
+    return now === null || now.status().trouble !== null || (now.silentMs() ?? Infinity) >= defaults.hubSilentMs;
+  }
+
+  /** From the hub's last word to this gateway, and by a clock that nobody sets. Before its first word there is none. */
+  function isInGrace(): boolean {
+    return (shipper()?.silentMs() ?? Infinity) < (rules()?.graceS ?? 0) * 1_000;
+  }
+
+  return {
+    admit({ sideEffect, standing }) {
+      if (!waits() || !isAway() || (standing && !sideEffect && isInGrace())) return;
+      throw away(
+        `${sideEffect || !standing ? "" : " The time for which reads go on without it is over."} Nothing was sent.`,
+      );
+    },
+    async beforeSend({ frame }) {
+      if (waits() && (await reach(frame)) !== true)
+        throw away(" What was about to be sent could not be put on record there, so nothing was.");
+    },
+    async beforeAnswer(sideEffect) {
+      const { frame } = log.head();
+      // An effect cannot be taken back: its answer waits for the hub, or until policy no longer asks for that.
+      while (waits() && (await reach(frame)) !== true) {
+        if (!sideEffect && isInGrace()) return;
+        if (!sideEffect && isAway())
+          throw away(" It was read, and is not told: the record of it could not be put there.");
+        await sleep.sleep(defaults.hubAgainMs);
+      }
+    },
+  };
+}
+
+function away(more: string): Denied {
+  return new Denied(
+    "hub_unreachable",
+    `The hub does not answer, and signed policy lets nothing of this happen without it.${more} Try again when gw status shows the hub.`,
+  );
+}

@@ -1,0 +1,67 @@
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { HUB_LOG, MAX_GRACE_S } from "../../../vault/policy/hub-entries.ts";
+import { type HubRules, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { applyPolicyChange, say, withOperator } from "../vault/session.ts";
+
+export interface HubSetOptions extends OperatorOptions {
+  readonly log?: string;
+  readonly graceS?: string;
+}
+
+/** `gw hub set`: an operator signs what this gateway does not do without its hub. What is not named stays. */
+export function runHubSet(options: HubSetOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () => {
+    const asked = { ...readLog(options.log), ...readGrace(options.graceS) };
+    if (Object.keys(asked).length === 0)
+      throw new Denied("value_not_allowed", "Say what to set: --log before_answer, --log behind, --grace-s SECONDS");
+    return signRules(options, deps, (rules) => ({ ...rules, ...asked }), sayRules);
+  });
+}
+
+function sayRules({ log, graceS }: HubRules): readonly [JsonObject, string] {
+  const waits = log === "before_answer";
+  return [
+    { log, grace_s: graceS },
+    waits
+      ? `Answers wait for the hub. While it is away no side effect is sent, and reads of sessions that stand go on for ${graceS} s.`
+      : "Answers do not wait for the hub.",
+  ];
+}
+
+async function signRules(
+  options: OperatorOptions,
+  { io, vault }: CliDeps,
+  change: (rules: HubRules) => HubRules,
+  tell: (rules: HubRules) => readonly [JsonObject, string],
+): Promise<Exit> {
+  return await withOperator(options, io, vault, async (session) => {
+    await applyPolicyChange(session, vault, { what: "hub_set", subject: "hub" }, (policy) => {
+      if (policy.hub === null)
+        throw new Denied("hub_not_joined", "This gateway belongs to no hub. First: gw hub join URL");
+      return { ...policy, hub: { ...policy.hub, rules: change(policy.hub.rules) } };
+    });
+    const { hub } = session.home.readPolicy(session.home.readVault());
+    say(io, options.json, ...tell(hub?.rules ?? NO_HUB_RULES));
+    return exits.done;
+  });
+}
+
+function readLog(given: string | undefined): Partial<HubRules> {
+  if (given === undefined) return {};
+  const log = HUB_LOG.find((word) => word === given);
+  if (log === undefined) throw new Denied("value_not_allowed", `--log is one of: ${HUB_LOG.join(", ")}`);
+  return { log };
+}
+
+function readGrace(given: string | undefined): Partial<HubRules> {
+  if (given === undefined) return {};
+  const graceS = /^\d{1,6}$/.test(given) ? Number(given) : -1;
+  if (graceS < 0 || graceS > MAX_GRACE_S)
+    throw new Denied("value_not_allowed", `--grace-s is a number of seconds from 0 to ${MAX_GRACE_S}.`);
+  return { graceS };
+}
