@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { approveRun, contained, startContained, workOf } from "./support/box.ts";
+import { approveRun, contained, deniedRights, lacksBubblewrap, startContained, workOf } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, Home, makeFolder, until, within } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-/** What a program in a box tries in order to get out, each way from inside. */
+/** What a program in a box tries in order to get out, each way from inside, in both kinds of box. */
 let home: Home;
 let gateway: Gateway;
 let provider: TestProvider;
@@ -39,10 +39,10 @@ async function listen(path: string): Promise<void> {
 }
 
 /** Runs Python in a box and gives what each line said: `name: value`. */
-async function inside(script: string): Promise<ReadonlyMap<string, string>> {
+async function inside(tier: Tier, script: string): Promise<ReadonlyMap<string, string>> {
   mkdirSync(workOf(home), { recursive: true });
   writeFileSync(join(workOf(home), "try.py"), `${PRELUDE}\n${script}`);
-  const { code, out, err } = await contained(home, "/usr/bin/python3 try.py");
+  const { code, out, err } = await contained(home, "/usr/bin/python3 try.py", tier.options);
   assert.equal(code, 0, err + out);
   const pairs = out
     .split("\n")
@@ -70,9 +70,23 @@ def run(*command):
     return subprocess.run(command, capture_output=True).returncode
 `;
 
-test("no mount, namespace or right can be had inside", skip, async () => {
-  const x64 = process.arch === "x64";
-  const said = await inside(`
+interface Tier {
+  readonly name: string;
+  readonly skip: { readonly skip?: string };
+  readonly options: { readonly under?: readonly string[] };
+}
+
+const tiers: readonly Tier[] = [
+  { name: "first tier", skip, options: {} },
+  { name: "second tier", skip: lacksBubblewrap(), options: { under: deniedRights } },
+];
+
+for (const tier of tiers) {
+  test(`${tier.name}: no mount, namespace or right can be had inside`, tier.skip, async () => {
+    const x64 = process.arch === "x64";
+    const said = await inside(
+      tier,
+      `
 print("umount: " + str(run("umount", "/run")))
 print("remount: " + str(run("mount", "-o", "remount,rw", "/")))
 print("namespaces: " + str(run("unshare", "-Urmn", "true")))
@@ -89,52 +103,63 @@ attempt("etc", lambda: open("/etc/resolv.conf", "w"))
 attempt("certificates", lambda: open("/etc/ssl/certs/ca-certificates.crt", "w"))
 print("capabilities: " + [l for l in open("/proc/self/status") if l.startswith("CapPrm")][0].split()[1])
 print("first: " + open("/proc/1/comm").read().strip())
-`);
-  for (const name of ["umount", "remount", "namespaces", "setns"]) assert.notEqual(said.get(name), "0", name);
-  assert.match(said.get("unshare user") ?? "", /^(EPERM|ENOSPC)$/);
-  assert.equal(said.get("unshare net"), "EPERM");
-  assert.equal(said.get("io_uring"), "ENOSYS");
-  assert.equal(said.get("keyctl"), "EPERM");
-  if (x64) assert.equal(said.get("x32 socket"), "ENOSYS");
-  for (const name of ["core_pattern", "max namespaces", "root", "etc", "certificates"]) {
-    assert.match(said.get(name) ?? "", /^(EACCES|EROFS|EPERM)$/, name);
-  }
-  assert.equal(said.get("capabilities"), "0000000000000000");
-  assert.equal(said.get("first"), "sh");
-});
+`,
+    );
+    for (const name of ["umount", "remount", "namespaces", "setns"]) assert.notEqual(said.get(name), "0", name);
+    assert.match(said.get("unshare user") ?? "", /^(EPERM|ENOSPC)$/);
+    assert.equal(said.get("unshare net"), "EPERM");
+    assert.equal(said.get("io_uring"), "ENOSYS");
+    assert.equal(said.get("keyctl"), "EPERM");
+    if (x64) assert.equal(said.get("x32 socket"), "ENOSYS");
+    for (const name of ["core_pattern", "max namespaces", "root", "etc", "certificates"]) {
+      assert.match(said.get(name) ?? "", /^(EACCES|EROFS|EPERM)$/, name);
+    }
+    assert.equal(said.get("capabilities"), "0000000000000000");
+    assert.equal(said.get("first"), "sh");
+  });
 
-test("no socket leads out but the way that is served", skip, async () => {
-  const sock = join(folder, "before.sock");
-  await listen(sock);
-  await listen("\0gw-test-abstract");
-  mkdirSync(workOf(home), { recursive: true });
-  await listen(join(workOf(home), "near.sock"));
-  const said = await inside(`
+  test(`${tier.name}: no socket leads out but the way that is served`, tier.skip, async () => {
+    const sock = join(folder, `${tier.name}.sock`);
+    await listen(sock);
+    const abstract = `gw-test-abstract-${tier.name}-${process.pid}`;
+    await listen(`\0${abstract}`);
+    mkdirSync(workOf(home), { recursive: true });
+    const near = `near ${tier.name}.sock`;
+    await listen(join(workOf(home), near));
+    const said = await inside(
+      tier,
+      `
 attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
 attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
 attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
 attempt("bind 443", lambda: socket.socket().bind(("0.0.0.0", 443)))
-attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0gw-test-abstract"))
+attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0${abstract}"))
 attempt("path", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(sock)}))
-attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "near.sock"))
+attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "${near}"))
 attempt("ssh", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.7", 22)))
 attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7", 22)))
-`);
-  assert.equal(said.get("vsock"), "EAFNOSUPPORT");
-  assert.equal(said.get("packet"), "EAFNOSUPPORT");
-  assert.equal(said.get("raw"), "EPERM");
-  assert.equal(said.get("bind 443"), "EACCES");
-  assert.equal(said.get("abstract"), "ECONNREFUSED");
-  assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
-  assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
-  assert.equal(said.get("ssh"), "ECONNREFUSED");
-  assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
-});
+`,
+    );
+    assert.equal(said.get("vsock"), "EAFNOSUPPORT");
+    assert.equal(said.get("packet"), "EAFNOSUPPORT");
+    assert.equal(said.get("raw"), "EPERM");
+    assert.equal(said.get("bind 443"), "EACCES");
+    assert.equal(said.get("abstract"), "ECONNREFUSED");
+    assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+    assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
+    assert.match(said.get("ssh") ?? "", /^(ECONNREFUSED|ENETUNREACH)$/);
+    assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
+  });
 
-test("nobody outside is seen, traced or signalled, and the home of the gateway is not there", skip, async () => {
-  const victim = spawn("sleep", ["600"], { stdio: "ignore" });
-  try {
-    const said = await inside(`
+  test(
+    `${tier.name}: nobody outside is seen, traced or signalled, and the home of the gateway is not there`,
+    tier.skip,
+    async () => {
+      const victim = spawn("sleep", ["600"], { stdio: "ignore" });
+      try {
+        const said = await inside(
+          tier,
+          `
 attempt("proc", lambda: open("/proc/${victim.pid}/status").read())
 call("ptrace", ${process.arch === "x64" ? 101 : 117}, 16, ${victim.pid}, 0, 0)
 attempt("kill", lambda: os.kill(${victim.pid}, 9))
@@ -142,47 +167,70 @@ attempt("home", lambda: os.listdir(${JSON.stringify(home.folder)}))
 attempt("vault", lambda: open(${JSON.stringify(join(home.folder, "vault.json"))}).read())
 print("tmp: " + str(${JSON.stringify(folder.split("/").at(-1))} in os.listdir("/tmp") and os.listdir(${JSON.stringify(folder)})))
 print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
-`);
-    assert.equal(said.get("proc"), "ENOENT");
-    assert.equal(said.get("ptrace"), "ESRCH");
-    assert.equal(said.get("kill"), "ESRCH");
-    assert.match(said.get("home") ?? "", /^(ENOENT|DONE \[\])$/);
-    assert.equal(said.get("vault"), "ENOENT");
-    assert.equal(said.get("tmp"), "['home-work']");
-    assert.ok(Number(said.get("processes")) <= 3);
-    assert.equal(victim.exitCode, null);
-  } finally {
-    victim.kill("SIGKILL");
-  }
-});
+`,
+        );
+        assert.equal(said.get("proc"), "ENOENT");
+        assert.equal(said.get("ptrace"), "ESRCH");
+        assert.equal(said.get("kill"), "ESRCH");
+        assert.match(said.get("home") ?? "", /^(ENOENT|DONE \[\])$/);
+        assert.equal(said.get("vault"), "ENOENT");
+        assert.equal(said.get("tmp"), "['home-work']");
+        assert.ok(Number(said.get("processes")) <= 3);
+        assert.equal(victim.exitCode, null);
+      } finally {
+        victim.kill("SIGKILL");
+      }
+    },
+  );
 
-test(
-  "the working folder and the folders of --write are written for good; all else inside is gone with the box",
-  skip,
-  async () => {
-    const more = join(folder, "more");
-    mkdirSync(more, { recursive: true });
-    const script = `echo kept > here; echo kept > ${more}/there; echo gone > /tmp/gone; echo no > ${folder}/not-here; true`;
-    const { code, err } = await contained(home, script, { extra: ["--write", more] });
-    assert.equal(code, 0, err);
-    assert.equal(readFileSync(join(workOf(home), "here"), "utf8"), "kept\n");
-    assert.equal(readFileSync(join(more, "there"), "utf8"), "kept\n");
-    assert.ok(!existsSync("/tmp/gone"));
-    assert.ok(!existsSync(join(folder, "not-here")));
-  },
-);
+  test(
+    `${tier.name}: the working folder and the folders of --write are written for good; all else inside is gone with the box`,
+    tier.skip,
+    async () => {
+      const more = join(folder, "more");
+      mkdirSync(more, { recursive: true });
+      const script = `echo kept > here; echo kept > ${more}/there; echo gone > /tmp/gone; echo no > ${folder}/not-here; true`;
+      const { code, err } = await contained(home, script, { ...tier.options, extra: ["--write", more] });
+      assert.equal(code, 0, err);
+      assert.equal(readFileSync(join(workOf(home), "here"), "utf8"), "kept\n");
+      assert.equal(readFileSync(join(more, "there"), "utf8"), "kept\n");
+      assert.ok(!existsSync("/tmp/gone"));
+      assert.ok(!existsSync(join(folder, "not-here")));
+    },
+  );
 
-test("the box dies with its wrapper", skip, async () => {
-  const beat = join(workOf(home), "beat");
-  const mark = `gw-beat-${process.pid}`;
-  const run = startContained(home, ["sh", "-c", `while :; do date +%s%N > beat; sleep 0.05; done # ${mark}`]);
-  await approveRun(home, run);
-  await until("the command runs", () => existsSync(beat));
-  assert.ok(processesWith(mark).length > 0, "the command can be seen from out here");
-  process.kill(Number(run.child.pid), "SIGKILL");
-  await within(run.exited, 60_000, "the wrapper is gone");
-  await until("nothing of the box is left", () => processesWith(mark).length === 0);
-});
+  test(`${tier.name}: the box dies with its wrapper`, tier.skip, async () => {
+    const beat = join(workOf(home), "beat");
+    rmSync(beat, { force: true });
+    const mark = `gw-beat-${tier.name[0]}-${process.pid}`;
+    const run = startContained(
+      home,
+      ["sh", "-c", `while :; do date +%s%N > beat; sleep 0.05; done # ${mark}`],
+      tier.options,
+    );
+    await approveRun(home, run);
+    await until("the command runs", () => existsSync(beat));
+    assert.ok(processesWith(mark).length > 0, "the command can be seen from out here");
+    process.kill(Number(run.child.pid), "SIGKILL");
+    await within(run.exited, 60_000, "the wrapper is gone");
+    await until("nothing of the box is left", () => processesWith(mark).length === 0);
+  });
+
+  test(`${tier.name}: a signal to the wrapper reaches the command, and its status is told`, tier.skip, async () => {
+    const ready = join(workOf(home), "ready");
+    rmSync(ready, { force: true });
+    const run = startContained(
+      home,
+      ["sh", "-c", "trap 'exit 9' TERM; touch ready; while :; do sleep 0.1; done"],
+      tier.options,
+    );
+    await approveRun(home, run);
+    await until("the command runs", () => existsSync(ready));
+    process.kill(Number(run.child.pid), "SIGTERM");
+    const { code, err } = await within(run.exited, 60_000, "it ends");
+    assert.equal(code, 9, err);
+  });
+}
 
 function processesWith(mark: string): readonly string[] {
   return readdirSync("/proc").filter((name) => {
@@ -193,13 +241,3 @@ function processesWith(mark: string): readonly string[] {
     }
   });
 }
-
-test("a signal to the wrapper reaches the command, and its status is told", skip, async () => {
-  const ready = join(workOf(home), "ready");
-  const run = startContained(home, ["sh", "-c", "trap 'exit 9' TERM; touch ready; while :; do sleep 0.1; done"]);
-  await approveRun(home, run);
-  await until("the command runs", () => existsSync(ready));
-  process.kill(Number(run.child.pid), "SIGTERM");
-  const { code, err } = await within(run.exited, 60_000, "it ends");
-  assert.equal(code, 9, err);
-});

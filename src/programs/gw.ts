@@ -167,9 +167,9 @@ function createDeps(): CliDeps {
       const { keepOrphans } = await import("../adapters/platform/linux/orphans.ts");
       const { openPty } = await import("../adapters/platform/linux/pty.ts");
       const { boxCommand, openBox, outerSockets } = await import("../adapters/platform/linux/box/open.ts");
-      const { probeBox, programFolders } = await import("../adapters/platform/linux/box/probe.ts");
+      const { chooseBox, programFolders } = await import("../adapters/platform/linux/box/probe.ts");
       const box = {
-        ...{ command: boxCommand, open: openBox, probe: probeBox, outerSockets, programFolders: programFolders() },
+        ...{ choose: chooseBox, command: boxCommand, open: openBox, outerSockets, programFolders: programFolders() },
         ownFolders: [stateFolder()],
       };
       const { findHolder } = await import("../adapters/platform/linux/box/who.ts");

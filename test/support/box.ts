@@ -1,18 +1,28 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Exited, GW, type Home, type Members, type Started, start, within } from "./home.ts";
+import { asUser, type Exited, GW, type Home, type Members, type Started, start, within } from "./home.ts";
 
 /** A contained run of the real `gw`, in a working folder of its own. */
 export function startContained(
   home: Home,
   command: readonly string[],
-  options: { readonly extra?: readonly string[]; readonly folder?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  options: {
+    readonly extra?: readonly string[];
+    readonly folder?: string;
+    readonly env?: NodeJS.ProcessEnv;
+    /** What starts it instead of this test. */
+    readonly under?: readonly string[];
+    /** Of a shell, such as a redirection. */
+    readonly streams?: string;
+  } = {},
 ): Started {
   const folder = options.folder ?? `${home.folder}-work`;
   mkdirSync(folder, { recursive: true });
   const gw = [GW, "--home", home.folder, "run", "--contain", ...(options.extra ?? []), "--", ...command];
-  return start(["/bin/sh", "-c", 'cd "$0" && exec "$@"', folder, ...gw], {
+  const shell = `cd "$0" && exec "$@" ${options.streams ?? ""}`;
+  return start(["/bin/sh", "-c", shell, folder, ...(options.under ?? []), ...gw], {
     env: { ...home.environment(), ...options.env },
   });
 }
@@ -42,4 +52,16 @@ export async function contained(
 
 export function workOf(home: Home): string {
   return join(`${home.folder}-work`);
+}
+
+/** Starts a command where whoever makes namespaces has no rights in them, but for bubblewrap. */
+export const deniedRights: readonly string[] = [
+  process.execPath,
+  "--disable-warning=ExperimentalWarning",
+  join(import.meta.dirname, "..", "fixtures", "deny-loopback.ts"),
+];
+
+export function lacksBubblewrap(): { readonly skip?: string } {
+  if ("skip" in asUser) return asUser;
+  return spawnSync("bwrap", ["--version"]).status === 0 ? {} : { skip: "bubblewrap is not installed" };
 }

@@ -135,13 +135,21 @@ async function examineBox(): Promise<Examined> {
   const name = "contained runs";
   try {
     if (process.platform !== "linux") throw new Denied("contain_unavailable", "only Linux has the namespaces for them");
-    await (await import("./linux/box/probe.ts")).probeBox();
-    return { name, state: "ok", detail: "a box can be built", mend: null };
+    const { lacks } = await (await import("./linux/box/probe.ts")).chooseBox();
+    const { hasLandlock } = await import("./linux/box/landlock.ts");
+    const landlock = hasLandlock() ? "with Landlock" : "without Landlock: this kernel has none (5.19 or later has)";
+    if (lacks === null)
+      return { name, state: "ok", detail: `a box of the first tier can be built, ${landlock}`, mend: null };
+    const detail = `a box of the second tier can be built, by bubblewrap, ${landlock}: tools that heed proxy variables work in it. For the first: ${lacks.message}`;
+    return { name, state: "warning", detail, mend: mendOf(lacks) };
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
-    const mend = typeof error.extra["mend"] === "string" ? error.extra["mend"] : null;
-    return { name, state: "warning", detail: `${error.message} Only gw run --contain needs it`, mend };
+    return { name, state: "warning", detail: `${error.message} Only gw run --contain needs it`, mend: mendOf(error) };
   }
+}
+
+function mendOf({ extra }: Denied): string | null {
+  return typeof extra["mend"] === "string" ? extra["mend"] : null;
 }
 
 /** The home and its files belong to one user alone. */

@@ -1,5 +1,13 @@
+/**
+ * The two boxes that there are. In the first every connection is caught, whatever tool makes it; that takes rights over its own
+ * namespaces. Where those are denied bubblewrap makes the second: as closed, and tools find the way out by proxy variables.
+ */
+export const boxTiers = ["transparent", "bubblewrap"] as const;
+export type BoxTier = (typeof boxTiers)[number];
+
 /** What the wrapper tells the stage of a box, which builds it from the inside. */
 export interface BoxPlan {
+  readonly tier: BoxTier;
   /** Where the command starts; writable, as are the folders of `write`. */
   readonly folder: string;
   readonly write: readonly string[];
@@ -28,7 +36,7 @@ export interface BoxListener {
 }
 
 /** What the stage hands out, each with the socket itself. */
-export type BoxSocket = "https" | "http" | "dns" | "agent";
+export type BoxSocket = "https" | "http" | "dns" | "proxy" | "agent";
 
 export type StageMessage =
   | { readonly kind: "socket"; readonly socket: BoxSocket }
@@ -57,3 +65,6 @@ export const boxFolder = "/run/gw";
 export const boxCertificate = `${boxFolder}/ca.pem`;
 export const boxTruststore = `${boxFolder}/ca.jks`;
 export const boxAgentSocket = `${boxFolder}/agent.sock`;
+/** Of a box of the second tier. Its loopback is its own, and so is the port. */
+export const boxProxyPort = 3128;
+export const boxProxy = `http://127.0.0.1:${boxProxyPort}`;

@@ -1,3 +1,4 @@
+import type { BoxTier } from "../../conventions/box/plan.ts";
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
 import { withinCeilings } from "../../conventions/budget/ceilings.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -28,6 +29,8 @@ export interface RunRequest {
   readonly descendants?: boolean;
   /** The caller says that it holds a box without a network, and speaks for whatever runs in it. The card says so. */
   readonly contained?: boolean;
+  /** How that box was built. The card says it too. */
+  readonly boxTier?: BoxTier;
   /** The caller says that it is the proxy of what it starts: nothing keeps that to it. The card says so. */
   readonly proxied?: boolean;
   /** The command that the caller says it will start. */
@@ -41,6 +44,12 @@ export interface RunRequest {
 /** Said on the wrapper's card. Nobody but the wrapper can know it, and the card says that too. */
 const containedNote =
   "whatever runs in its box speaks through this program; the box has no other network (so this program says; nothing here proves it)";
+
+const tierNotes: Readonly<Record<BoxTier, string>> = {
+  transparent: "the box is of the first tier: every connection in it ends at this program",
+  bubblewrap:
+    "the box is of the second tier, made by bubblewrap: tools reach this program by proxy variables, and whatever ignores them reaches nothing",
+};
 
 const proxiedNote =
   "NOT CONTAINED: what it starts is asked to use this program as its proxy, and can go past it to any network, with any credential it finds";
@@ -68,6 +77,7 @@ export async function openRun(core: Core, caller: LiveCaller, request: RunReques
     purpose: request.purpose,
     notes: [
       ...(request.contained === true ? [containedNote] : []),
+      ...(request.contained === true && request.boxTier !== undefined ? [tierNotes[request.boxTier]] : []),
       ...(request.proxied === true ? [proxiedNote] : []),
       ...(request.descendants === true ? [descendantsNote] : []),
       ...(request.notes ?? []),

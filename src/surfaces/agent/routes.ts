@@ -1,3 +1,4 @@
+import { boxTiers } from "../../conventions/box/plan.ts";
 import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
 import { writeOpenApi } from "../../conventions/request/openapi.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
@@ -36,6 +37,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           "/body/budget",
           "/body/descendants",
           "/body/contained",
+          "/body/box_tier",
           "/body/proxied",
           "/body/command",
           "/body/call_follows",
@@ -48,7 +50,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
         const { purpose, actions, descendants = false, contained = false, proxied = false, command } = body;
-        const wrapped = command === undefined ? {} : { command };
+        const wrapped = {
+          ...(command === undefined ? {} : { command }),
+          ...(body.box_tier === undefined ? {} : { boxTier: body.box_tier }),
+        };
         const run = await gateway.openRun(caller, {
           ...{ purpose, actions, limits, descendants, contained, proxied, ...wrapped },
           opensWithCall: body.call_follows ?? false,
@@ -172,6 +177,7 @@ const runSchema = {
     },
     descendants: { type: "boolean" },
     contained: { type: "boolean" },
+    box_tier: { enum: boxTiers },
     proxied: { type: "boolean" },
     command: { type: "array", items: { type: "string", maxLength: 4_000 }, minItems: 1, maxItems: 200 },
     call_follows: { type: "boolean" },

@@ -1,5 +1,12 @@
 import { truststoreWord } from "../../conventions/box/java-truststore.ts";
-import { boxCertificate, boxFolder, boxTruststore } from "../../conventions/box/plan.ts";
+import {
+  type BoxTier,
+  boxCertificate,
+  boxFolder,
+  boxProxy,
+  boxProxyPort,
+  boxTruststore,
+} from "../../conventions/box/plan.ts";
 
 /** Lead to programs that are not in the box, or past the way out. */
 const DROPPED =
@@ -26,8 +33,16 @@ const JAVA = [
   `-Djavax.net.ssl.trustStorePassword=${truststoreWord}`,
 ];
 
+/** Java looks into no variable for a proxy, and past one for this machine itself. */
+const JAVA_PROXY = ["http", "https"].flatMap((scheme) => [
+  `-D${scheme}.proxyHost=127.0.0.1`,
+  `-D${scheme}.proxyPort=${boxProxyPort}`,
+  "-Dhttp.nonProxyHosts=",
+]);
+
 /** The person's own environment, as far as it leads somewhere inside; where tools look for a token stands one that opens nothing. */
 export function boxEnvironment(
+  tier: BoxTier,
   outer: NodeJS.ProcessEnv,
   runId: string,
   tokenVariables: readonly string[],
@@ -40,7 +55,10 @@ export function boxEnvironment(
     ...Object.fromEntries(kept),
     ...Object.fromEntries(TRUST.map((name) => [name, boxCertificate])),
     ...Object.fromEntries(tokenVariables.map((name) => [name, placeholder])),
-    JAVA_TOOL_OPTIONS: [outer["JAVA_TOOL_OPTIONS"], ...JAVA].filter(Boolean).join(" "),
+    ...(tier === "transparent" ? {} : proxyVariables(boxProxy)),
+    JAVA_TOOL_OPTIONS: [outer["JAVA_TOOL_OPTIONS"], ...JAVA, ...(tier === "transparent" ? [] : JAVA_PROXY)]
+      .filter(Boolean)
+      .join(" "),
     TMPDIR: "/tmp",
     XDG_CACHE_HOME: "/tmp/.cache",
     NPM_CONFIG_CACHE: "/tmp/.npm",
@@ -64,9 +82,13 @@ export function proxyEnvironment(
     ...Object.fromEntries(kept),
     ...Object.fromEntries(TRUST.map((name) => [name, certificate])),
     ...Object.fromEntries(tokenVariables.map((name) => [name, placeholder])),
-    ...Object.fromEntries(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map((name) => [name, proxy])),
-    NODE_USE_ENV_PROXY: "1",
+    ...proxyVariables(proxy),
   };
+}
+
+function proxyVariables(proxy: string): Record<string, string> {
+  const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+  return { ...Object.fromEntries(names.map((name) => [name, proxy])), NODE_USE_ENV_PROXY: "1" };
 }
 
 const PROXIES = /^(?:https?|all|no|ftp)_proxy$/i;

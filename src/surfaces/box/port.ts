@@ -1,15 +1,15 @@
 import type { ChildProcess } from "node:child_process";
 import type { Socket as Datagrams } from "node:dgram";
 import type { Server } from "node:net";
-import type { BoxPlan } from "../../conventions/box/plan.ts";
+import type { BoxPlan, BoxTier } from "../../conventions/box/plan.ts";
 import type { CarriedRequest } from "../client/agent.ts";
 
 /** What a machine that can make boxes has for us. */
 export interface BoxPort {
-  /** The command that starts one. Denied `contain_unavailable` where that cannot be. */
-  command(): readonly string[];
-  /** Builds one and throws it away: a person is asked about nothing that cannot be had. */
-  probe(plan: BoxPlan): Promise<void>;
+  /** The best one of this machine, built and thrown away: a person is asked about nothing that cannot be had. Denied `contain_unavailable`. */
+  choose(plan: BoxPlan): Promise<{ readonly tier: BoxTier }>;
+  /** The command that starts it. */
+  command(plan: BoxPlan): readonly string[];
   /** Builds the box in a child that `command` started, which waits then. */
   open(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox>;
   outerSockets(): readonly string[];
@@ -24,7 +24,8 @@ export interface OpenBox {
     readonly https: readonly Server[];
     readonly http: readonly Server[];
     readonly agent: Server;
-    readonly dns: Datagrams;
+    readonly dns: readonly Datagrams[];
+    readonly proxy: readonly Server[];
   };
   /** Lets the command begin. */
   go(): void;

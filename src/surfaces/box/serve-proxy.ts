@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type Server as HttpServer, type IncomingMessage } from "node:http";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { defaults } from "../../kernel/defaults.ts";
 import { createWays, refuseBare, type WayOut } from "./serve-requests.ts";
 
@@ -10,19 +10,41 @@ export interface Proxy {
   close(): void;
 }
 
+/** Who may use it. */
+interface Admission {
+  knows(request: IncomingMessage): boolean;
+  isOurs(socket: Socket): boolean;
+}
+
 /**
  * The same way out for tools that are in no box: a proxy on loopback. Any program of this machine can knock there, so that it takes
  * the run's token, and where the system tells who is at the other end, processes that the run started and no others.
  */
 export async function serveProxy(out: WayOut, token: string, seesPeers: boolean): Promise<Proxy> {
-  const { secure, plain } = createWays(out);
   const wanted = Buffer.from(`Basic ${Buffer.from(`gw:${token}`).toString("base64")}`);
-  const knows = ({ headers }: IncomingMessage): boolean => {
-    const said = Buffer.from(headers["proxy-authorization"] ?? "");
-    return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
-  };
-  const isOurs = ({ remotePort = 0, localPort = 0 }: Socket): boolean =>
-    !seesPeers || out.findHolder(remotePort, localPort) !== null;
+  const { proxy, close } = createProxy(out, {
+    knows: ({ headers }) => {
+      const said = Buffer.from(headers["proxy-authorization"] ?? "");
+      return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
+    },
+    isOurs: ({ remotePort = 0, localPort = 0 }) => !seesPeers || out.findHolder(remotePort, localPort) !== null,
+  });
+  await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as AddressInfo;
+  return { url: `http://gw:${token}@127.0.0.1:${port}`, close };
+}
+
+/** The way out of a box that catches no connections: its loopback is its own, so that whoever comes is of the box. */
+export function serveBoxProxy(listeners: readonly Server[], out: WayOut): void {
+  const { proxy } = createProxy(out, { knows: () => true, isOurs: () => true });
+  for (const listener of listeners) {
+    listener.maxConnections = defaults.boxConnections;
+    listener.on("connection", (socket: Socket) => void proxy.emit("connection", socket));
+  }
+}
+
+function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly proxy: HttpServer; close(): void } {
+  const { secure, plain } = createWays(out);
   const proxy = createServer({ maxHeaderSize: defaults.boxHeadBytes, headersTimeout: defaults.boxHeadMs });
   proxy.maxConnections = defaults.boxConnections;
   const tunnels = new Set<Socket>();
@@ -60,10 +82,8 @@ export async function serveProxy(out: WayOut, token: string, seesPeers: boolean)
   });
   proxy.on("upgrade", (request, socket) => refuseBare(socket, "upgrade", "http", request, out));
   proxy.on("clientError", (_error, socket) => refuseBare(socket, "malformed", "http", null, out));
-  await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
-  const { port } = proxy.address() as AddressInfo;
   return {
-    url: `http://gw:${token}@127.0.0.1:${port}`,
+    proxy,
     close: () => {
       proxy.close();
       proxy.closeAllConnections();

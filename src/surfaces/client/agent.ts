@@ -1,3 +1,4 @@
+import type { BoxTier } from "../../conventions/box/plan.ts";
 import type { BoxRefusal } from "../../conventions/box/refusal.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
@@ -57,6 +58,7 @@ export interface RunOpening {
   readonly descendants?: boolean;
   /** It speaks for a box, and whatever runs in there has no other network. */
   readonly contained?: boolean;
+  readonly boxTier?: BoxTier;
   /** It is the proxy of what it starts, which could go past it. */
   readonly proxied?: boolean;
   /** What this process will start. */
@@ -117,13 +119,14 @@ export function connectAgent(door: Door): AgentClient {
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
     actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
-    openRun: ({ purpose, actions, budget, descendants, contained, proxied, command, callFollows }, wait) => {
+    openRun: ({ purpose, actions, budget, descendants, contained, boxTier, proxied, command, callFollows }, wait) => {
       const body = {
         purpose,
         actions: [...actions],
         ...(budget === undefined ? {} : { budget: { ...budget } as JsonObject }),
         ...(descendants === true ? { descendants } : {}),
         ...(contained === true ? { contained } : {}),
+        ...(boxTier === undefined ? {} : { box_tier: boxTier }),
         ...(proxied === true ? { proxied } : {}),
         ...(command === undefined ? {} : { command: [...command] }),
         ...(callFollows === true ? { call_follows: true } : {}),

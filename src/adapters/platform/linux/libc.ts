@@ -40,6 +40,11 @@ export interface Libc {
   closeRange(first: number, last: number, flags: number): number;
   capset(header: Buffer, data: Buffer): number;
   keyctl(operation: number, argument: number): number;
+  landlockVersion(): number;
+  landlockCreate(attributes: Buffer, size: number): number;
+  /** What is allowed below a folder, or in a file. */
+  landlockAdd(rules: number, beneath: Buffer): number;
+  landlockRestrict(rules: number): number;
 }
 
 /** Numbers that differ between machines. Only 64-bit little-endian Linux is supported. */
@@ -55,6 +60,11 @@ interface Syscalls {
 /** The same on every machine. */
 const MOUNT_SETATTR = 442;
 const CLOSE_RANGE = 436;
+const LANDLOCK_CREATE = 444;
+const LANDLOCK_ADD = 445;
+const LANDLOCK_RESTRICT = 446;
+const LANDLOCK_VERSION = 1;
+const LANDLOCK_PATH_BENEATH = 1;
 
 const SYSCALLS: Readonly<Record<string, Syscalls>> = {
   x64: { pidfdOpen: 434, perfEventOpen: 298, statx: 332, seccomp: 317, capset: 126, keyctl: 250 },
@@ -103,6 +113,11 @@ function bindLibc(): Libc {
   );
   const capset = library.func("long syscall(long number, void *header, void *data)");
   const keyctl = library.func("long syscall(long number, int operation, unsigned long argument)");
+  const landlockCreate = library.func("long syscall(long number, void *attributes, size_t size, unsigned int flags)");
+  const landlockAdd = library.func(
+    "long syscall(long number, int rules, int kind, void *attributes, unsigned int flags)",
+  );
+  const landlockRestrict = library.func("long syscall(long number, int rules, unsigned int flags)");
   return {
     getsockopt: bind<"getsockopt">("int getsockopt(int fd, int level, int option, void *value, void *length)"),
     setsockopt: bind<"setsockopt">("int setsockopt(int fd, int level, int option, void *value, uint32_t length)"),
@@ -142,6 +157,10 @@ function bindLibc(): Libc {
     closeRange: (first, last, flags) => Number(closeRange(CLOSE_RANGE, first, last, flags)),
     capset: (header, data) => Number(capset(numbers.capset, header, data)),
     keyctl: (operation, argument) => Number(keyctl(numbers.keyctl, operation, argument)),
+    landlockVersion: () => Number(landlockCreate(LANDLOCK_CREATE, null, 0, LANDLOCK_VERSION)),
+    landlockCreate: (attributes, size) => Number(landlockCreate(LANDLOCK_CREATE, attributes, size, 0)),
+    landlockAdd: (rules, beneath) => Number(landlockAdd(LANDLOCK_ADD, rules, LANDLOCK_PATH_BENEATH, beneath, 0)),
+    landlockRestrict: (rules) => Number(landlockRestrict(LANDLOCK_RESTRICT, rules, 0)),
   };
 }
 

@@ -2,7 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { createAuthority } from "../../../conventions/box/authority.ts";
 import { writeJavaTruststore } from "../../../conventions/box/java-truststore.ts";
-import { type BoxPlan, portsOf } from "../../../conventions/box/plan.ts";
+import { type BoxPlan, type BoxTier, portsOf } from "../../../conventions/box/plan.ts";
 import type { Clock, Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -12,7 +12,8 @@ import type { BoxPort, OpenBox } from "../../box/port.ts";
 import { relayAgent } from "../../box/relay-agent.ts";
 import { reportRefusals } from "../../box/report-refusals.ts";
 import { serveNames } from "../../box/serve-names.ts";
-import { serveRequests } from "../../box/serve-requests.ts";
+import { serveBoxProxy } from "../../box/serve-proxy.ts";
+import { serveRequests, type WayOut } from "../../box/serve-requests.ts";
 import type { AgentClient, RunView } from "../../client/agent.ts";
 import type { Door } from "../../place/place.ts";
 import type { CliIo } from "../io.ts";
@@ -24,6 +25,8 @@ const COVERED = ["/tmp", "/run", "/var/tmp"];
 
 /** A box that is known to be possible, for one command. */
 export interface Containment {
+  /** Null where there is none: a proxy contains nothing. */
+  readonly tier: BoxTier | null;
   /** Starts the command in its box; resolves once everything is in place and it begins. */
   start(run: RunView): Promise<RunningCommand>;
 }
@@ -57,7 +60,8 @@ export async function prepareContainment(
       "gw run: the working folder is your home: what the command writes there, such as .bashrc, runs outside later.",
     );
   }
-  const plan = (origins: readonly string[], env: BoxPlan["env"]): BoxPlan => ({
+  const plan = (tier: BoxTier, origins: readonly string[], env: BoxPlan["env"]): BoxPlan => ({
+    tier,
     folder,
     write,
     read: box.programFolders,
@@ -71,23 +75,24 @@ export async function prepareContainment(
     command,
     env,
   });
-  const start = box.command();
-  await box.probe(plan([], {}));
+  const { tier } = await box.choose(plan("transparent", [], {}));
   const notebook = asked.learn === undefined ? null : openNotebook(asked.learn);
   const tools = toolsOf(await agent.client.actions());
   return {
+    tier,
     async start({ run_id: runId, ...run }) {
-      const env = boxEnvironment(process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
+      const env = boxEnvironment(tier, process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
       let open: OpenBox | null = null;
-      const running = startCommand(start, { PATH: "/usr/bin:/bin" }, ports, {
+      const planned = plan(tier, tools.origins, env);
+      const running = startCommand(box.command(planned), { PATH: "/usr/bin:/bin" }, ports, {
         signal: (signal) => open?.signal(signal),
       });
-      open = await box.open(running.child, plan(tools.origins, env), () => "");
-      serveNames(open.sockets.dns);
+      open = await box.open(running.child, planned, () => "");
+      for (const socket of open.sockets.dns) serveNames(socket);
       relayAgent(open.sockets.agent, agent.door);
       const { findHolder } = open;
       const reports = reportRefusals((report) => agent.client.reportRefused(runId, report));
-      serveRequests(open.sockets, {
+      const out: WayOut = {
         authority,
         findHolder,
         async carry(request, signal) {
@@ -97,11 +102,12 @@ export async function prepareContainment(
         },
         refused: (message) => io.err(`gw run: refused: ${showText(message)}`),
         report: reports.report,
-      });
+      };
+      serveRequests(open.sockets, out);
+      serveBoxProxy(open.sockets.proxy, out);
       const { sockets } = open;
       const close = (): void => {
-        for (const server of [...sockets.https, ...sockets.http, sockets.agent]) server.close();
-        sockets.dns.close();
+        for (const socket of Object.values(sockets).flat()) socket.close();
       };
       open.go();
       const ended = running.ended.finally(close).then(async (done) => {

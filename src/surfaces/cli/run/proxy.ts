@@ -23,6 +23,7 @@ export async function prepareProxy(
   const authority = createAuthority(ports.clock, ports.random);
   const tools = toolsOf(await client.actions());
   return {
+    tier: null,
     async start({ run_id: runId, ...run }: RunView): Promise<RunningCommand> {
       const folder = mkdtempSync(join(tmpdir(), "gw-proxy-"));
       const certificate = join(folder, "ca.pem");

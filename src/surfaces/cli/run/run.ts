@@ -68,7 +68,7 @@ export async function runWrapped(
     const refused = await answering(io, async () => {
       if (options.contain === true) box = await prepareContainment(command, options, { client, door }, io, ports);
       if (options.proxy === true) box = await prepareProxy(command, options.home, client, io, ports);
-      run = await openRun(client, command, options, io);
+      run = await openRun(client, command, options, io, box);
       return run.state === "open" ? exits.done : stillPending(run, io);
     });
     return run?.state === "open" ? await follow(client, run, command, options, io, ports, box) : refused;
@@ -82,6 +82,7 @@ async function openRun(
   command: readonly string[],
   options: RunOptions,
   io: CliIo,
+  box: Containment | null,
 ): Promise<RunView> {
   const actions = options.actions ?? (await everyPack(client));
   const contained = options.contain === true;
@@ -95,6 +96,7 @@ async function openRun(
     actions,
     budget: budgetAsked(options),
     contained,
+    ...(box?.tier == null ? {} : { boxTier: box.tier }),
     proxied,
     descendants: !contained,
     command,

@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import type { BoxPlan } from "../../../../conventions/box/plan.ts";
 import { Fault } from "../../../../kernel/failure.ts";
 import { loadLibc } from "../libc.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type Step,
   X32_BIT,
 } from "../seccomp.ts";
+import { keepToFolders } from "./landlock.ts";
 import { must } from "./step.ts";
 
 const PR_CAPBSET_DROP = 24;
@@ -59,16 +61,11 @@ const NUMBERS: Readonly<Record<string, Numbers>> = {
   },
 };
 
-/** The last thing before the command: whatever could change the box is given away for good. */
-export function giveAwayPower(): void {
-  const numbers = NUMBERS[process.arch];
-  if (numbers === undefined) throw new Fault(`no filter is known for ${process.arch}`);
+/** Whoever built the box could change it. For good. */
+export function giveAwayRights(): void {
   const libc = loadLibc();
   // No namespaces within: they would give back, over themselves, every right that is dropped here.
   writeFileSync("/proc/sys/user/max_user_namespaces", "0");
-  libc.keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0);
-  must(libc.closeRange(3, 0xffffffff, CLOSE_RANGE_CLOEXEC), "close_range");
-  must(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
   for (let capability = 0; capability < CAPABILITIES; capability++) {
     if (libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) break;
   }
@@ -76,6 +73,17 @@ export function giveAwayPower(): void {
   const header = Buffer.alloc(8);
   header.writeUInt32LE(CAPABILITY_VERSION, 0);
   must(libc.capset(header, Buffer.alloc(24)), "drop capabilities");
+}
+
+/** The last thing before the command, in every box. */
+export function closeBox(plan: BoxPlan): void {
+  const numbers = NUMBERS[process.arch];
+  if (numbers === undefined) throw new Fault(`no filter is known for ${process.arch}`);
+  const libc = loadLibc();
+  libc.keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0);
+  must(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+  keepToFolders(plan);
+  must(libc.closeRange(3, 0xffffffff, CLOSE_RANGE_CLOEXEC), "close_range");
   installFilter(filterOf(numbers));
 }
 

@@ -7,20 +7,20 @@ import {
   openSync,
   readlinkSync,
   realpathSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type BoxPlan, boxCertificate, boxFolder, boxTruststore } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
+import { isFolder, type Place, placesOf } from "./places.ts";
 import { closeToWriting, mountBind, mountNew, NODEV, NOEXEC, NOSUID, openToWriting } from "./step.ts";
 
 const O_PATH = 0o10000000;
 /** Devices that say nothing about this machine and give no way out of it. */
 const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
 /** Where distributions keep the certificates that programs trust. */
-const CERTIFICATES = "/etc/ssl/certs";
+export const CERTIFICATES = "/etc/ssl/certs";
 const BUNDLES = [
   "/etc/pki/tls/certs/ca-bundle.crt",
   "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -29,47 +29,41 @@ const BUNDLES = [
 ];
 const RESOLVER = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n";
 
-type Place =
-  | { readonly kind: "cover" | "hide"; readonly path: string }
-  | { readonly kind: "write" | "read"; readonly path: string; readonly fd: number; readonly folder: boolean };
+/** What stays to be seen is held before anything covers it. */
+interface HeldPlace extends Place {
+  readonly held: { readonly fd: number; readonly folder: boolean } | null;
+}
 
 /** The files as the command sees them. All else is as outside, to be read. */
 export function layFolders(plan: BoxPlan): void {
-  const places = placesOf(plan);
+  const places = placesOf(plan).map(hold);
   const devices = DEVICES.map((name) => ({ name, fd: openSync(join("/dev", name), O_PATH) }));
   closeToWriting("/");
   mountNew("proc", "/proc", NOSUID | NODEV | NOEXEC, null);
   for (const place of places) lay(place);
   layDevices(devices);
-  mkdirSync(boxFolder, { recursive: true, mode: 0o755 });
-  writeFileSync(boxCertificate, plan.certificate, { mode: 0o644 });
-  writeFileSync(boxTruststore, Buffer.from(plan.truststore, "base64"), { mode: 0o644 });
+  layTrust(plan);
   layCertificates(plan);
   layResolver();
   hideSockets(plan.sockets);
-  for (const { fd } of [...devices, ...places.filter((place) => "fd" in place)]) closeSync(fd);
+  for (const { fd } of [...devices, ...places.flatMap(({ held }) => held ?? [])]) closeSync(fd);
 }
 
-/** Held before anything covers them, outer folders first. */
-function placesOf({ folder, write, read, cover, hide }: BoxPlan): readonly Place[] {
-  const held =
-    (kind: "write" | "read") =>
-    (path: string): Place => ({
-      kind,
-      path,
-      fd: openSync(path, constants.O_RDONLY | O_PATH),
-      folder: statSync(path).isDirectory(),
-    });
-  const covered = [...cover, "/dev/shm"].filter(isFolder).map((path): Place => ({ kind: "cover", path }));
-  const hidden = hide.filter(isFolder).map((path): Place => ({ kind: "hide", path }));
-  const open = [...new Set([folder, ...write])].map(held("write"));
-  const below = read.filter((path) => cover.some((outer) => path.startsWith(`${outer}/`))).map(held("read"));
-  return [...covered, ...below, ...open, ...hidden].toSorted((a, b) => depthOf(a.path) - depthOf(b.path));
+function hold(place: Place): HeldPlace {
+  if (place.kind === "cover" || place.kind === "hide") return { ...place, held: null };
+  const fd = openSync(place.path, constants.O_RDONLY | O_PATH);
+  return { ...place, held: { fd, folder: isFolder(place.path) } };
 }
 
-function lay(place: Place): void {
-  const { path } = place;
-  switch (place.kind) {
+/** What tools are told to trust, in a folder that is the box's own. */
+export function layTrust({ certificate, truststore }: BoxPlan): void {
+  mkdirSync(boxFolder, { recursive: true, mode: 0o755 });
+  writeFileSync(boxCertificate, certificate, { mode: 0o444 });
+  writeFileSync(boxTruststore, Buffer.from(truststore, "base64"), { mode: 0o444 });
+}
+
+function lay({ kind, path, held }: HeldPlace): void {
+  switch (kind) {
     case "cover":
       // /dev is laid as a whole.
       if (path === "/dev/shm") return;
@@ -83,9 +77,10 @@ function lay(place: Place): void {
       return;
     case "write":
     case "read":
-      if (!existsSync(path)) makeLike(path, place.folder);
-      mountBind(`/proc/self/fd/${place.fd}`, path);
-      if (place.kind === "write") openToWriting(path);
+      if (held === null) return;
+      if (!existsSync(path)) makeLike(path, held.folder);
+      mountBind(`/proc/self/fd/${held.fd}`, path);
+      if (kind === "write") openToWriting(path);
       else closeToWriting(path);
   }
 }
@@ -162,12 +157,4 @@ function hideSockets(paths: readonly string[]): void {
         throw error;
     }
   }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function depthOf(path: string): number {
-  return path.split("/").length;
 }

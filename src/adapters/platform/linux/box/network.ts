@@ -65,6 +65,10 @@ export function listenTcp(port: number): Promise<Server> {
   return listening(createServer(), { port, host: hasSixth() ? "::" : "0.0.0.0", backlog: BACKLOG });
 }
 
+export function listenLoopback(port: number): Promise<Server> {
+  return listening(createServer(), { port, host: "127.0.0.1", backlog: BACKLOG });
+}
+
 export function listenPath(path: string): Promise<Server> {
   return listening(createServer(), { path, backlog: BACKLOG });
 }

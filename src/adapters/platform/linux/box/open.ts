@@ -5,6 +5,8 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import type { BoxPlan, BoxSocket, StageMessage } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
+import { bubblewrapArguments } from "./bubblewrap.ts";
+import { requirePlainStreams } from "./streams.ts";
 import { mendFor, unavailable } from "./unavailable.ts";
 import { type BoxProcess, descendants, findHolder } from "./who.ts";
 
@@ -13,7 +15,9 @@ export interface BoxSockets {
   readonly https: readonly Server[];
   readonly http: readonly Server[];
   readonly agent: Server;
-  readonly dns: Datagrams;
+  /** One or none of each: the first tier answers for names, the second has a proxy. */
+  readonly dns: readonly Datagrams[];
+  readonly proxy: readonly Server[];
 }
 
 export interface OpenBox {
@@ -33,17 +37,24 @@ const STAGE = join(
 const FOLDERS = ["/usr/bin", "/bin", "/usr/local/bin"];
 
 /** The command that makes the namespaces and starts the stage in them. It dies with whoever starts it, and the box with it. */
-export function boxCommand(): readonly string[] {
+export function boxCommand(plan: BoxPlan): readonly string[] {
   if (process.getuid?.() === 0 || process.geteuid?.() === 0) {
     throw unavailable("root owns settings of the whole machine that a box cannot hide", "run it as an ordinary user");
   }
-  const namespaces = ["--user", "--map-current-user", "--keep-caps", "--net", "--mount", "--pid", "--ipc"];
-  return [
-    ...[findTool("setpriv"), "--pdeathsig", "KILL"],
-    ...[findTool("unshare"), ...namespaces, "--fork", "--kill-child", "--"],
-    ...[process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning", STAGE],
-  ];
+  requirePlainStreams();
+  const stage = [process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning", STAGE];
+  switch (plan.tier) {
+    case "transparent":
+      return [
+        ...[findTool("setpriv", "util-linux"), "--pdeathsig", "KILL"],
+        ...[findTool("unshare", "util-linux"), ...NAMESPACES, "--fork", "--kill-child", "--", ...stage],
+      ];
+    case "bubblewrap":
+      return [findTool("bwrap", "bubblewrap"), ...bubblewrapArguments(plan), ...stage];
+  }
 }
+
+const NAMESPACES = ["--user", "--map-current-user", "--keep-caps", "--net", "--mount", "--pid", "--ipc"];
 
 /** Tells the stage what to build, and takes what it hands out. `said` is what the child has written to its standard error. */
 export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox> {
@@ -75,7 +86,8 @@ export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => st
       https: of("https") as Server[],
       http: of("http") as Server[],
       agent: of("agent")[0] as Server,
-      dns: of("dns")[0] as Datagrams,
+      dns: of("dns") as Datagrams[],
+      proxy: of("proxy") as Server[],
     },
     go: () => void child.send("go", () => undefined),
     signal(signal) {
@@ -93,9 +105,9 @@ export function outerSockets(): readonly string[] {
   return [...new Set(paths)];
 }
 
-function findTool(name: string): string {
+function findTool(name: string, debian: string): string {
   const found = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  if (found === undefined) throw unavailable(`${name} is not installed`, "apt-get install util-linux");
+  if (found === undefined) throw unavailable(`${name} is not installed`, `apt-get install ${debian}`);
   return found;
 }
 

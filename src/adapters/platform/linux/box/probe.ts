@@ -1,21 +1,48 @@
 import { spawn } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type BoxPlan, portsOf } from "../../../../conventions/box/plan.ts";
+import { type BoxPlan, type BoxTier, portsOf } from "../../../../conventions/box/plan.ts";
+import { Denied } from "../../../../kernel/failure.ts";
 import { boxCommand, openBox } from "./open.ts";
+import { neither } from "./unavailable.ts";
 
 const SAID_CHARACTERS = 4_096;
 
 /** Any box: nothing is run in it. */
-const plainPlan: BoxPlan = {
+const plainPlan = (): BoxPlan => ({
+  tier: "transparent",
   folder: "/usr",
-  ...{ write: [], read: [], cover: ["/tmp", "/run"], hide: [], ports: portsOf([]), sockets: [] },
+  ...{ write: [], read: programFolders(), cover: ["/tmp", "/run"], hide: [], ports: portsOf([]), sockets: [] },
   ...{ certificate: "", subjectHash: "0", truststore: "", command: [], env: {} },
-};
+});
 
-/** Builds a box and throws it away. Denied `contain_unavailable` says what this machine lacks. */
-export async function probeBox(plan: BoxPlan = plainPlan): Promise<void> {
-  const [name = "", ...rest] = boxCommand();
+/** A box that this machine gives, and why it is not the first tier where it is not. */
+export interface GivenBox {
+  readonly tier: BoxTier;
+  readonly lacks: Denied | null;
+}
+
+/** The best box that there is here: each tier is built and thrown away. Denied `contain_unavailable` says what the machine lacks. */
+export async function chooseBox(plan: BoxPlan = plainPlan()): Promise<GivenBox> {
+  const first = await lackOf(plan, "transparent");
+  if (first === null) return { tier: "transparent", lacks: null };
+  const second = await lackOf(plan, "bubblewrap");
+  if (second === null) return { tier: "bubblewrap", lacks: first };
+  throw neither(first, second);
+}
+
+async function lackOf(plan: BoxPlan, tier: BoxTier): Promise<Denied | null> {
+  try {
+    await build({ ...plan, tier });
+    return null;
+  } catch (error) {
+    if (error instanceof Denied) return error;
+    throw error;
+  }
+}
+
+async function build(plan: BoxPlan): Promise<void> {
+  const [name = "", ...rest] = boxCommand(plan);
   const child = spawn(name, rest, {
     env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
     stdio: ["ignore", "ignore", "pipe", "ipc"],

@@ -7,10 +7,17 @@ export function unavailable(why: string, mend: string | null): Denied {
   return new Denied("contain_unavailable", `no box can be built here: ${why}.${then}`, { extra: { mend } });
 }
 
+/** Neither tier: the first is what a person would want, so that it is what is told; what bubblewrap lacks stands beside it. */
+export function neither(first: Denied, second: Denied): Denied {
+  const alone = first.message === second.message;
+  const beside = alone ? "" : ` Bubblewrap, the second way, gives none either: ${second.message}`;
+  return new Denied("contain_unavailable", `${first.message}${beside}`, { extra: first.extra });
+}
+
 /** By what the machine allows, and by what the kernel said. */
 export function mendFor(said: string): string | null {
   if (readSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === "1") {
-    return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for /usr/bin/unshare";
+    return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for /usr/bin/unshare (for the second tier: for /usr/bin/bwrap)";
   }
   if (readSetting("/proc/sys/kernel/unprivileged_userns_clone") === "0") {
     return "sudo sysctl kernel.unprivileged_userns_clone=1";
