@@ -100,7 +100,7 @@ function runFiles(tests: readonly string[], where: Stand, how: readonly string[]
 }
 
 function listTests(): string[] {
-  const found = ["src", "test"].flatMap((folder) =>
+  const found = ["src", "packages", "test"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)))

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
 
@@ -160,6 +161,48 @@ test("only adapters, surfaces and programs read the time, randomness or timers o
     }
   }
   assert.deepEqual(breaches, []);
+});
+
+/** What an API author installs: its face in packages/, everything behind it from these rooms, and no npm package that it does not name. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  request: ["kernel", "conventions"],
+  reference: ["kernel", "conventions", "adapters/store/sqlite", "reference", "surfaces/cli"],
+  conformance: ["kernel", "conventions", "conformance", "surfaces/cli"],
+};
+
+test("a package for API authors reaches its own rooms, and names what they import", () => {
+  for (const [name, may] of Object.entries(packages)) {
+    const folder = join(root, "packages", name);
+    const reached = new Map<string, Imports>();
+    const visit = (file: string): void => {
+      if (reached.has(file)) return;
+      const found = readImports(file);
+      reached.set(file, found);
+      for (const next of found.files) visit(next);
+    };
+    const faces = readdirSync(folder).filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+    for (const file of faces) visit(join(folder, file));
+    const inside = [...reached.keys()].filter((file) => !file.startsWith(folder)).map((file) => relative(src, file));
+    const astray = inside.filter((file) => !may.some((prefix) => file.startsWith(`${prefix}/`)));
+    assert.deepEqual(astray, [], name);
+    const { dependencies = {}, peerDependencies = {} } = JSON.parse(
+      readFileSync(join(folder, "package.json"), "utf8"),
+    ) as Readonly<Record<string, Readonly<Record<string, string>>>>;
+    const imported = [...reached.values()].flatMap(({ modules }) => modules.filter((module) => !isBuiltin(module)));
+    assert.deepEqual([...new Set(imported)].sort(), Object.keys({ ...dependencies, ...peerDependencies }).sort(), name);
+    const { dependencies: ours } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    for (const [module, version] of Object.entries(dependencies)) assert.equal(version, ours[module], module);
+  }
+});
+
+test("the demo is at the edge: only the program that plays it imports it", () => {
+  const users = [...imports]
+    .filter(([, { files }]) => files.some((file) => relative(src, file).startsWith("programs/demo/")))
+    .map(([file]) => relative(src, file))
+    .filter((file) => !file.startsWith("programs/demo/"));
+  assert.deepEqual(users, ["programs/gw.ts"]);
 });
 
 test("no folder or file is a drawer for anything", () => {

@@ -8,7 +8,7 @@ import type { FastifyInstance } from "fastify";
 import { type Members, makeFolder } from "./support/home.ts";
 
 const root = dirname(import.meta.dirname);
-const PACKAGE = "@agent-action-gateway/gw/request";
+const PACKAGE = "@agent-action-gateway/request";
 
 /** What the page leaves to whoever uses it, as small as it can be. */
 const THEIRS = `
@@ -28,9 +28,10 @@ const [imports = "", code = ""] = [block.slice(0, block.indexOf("\n\n")), block.
 /** The page's own lines, with the package at its source. */
 function writeExample(name: string, text: string): string {
   const file = join(makeFolder(), name);
-  const source = join(root, "src", "conventions", "request", "index.ts");
+  const source = (name: string): string => JSON.stringify(join(root, "packages", "request", name));
   const here = imports
-    .replace(`"${PACKAGE}"`, JSON.stringify(source))
+    .replace(`"${PACKAGE}"`, source("index.ts"))
+    .replace(`"${PACKAGE}/fastify"`, source("fastify.ts"))
     .replace('"fastify"', JSON.stringify(fileURLToPath(import.meta.resolve("fastify"))));
   writeFileSync(file, `${here}\n${THEIRS}\n${text}\nexport { app };\n`);
   return file;

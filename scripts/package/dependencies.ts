@@ -19,6 +19,8 @@ interface Entry {
   readonly dev?: boolean;
   readonly devOptional?: boolean;
   readonly optional?: boolean;
+  /** A package of this repository, which is published on its own. */
+  readonly link?: boolean;
   readonly os?: readonly string[];
   readonly cpu?: readonly string[];
 }
@@ -32,7 +34,7 @@ export function listDependencies(root: string): readonly Dependency[] {
     readonly packages: Readonly<Record<string, Entry>>;
   };
   return Object.entries(packages)
-    .filter(([path, entry]) => path !== "" && !INSTALL_TIME.has(path) && isWanted(entry))
+    .filter(([path, entry]) => path.startsWith("node_modules/") && !INSTALL_TIME.has(path) && isWanted(entry))
     .map(([path, entry]) => ({
       path,
       name: path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length),
@@ -44,8 +46,8 @@ export function listDependencies(root: string): readonly Dependency[] {
     .map((dependency) => requireInstalled(root, dependency));
 }
 
-function isWanted({ dev, devOptional, os, cpu }: Entry): boolean {
-  if (dev === true || devOptional === true) return false;
+function isWanted({ dev, devOptional, link, os, cpu }: Entry): boolean {
+  if (dev === true || devOptional === true || link === true) return false;
   return (os ?? [process.platform]).includes(process.platform) && (cpu ?? [process.arch]).includes(process.arch);
 }
 

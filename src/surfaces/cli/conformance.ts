@@ -18,7 +18,11 @@ export interface ConformanceOptions {
   readonly json: boolean;
 }
 
-export async function runConformance(options: ConformanceOptions, io: CliIo, random: Random): Promise<Exit> {
+export async function runConformance(
+  options: ConformanceOptions,
+  io: Pick<CliIo, "out" | "err">,
+  random: Random,
+): Promise<Exit> {
   const origin = readOrigin(options.url);
   if (origin === undefined) {
     io.err(

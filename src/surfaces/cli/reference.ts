@@ -39,7 +39,11 @@ export interface RunningReference {
   close(): Promise<void>;
 }
 
-export async function runReference(options: ReferenceCliOptions, io: CliIo, ports: ReferenceCliPorts): Promise<Exit> {
+export async function runReference(
+  options: ReferenceCliOptions,
+  io: Pick<CliIo, "out" | "err">,
+  ports: ReferenceCliPorts,
+): Promise<Exit> {
   let provider: RunningReference;
   try {
     const signer = options.signer === undefined ? {} : { signerKey: readPublicKey(options.signer) };
