@@ -48,7 +48,7 @@ export const bench: Bench = {
         issuer: null,
         network: "public",
       },
-      ...{ keyId: null, subject: null, audience: null, resource: null, dpop: false, ca: null },
+      ...{ keyId: null, subject: null, audience: null, resource: null, dpop: false, region: null, ca: null },
     };
     const app = { label: "app", kind: "oauth2", boundTo: [ORIGIN], eachUse: false, exchange } as const;
     const pair = Secret.fromText("secret-of-the-client");
@@ -63,7 +63,7 @@ export const bench: Bench = {
     };
     const keys = readAwsKeys(Buffer.from("AKIDEXAMPLEAKIDEXAMP:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"));
     if (keys === undefined) throw new Error("no AWS key");
-    const scope = { region: "eu-west-1", service: "lambda" };
+    const scope = { region: "eu-west-1", service: "lambda", expiresS: null };
     const sigv4 = rate(() => signForAws({ ...request, scope }, keys));
     emit({ case: "sign 1 KiB for AWS (SigV4)", value: 1e6 / sigv4, unit: "µs", beside: "a loan", ratio: lent / sigv4 });
     const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });

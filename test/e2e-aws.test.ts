@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import aws4 from "aws4";
 import { asUser, call, type Gateway, Home, makeFolder, openPlane, openRun, type Plane } from "./support/home.ts";
@@ -72,6 +73,8 @@ describe("an AWS key", asUser, () => {
     const scope = "{ scheme: aws-sigv4, region: eu-west-1, service: lambda }";
     await home.trustPack("lambda", pack("lambda", provider.origin, scope));
     gateway = await home.up();
+    const query = scope.replace(" }", ", form: query }");
+    await home.trustBeside("presigned", pack("presigned", provider.origin, query));
     await home.trustBeside("plain", pack("plain", provider.origin, "{ scheme: bearer }"));
     agent = openPlane(home.agentSocket);
     provider.answer((_request, response) => {
@@ -108,6 +111,29 @@ describe("an AWS key", asUser, () => {
     assert.equal(read.body["outcome"], "success", read.text);
     const last = provider.received.at(-1);
     assert.ok(last !== undefined && isSigned(last, TOKEN), JSON.stringify(last?.headers));
+  });
+
+  test("in the query form the signature stands in the address, for a minute, and nowhere in the log", async () => {
+    const run = await openRun(home, agent, ["presigned.function.get"]);
+    const read = await call(agent, run, "presigned.function.get", { name: "my function", qualifier: "v 1+2" });
+    assert.equal(read.body["outcome"], "success", read.text);
+    const { method = "", url = "", headers } = provider.received.at(-1) ?? {};
+    assert.equal(headers?.authorization, undefined);
+    const { pathname, searchParams } = new URL(url, provider.origin);
+    assert.equal(searchParams.get("X-Amz-Expires"), "60");
+    assert.equal(searchParams.get("X-Amz-Security-Token"), TOKEN);
+    const at = `X-Amz-Date=${searchParams.get("X-Amz-Date")}&X-Amz-Expires=60`;
+    const signed = aws4.sign(
+      {
+        ...{ method, path: `${pathname}?Qualifier=v%201%2B2&${at}`, service: "lambda", region: "eu-west-1" },
+        ...{ signQuery: true, headers: { host: headers?.host } },
+      } as aws4.Request,
+      { accessKeyId: ID, secretAccessKey: SECRET, sessionToken: TOKEN },
+    );
+    const expected = new URL(signed.path ?? "", provider.origin).searchParams.get("X-Amz-Signature");
+    assert.equal(searchParams.get("X-Amz-Signature"), expected);
+    const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
+    assert.ok(!exported.out.includes(String(expected)));
   });
 
   test("is not sent where a pack asks for a token, and what comes back with its token is withheld", async () => {

@@ -38,6 +38,7 @@ function exchangeWith(change: Partial<TokenExchange> = {}): TokenExchange {
     audience: "https://api.acme.example",
     resource: null,
     dpop: false,
+    region: null,
     ca: null,
     network: "private",
     ...change,

@@ -332,6 +332,8 @@ export const defaults = {
   tokenRetryMs: 1_000,
   tokenRetryMaxMs: 300_000,
   tokensHeld: 256,
+  /** For how long a signature in a query is good. */
+  presignedS: 60,
   /** How far a provider's clock may be from ours for its Date to count. */
   tokenSkewMs: 86_400_000,
   /** For how long what a source gave is lent. */

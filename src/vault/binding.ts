@@ -47,6 +47,7 @@ export function readBinding(kind: CredentialKind, place: string): string {
     case "jwt-bearer":
     case "github-app":
     case "aws-sigv4":
+    case "aws-role":
     case "http-signature":
     case "mtls":
       return readOrigin(place);
@@ -85,6 +86,7 @@ function bindingHint(kind: CredentialKind): string {
     case "jwt-bearer":
     case "github-app":
     case "aws-sigv4":
+    case "aws-role":
     case "http-signature":
     case "mtls":
       return "--origin URL";

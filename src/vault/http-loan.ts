@@ -2,7 +2,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys } from "./aws/keys.ts";
-import { signForAws } from "./aws/sign.ts";
+import { presignForAws, signForAws } from "./aws/sign.ts";
 import { refuseEntry } from "./entry.ts";
 import type { HttpLoan, ToSign } from "./lent.ts";
 import { signMessage } from "./signature/sign.ts";
@@ -16,18 +16,17 @@ export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign 
     ...header,
     release() {
       header.headerValue.wipe();
-      for (const { value } of header.further ?? []) value.wipe();
+      for (const { value } of [...(header.further ?? []), ...(header.query ?? [])]) value.wipe();
       for (const one of header.secrets) one.wipe();
       secret.wipe();
     },
   };
 }
 
-type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "secrets">;
+type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "query" | "secrets">;
 
 function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
-  const signs = entry.kind === "aws-sigv4" || entry.kind === "http-signature" ? entry.kind : null;
-  if (signs !== (toSign?.scheme ?? null)) {
+  if (signatureBy(entry.kind) !== (toSign?.scheme ?? null)) {
     const asked = toSign === null ? "a credential that is sent" : `a key that signs (${toSign.scheme})`;
     throw new Denied(
       "credential_not_bound",
@@ -42,12 +41,13 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
     case "basic":
       return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
     case "aws-sigv4":
+    case "aws-role":
       return awsHeader(entry.label, secret, toSign);
     case "http-signature":
       return signatureHeaders(entry, secret, toSign);
     case "mtls":
       // The connection shows who it is: there is nothing to send.
-      return { headerName: "", headerValue: Secret.take(Buffer.alloc(0)), secrets: [] };
+      return { ...noHeader(), secrets: [] };
     case "oauth2":
     case "jwt-bearer":
     case "github-app":
@@ -55,6 +55,15 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
     case "hmac":
       throw new Fault("this kind of credential has no header");
   }
+}
+
+function signatureBy(kind: CredentialEntry["kind"]): "aws-sigv4" | "http-signature" | null {
+  if (kind === "aws-role") return "aws-sigv4";
+  return kind === "aws-sigv4" || kind === "http-signature" ? kind : null;
+}
+
+function noHeader(): Pick<HttpLoan, "headerName" | "headerValue"> {
+  return { headerName: "", headerValue: Secret.take(Buffer.alloc(0)) };
 }
 
 /** A short-lived token, as the bearer that it is, or with the proof that we have the key it is bound to. Takes a copy. */
@@ -74,9 +83,11 @@ export function tokenLoan(label: string, token: Secret, proof: Secret | null): H
 function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header {
   const keys = secret.use(readAwsKeys) ?? refuseEntry(label);
   if (toSign?.scheme !== "aws-sigv4") throw new Fault("nothing says what the signature is for");
+  const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
+  const { expiresS } = toSign.scope;
+  if (expiresS !== null) return { ...noHeader(), query: presignForAws(toSign, expiresS, keys), secrets };
   const [authorization, ...further] = signForAws(toSign, keys);
   if (authorization === undefined) throw new Fault("a signature without a field");
-  const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
   return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
 }
 

@@ -205,6 +205,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     lendToken: (label, origin, token, toSign = null) => {
       const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
+      if (entry.kind === "aws-role") return alongside(entry, origin, httpLoan(entry, token.copy(), toSign), true);
       if (entry.source === null)
         return alongside(entry, origin, tokenLoan(label, token, proofFor(entry, token, toSign)), true);
       return alongside(entry, origin, httpLoan(entry, readSourced(entry.kind, token), toSign));

@@ -11,6 +11,8 @@ export interface LentCredential {
   readonly formField?: string;
   /** Further members of a form body that are secret. */
   readonly form?: readonly LentField[];
+  /** Members that go to the end of the query: a signature, and what it says of itself. */
+  readonly query?: readonly LentField[];
   /** Members of a JSON body that are secret. */
   readonly json?: readonly LentField[];
   /** The certificate that the connection is made with, and its key. */
@@ -54,6 +56,8 @@ export type ToSign = RequestToSign &
 export interface SigningScope {
   readonly region: string;
   readonly service: string;
+  /** Set where the signature stands in the query instead of a header: for so long it is good. */
+  readonly expiresS: number | null;
 }
 
 /** A loan that its borrower ends: `release` wipes every buffer of it. */

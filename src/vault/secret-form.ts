@@ -29,6 +29,7 @@ export function readSourced(kind: CredentialKind, given: Secret): Secret {
     case "oauth2":
     case "jwt-bearer":
     case "github-app":
+    case "aws-role":
     case "http-signature":
     case "mtls":
     case "ssh":

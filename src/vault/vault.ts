@@ -78,6 +78,7 @@ export const CREDENTIAL_KINDS = [
   "jwt-bearer",
   "github-app",
   "aws-sigv4",
+  "aws-role",
   "http-signature",
   "mtls",
   "ssh",

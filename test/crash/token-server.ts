@@ -64,6 +64,7 @@ export function exchangeAt(origin: string): TokenExchange {
     audience: null,
     resource: null,
     dpop: false,
+    region: null,
     ca: null,
     network: "private",
   };

@@ -77,6 +77,7 @@ export type Auth =
       readonly header: "authorization";
       readonly region: string;
       readonly service: string;
+      readonly form: "header" | "query";
     }
   /** Who the connection says it is, or a signature over the request: nothing that is sent opens anything later. */
   | { readonly scheme: "mtls" | "http-signature"; readonly header: "authorization" };
@@ -86,6 +87,8 @@ export interface TokenNeed {
   readonly scopes: readonly string[] | null;
   /** The input that names the one repository it is for, at a provider whose tokens can be narrowed so. */
   readonly repository: string | null;
+  /** Names of what it is for, with inputs in braces, at a provider whose tokens are narrowed by a policy. */
+  readonly resources: readonly string[];
 }
 
 /** The fields that the credential takes, in lower case: nothing else may fill them. */

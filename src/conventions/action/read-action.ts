@@ -3,6 +3,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { RetryClass } from "../outcome/retry.ts";
 import { appendPointer } from "../request/pointer.ts";
 import { compileSchema, type JsonSchema } from "../request/schema.ts";
+import { namesIn } from "../token/resource.ts";
 import type { PathTemplate } from "../url/template.ts";
 import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot, type TokenNeed } from "./pack.ts";
 import { type ActionContext, type ChannelParts, readChannel } from "./read-channel.ts";
@@ -63,14 +64,24 @@ export function readAction(wire: ActionWire, context: ActionContext): ActionDefi
 }
 
 function readToken(
-  { scopes, repository }: NonNullable<ActionWire["token"]>,
+  { scopes, repository, resources = [] }: NonNullable<ActionWire["token"]>,
   inputs: readonly InputField[],
   { findings, path }: ActionContext,
 ): TokenNeed {
   const named = inputs.find(({ name }) => name === repository);
   if (repository !== undefined && (named === undefined || named.optional))
     findings.error("pack_input_unfit", `${path}/token/repository`, `${repository} is no input that every call has`);
-  return { scopes: scopes ?? null, repository: repository ?? null };
+  for (const [index, text] of resources.entries())
+    for (const name of namesIn(text)) {
+      const input = inputs.find((one) => one.name === name);
+      if (input === undefined || input.optional)
+        findings.error(
+          "pack_input_unfit",
+          `${path}/token/resources/${index}`,
+          `${name} is no input that every call has`,
+        );
+    }
+  return { scopes: scopes ?? null, repository: repository ?? null, resources };
 }
 
 function readActionInputs(wire: ActionWire, channel: ChannelParts, context: ActionContext): readonly InputField[] {

@@ -94,14 +94,14 @@ function readAuth(wire: ProviderWire, findings: Findings): Auth | null {
   if (auth?.scopes !== undefined && auth.scheme !== "oauth2")
     findings.error("pack_member_unfit", `${PATH}/auth/scopes`, "only scheme: oauth2 has scopes");
   if (auth?.scheme === "aws-sigv4") return readAwsAuth(auth, findings);
-  if (auth?.region !== undefined || auth?.service !== undefined) {
-    findings.error("pack_member_unfit", `${PATH}/auth`, "only scheme: aws-sigv4 has a region and a service");
+  if (auth?.region !== undefined || auth?.service !== undefined || auth?.form !== undefined) {
+    findings.error("pack_member_unfit", `${PATH}/auth`, "only scheme: aws-sigv4 has a region, a service and a form");
   }
   if (auth?.scheme === "oauth2") return { scheme: "oauth2", header: "authorization", scopes: auth.scopes ?? [] };
   return { scheme: auth?.scheme ?? "bearer", header: "authorization" };
 }
 
-function readAwsAuth({ region, service }: NonNullable<ProviderWire["auth"]>, findings: Findings): Auth | null {
+function readAwsAuth({ region, service, form }: NonNullable<ProviderWire["auth"]>, findings: Findings): Auth | null {
   if (region === undefined || service === undefined) {
     findings.error(
       "missing_member",
@@ -110,7 +110,7 @@ function readAwsAuth({ region, service }: NonNullable<ProviderWire["auth"]>, fin
     );
     return null;
   }
-  return { scheme: "aws-sigv4", header: "authorization", region, service };
+  return { scheme: "aws-sigv4", header: "authorization", region, service, form: form ?? "header" };
 }
 
 /** The provider's own fields: none may be one that we or the transport write, and no two may be the same. */

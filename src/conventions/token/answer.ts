@@ -1,6 +1,7 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { Answered, TransportObservation } from "../outcome/observation.ts";
+import { readAssumedRole } from "./assumed-role.ts";
 
 /** What an exchange came to. A token is text here for as long as it takes to put it into a Secret. */
 export type TokenAnswer =
@@ -38,12 +39,13 @@ type ReadJson = () => JsonValue;
 export function readTokenAnswer(
   observation: TransportObservation,
   readJson: ReadJson,
-  exchange: { readonly grant: string; readonly dpop: boolean },
+  exchange: { readonly grant: string; readonly dpop: boolean; readonly subject: string | null },
   asked: Asked,
 ): TokenAnswer {
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
   const { status, headers } = observation;
   if (status >= 300 && status < 400) return failed(`it answered with a redirect (${status}), which is not followed`);
+  if (exchange.grant === "assume_role") return readAssumedRole(observation, asked, exchange.subject ?? "");
   const body = (headers["content-type"] ?? "").includes("json") ? readJson() : null;
   if (!isJsonObject(body)) return failed(`it answered ${status} without a JSON object`);
   if (status === 201 && exchange.grant === "github_app") return readInstallation(observation, body, asked);

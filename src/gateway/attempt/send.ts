@@ -66,7 +66,7 @@ async function sendHttp(
     const { secrets } = entrusted;
     const lent = secrets.length === 0 ? loan : { ...loan, secrets: [...loan.secrets, ...secrets] };
     const observation = await http.send(receipt, request, lent, limits);
-    core.tokens.nonces.heard(sending.credential, origin, observation);
+    core.tokens.heard.note(sending.credential, origin, observation, core.ports.clock.wallMs());
     return observation;
   } finally {
     entrusted.release();
@@ -101,21 +101,22 @@ function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
 
 /** Where the credential is exchanged, its token is lent and never itself. */
 function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string): HttpLoan {
-  const signing = toSign(core, outbound, request);
+  const signing = toSign(core, outbound, request, label);
   core.tokens.used(label);
   const token = core.tokens.lend(label, outbound, request, signing);
   return token ?? requireUnlocked(core).lendHttp(label, new URL(request.url).origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */
-function toSign({ ports }: Core, { definition }: Outbound, request: HttpSend): ToSign | null {
+function toSign({ ports, tokens }: Core, { definition }: Outbound, request: HttpSend, label: string): ToSign | null {
   const auth = definition.pack.provider?.auth ?? null;
   const { method, url, headers, body } = request;
-  const about = { method, url, headers, body, atMs: ports.clock.wallMs() };
+  const about = { method, url, headers, body, atMs: ports.clock.wallMs() + tokens.skewMs(label, url) };
   if (auth?.scheme === "http-signature") return { ...about, scheme: auth.scheme, nonce: ports.ids.next("evt") };
   if (auth?.scheme !== "aws-sigv4") return null;
-  const { region, service } = auth;
-  return { ...about, scheme: auth.scheme, scope: { region, service } };
+  const { region, service, form } = auth;
+  const expiresS = form === "query" ? defaults.presignedS : null;
+  return { ...about, scheme: auth.scheme, scope: { region, service, expiresS } };
 }
 
 /** A send that began is left to end: breaking it off would only turn an answer into an unknown. */

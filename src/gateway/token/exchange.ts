@@ -19,15 +19,12 @@ import { revocationRequest, tokenRequest } from "./request.ts";
 /** For whom an exchange is made: the call that needs its token. */
 export type ExchangeFor = Pick<Sending | CustodySending, "session" | "callId" | "authorization"> & {
   readonly run: { readonly id: CustodySending["run"]["id"] };
-  /** How far the provider's clock was from ours when it last told. */
-  readonly skewMs: number;
 };
 
 /** What one exchange came to, and whether an earlier one was cut off before anybody saw its end. */
 export interface Exchanged {
   readonly answer: TokenAnswer;
   readonly afterCut: boolean;
-  readonly skewMs: number;
 }
 
 /**
@@ -49,11 +46,9 @@ export async function exchangeToken(
   const { clock, ids } = core.ports;
   const pending = { worker: core.worker, bootId: clock.bootId(), bootMs: clock.bootMs() };
   let row = grantRow(core, { ...kept, pending });
-  let skewMs = need.skewMs;
   let answer: TokenAnswer = { kind: "failed", why: "nothing could be made of its answer" };
 
   const take = async (observation: TransportObservation): Promise<TransportObservation> => {
-    skewMs = skewOf(core, observation) ?? skewMs;
     answer = readTokenAnswer(observation, () => jsonOf(observation), exchange, narrowing);
     row = grantRow(core, { ...after(kept, exchange, answer), pending: null });
     if (isRotated(exchange, answer)) await core.ledger.record("token.kept", [], [row]);
@@ -61,12 +56,16 @@ export async function exchangeToken(
   };
   const lend = () => {
     using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
+    const { method, url, headers, body } = wire;
+    const { origin } = new URL(url);
+    const atMs = clock.wallMs() + core.tokens.skewMs(label, url);
     const ask = {
       errand: "token",
       refreshToken,
-      atMs: clock.wallMs() + need.skewMs,
+      atMs,
       assertionId: ids.next("evt"),
-      nonce: core.tokens.nonces.find(label, new URL(exchange.tokenEndpoint).origin),
+      nonce: core.tokens.heard.nonce(label, origin),
+      toSign: { method, url, headers, body, atMs },
     } as const;
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
   };
@@ -81,15 +80,7 @@ export async function exchangeToken(
     after: ({ attemptId }) => ({ events: [told(core, sending, attemptId, label, exchange, answer)], rows: [] }),
   };
   await attempt(core, sending);
-  return { answer, afterCut: kept.pending !== null, skewMs };
-}
-
-/** The provider's own Date is evidence for what we sign, within a day; a second or two of the way are none. */
-function skewOf({ ports: { clock } }: Core, observation: TransportObservation): number | null {
-  if (observation.kind !== "answered") return null;
-  const skewMs = Date.parse(observation.headers["date"] ?? "") - clock.wallMs();
-  if (!(Math.abs(skewMs) <= defaults.tokenSkewMs)) return null;
-  return Math.abs(skewMs) < 5_000 ? 0 : skewMs;
+  return { answer, afterCut: kept.pending !== null };
 }
 
 /** RFC 7009: the provider forgets the refresh token, and with most of them whatever was got with it. */
@@ -105,8 +96,9 @@ export async function revokeToken(
   const lend = () => {
     using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
     const { clock, ids } = core.ports;
-    const atMs = clock.wallMs() + need.skewMs;
-    const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), nonce: null } as const;
+    const atMs = clock.wallMs() + core.tokens.skewMs(label, endpoint);
+    const about = { nonce: null, toSign: null };
+    const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), ...about } as const;
     return requireUnlocked(core).lendExchange(label, endpoint, ask);
   };
   const row = grantRow(core, { ...kept, pending: null });

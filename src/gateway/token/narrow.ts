@@ -1,3 +1,4 @@
+import { fillResource } from "../../conventions/token/resource.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
@@ -8,6 +9,8 @@ export interface Narrowing {
   readonly scopes: readonly string[];
   /** Where the provider's tokens can be narrowed so; empty where they cannot, or the action says nothing. */
   readonly repositories: readonly string[];
+  /** Names of what it is for; empty stands for all that the credential reaches. */
+  readonly resources: readonly string[];
 }
 
 /** The action says it, or the pack for all of its actions; what neither says is all that the credential is pinned to. */
@@ -27,17 +30,27 @@ export function narrowFor(
     );
   const named = action.token?.repository ?? null;
   const repository = named === null || exchange.grant !== "github_app" ? undefined : input[named];
-  return { scopes, repositories: typeof repository === "string" ? [repository] : [] };
+  const resources = exchange.grant !== "assume_role" ? [] : (action.token?.resources ?? []);
+  return {
+    scopes,
+    repositories: typeof repository === "string" ? [repository] : [],
+    resources: resources.map((text) => fillResource(text, input)),
+  };
 }
 
-export function keyOf(label: string, { scopes, repositories }: Narrowing): string {
-  return `${label} ${canonicalJson({ scopes, repositories })}`;
+export function keyOf(label: string, { scopes, repositories, resources }: Narrowing): string {
+  return `${label} ${canonicalJson({ scopes, repositories, resources })}`;
 }
 
 /** As a card says it. */
-export function sayNarrowed(label: string, { scopes, repositories }: Narrowing, lifeMs: number | null): string {
+export function sayNarrowed(
+  label: string,
+  { scopes, repositories, resources }: Narrowing,
+  lifeMs: number | null,
+): string {
   const to = scopes.length === 0 ? "" : `, narrowed to ${scopes.join(" ")}`;
-  const on = repositories.length === 0 ? "" : ` on ${repositories.join(" ")}`;
+  const places = [...repositories, ...resources];
+  const on = places.length === 0 ? "" : ` on ${places.join(" ")}`;
   const life = lifeMs === null ? "" : `, ${Math.max(1, Math.round(lifeMs / 60_000))} minutes`;
   return `it goes with a token of ${label}${to}${on}${life}`;
 }

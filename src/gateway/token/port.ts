@@ -3,7 +3,7 @@ import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { HttpSend } from "../ports.ts";
-import type { Nonces } from "./nonces.ts";
+import type { Heard } from "./heard.ts";
 
 /**
  * Short-lived tokens, got in exchange for credentials that no API ever sees. They live here and nowhere else, and end with
@@ -16,7 +16,9 @@ export interface Tokens {
   lend(label: string, outbound: Outbound, request: HttpSend, toSign: ToSign | null): HttpLoan | null;
   /** Whether the provider refused a bound token for its nonce alone, and named the one it wants. */
   challenged(label: string, observation: TransportObservation): boolean;
-  readonly nonces: Nonces;
+  readonly heard: Heard;
+  /** How far the clock of whoever is asked there is from ours, as it said itself, or as those said who gave the token. */
+  skewMs(label: string, url: string): number;
   /** A token was refused that was older than the call: it is forgotten, and true says that a newer one may help. */
   refused(label: string, outbound: Outbound, sinceBootMs: number): boolean;
   /** What a card says of the token that a call would go with; null where there is none. */

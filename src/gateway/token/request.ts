@@ -21,13 +21,11 @@ const GRANT_TYPES = {
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** RFC 6749, 7523 and 8707. Scopes and places stand in the sealed entry: an agent has no say in them. */
-export function tokenRequest(
-  label: string,
-  exchange: TokenExchange,
-  { scopes, repositories }: Narrowing,
-): TokenRequest {
+export function tokenRequest(label: string, exchange: TokenExchange, narrowing: Narrowing): TokenRequest {
+  const { scopes } = narrowing;
   const { audience, resource, grant } = exchange;
-  if (grant === "github_app") return installationRequest(label, exchange, { scopes, repositories });
+  if (grant === "github_app") return installationRequest(label, exchange, narrowing);
+  if (grant === "assume_role") return roleRequest(label, exchange, narrowing);
   const pairs: [string, string][] = [["grant_type", GRANT_TYPES[grant]]];
   if (scopes.length > 0) pairs.push(["scope", scopes.join(" ")]);
   if (audience !== null && grant !== "jwt_bearer") pairs.push(["audience", audience]);
@@ -66,6 +64,24 @@ function installationRequest(
   };
   const headers = { "content-type": "application/json", accept: "application/vnd.github+json" };
   return requestTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, headers, JSON.stringify(body));
+}
+
+/** A key of the role that can do what the action needs, to what it names, and nothing else. For as short as AWS lends one. */
+function roleRequest(label: string, exchange: TokenExchange, { scopes, resources }: Narrowing): TokenRequest {
+  const { subject, clientId, audience } = exchange;
+  const statement = { Effect: "Allow", Action: scopes, Resource: resources.length === 0 ? ["*"] : resources };
+  const pairs: [string, string][] = [
+    ["Action", "AssumeRole"],
+    ["Version", "2011-06-15"],
+    ["RoleArn", subject ?? ""],
+    ["RoleSessionName", clientId],
+    ["DurationSeconds", "900"],
+    ["Policy", JSON.stringify({ Version: "2012-10-17", Statement: [statement] })],
+    ...(audience === null ? [] : [["ExternalId", audience] as [string, string]]),
+  ];
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "text/xml" };
+  const body = new URLSearchParams(pairs).toString();
+  return requestTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, headers, body);
 }
 
 function formTo(

@@ -9,8 +9,8 @@ import { authorizedByOperator } from "../approval/authorize.ts";
 import { type Core, requireUnlocked } from "../core.ts";
 import type { HttpSend } from "../ports.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
+import { asksForNonce, createHeard } from "./heard.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
-import { asksForNonce, createNonces } from "./nonces.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 import { createSources, type Sourced } from "./source.ts";
 
@@ -30,12 +30,11 @@ interface Failure {
 
 export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   const sources = createSources();
-  const nonces = createNonces();
+  const heard = createHeard();
   /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
   const failures = new Map<string, Failure>();
   const underWay = new Map<string, Promise<void>>();
-  const skews = new Map<string, number>();
   const lives = new Map<string, number>();
   const facts = new Map<string, TokenFacts>();
   const lastUses = new Map<string, string>();
@@ -60,7 +59,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     held.set(key, one);
   }
 
-  async function obtain(core: Core, label: string, wanted: Wanted, need: Need): Promise<void> {
+  async function obtain(core: Core, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
     const { clock } = core.ports;
     const { version } = wanted;
     const before = failures.get(label);
@@ -68,7 +67,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     const times = before?.version === version ? before.times + 1 : 1;
     const waitMs = Math.min(defaults.tokenRetryMs * 2 ** Math.min(times - 1, 20), defaults.tokenRetryMaxMs);
     const startedBootMs = clock.bootMs();
-    const got = await wanted.get({ ...need, skewMs: skews.get(label) ?? 0 }, waitMs);
+    const got = await wanted.get(need, waitMs);
     if (got.kind === "refused") {
       const { why } = got;
       failures.set(label, { version, times, untilBootMs: clock.bootMs() + waitMs, why });
@@ -100,10 +99,9 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
       const narrowing = narrow(plan.exchange);
       const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
         let exchanged = await exchangeToken(core, label, plan, narrowing, need);
-        skews.set(label, exchanged.skewMs);
         // Refused for the nonce alone, which has come with the refusal: once more, as an attempt of its own.
         if (plan.exchange.dpop && exchanged.answer.kind === "refused" && exchanged.answer.error === "use_dpop_nonce")
-          exchanged = await exchangeToken(core, label, plan, narrowing, { ...need, skewMs: exchanged.skewMs });
+          exchanged = await exchangeToken(core, label, plan, narrowing, need);
         return readGot(label, exchanged, waitMs);
       };
       return { version: plan.version, key: keyOf(label, narrowing), leased: false, get };
@@ -115,10 +113,16 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     return { version: kept.version, key: `${label} source`, leased: true, get };
   }
 
+  function skewMs(label: string, url: string): number {
+    const endpoint = coreOf().credentials()?.exchangeOf(label)?.exchange.tokenEndpoint ?? url;
+    return heard.skewMs(label, new URL(url).origin) ?? heard.skewMs(label, new URL(endpoint).origin) ?? 0;
+  }
+
   /** What the proof says that goes with a bound token: this very request, now, once. */
   function toProve({ ports: { clock, ids } }: Core, label: string, { method, url, headers, body }: HttpSend): ToSign {
-    const atMs = clock.wallMs() + (skews.get(label) ?? 0);
-    const nonce = nonces.find(label, new URL(url).origin);
+    const { origin } = new URL(url);
+    const atMs = clock.wallMs() + skewMs(label, url);
+    const nonce = heard.nonce(label, origin);
     return { scheme: "dpop", method, url, headers, body, atMs, proofId: ids.next("evt"), nonce };
   }
 
@@ -151,7 +155,8 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
         else await alone(credential, () => obtain(core, credential, wanted, { run, session, callId, authorization }));
       }
     },
-    nonces,
+    heard,
+    skewMs,
     lend(label, outbound, request, toSign) {
       const core = coreOf();
       const wanted = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange));
@@ -186,7 +191,8 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     async test(label, operator) {
       const core = coreOf();
       requireEnabled(core, label);
-      const wanted = wantedFor(core, label, ({ scopes }) => ({ scopes, repositories: [] })) ?? sealedHere(label);
+      const wanted =
+        wantedFor(core, label, ({ scopes }) => ({ scopes, repositories: [], resources: [] })) ?? sealedHere(label);
       await alone(label, () => {
         failures.delete(label);
         return obtain(core, label, wanted, askedBy(core, operator));
@@ -199,8 +205,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
       const plan = requireUnlocked(core).exchangeOf(label) ?? sealedHere(label);
       const { grant, revocationEndpoint } = plan.exchange;
       if (grant !== "refresh_token" || revocationEndpoint === null) return false;
-      const asked = { ...askedBy(core, operator), skewMs: skews.get(label) ?? 0 };
-      return alone(label, () => revokeToken(core, label, plan, revocationEndpoint, asked));
+      return alone(label, () => revokeToken(core, label, plan, revocationEndpoint, askedBy(core, operator)));
     },
     uses: () =>
       [...new Set([...lastUses.keys(), ...facts.keys()])].sort().map((label) => {
@@ -209,16 +214,14 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     clear() {
       for (const key of [...held.keys()]) forget(key);
       sources.clear();
-      nonces.clear();
-      for (const memory of [failures, skews, lives, facts, lastUses]) memory.clear();
+      heard.clear();
+      for (const memory of [failures, lives, facts, lastUses]) memory.clear();
     },
   };
 }
 
-type Need = Omit<ExchangeFor, "skewMs">;
-
 /** Nobody's run: an operator asks for it themselves. */
-function askedBy({ ports: { ids, clock } }: Core, operator: string): Need {
+function askedBy({ ports: { ids, clock } }: Core, operator: string): ExchangeFor {
   const id = ids.next("run");
   return {
     run: { id },

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import aws4 from "aws4";
 import fc from "fast-check";
+import { Secret } from "../../kernel/secret.ts";
 import type { RequestToSign, SigningScope } from "../lent.ts";
 import { readAwsKeys } from "./keys.ts";
-import { signForAws } from "./sign.ts";
+import { presignForAws, signForAws } from "./sign.ts";
 
 const ID = "AKIDEXAMPLEAKIDEXAMP";
 const SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
@@ -25,7 +26,7 @@ function sign(request: Partial<Signable>, keys = keysOf(`${ID}:${SECRET}`)): Rec
     headers: {},
     body: null,
     atMs: AT,
-    scope: { region: "us-east-1", service: "service" },
+    scope: { region: "us-east-1", service: "service", expiresS: null },
     ...request,
   };
   return Object.fromEntries(signForAws(whole, keys).map(({ name, value }) => [name, value.use(String)]));
@@ -81,7 +82,7 @@ test("a signature is the one that another implementation makes of the same reque
           headers: { "content-type": "application/json" },
           body,
           atMs: AT,
-          scope: { region: "eu-west-1", service },
+          scope: { region: "eu-west-1", service, expiresS: null },
         };
         const ours = sign(request, keysOf(token === undefined ? `${ID}:${SECRET}` : `${ID}:${SECRET}:${token}`));
         const theirs = signByAws4(
@@ -109,8 +110,8 @@ test("another body, path, query, host, region, service or minute gives another s
     sign({ url: "https://service.us-east-1.amazonaws.com/x" }),
     sign({ url: "https://service.us-east-1.amazonaws.com/?x=1" }),
     sign({ url: "https://other.us-east-1.amazonaws.com/" }),
-    sign({ scope: { region: "eu-west-1", service: "service" } }),
-    sign({ scope: { region: "us-east-1", service: "other" } }),
+    sign({ scope: { region: "eu-west-1", service: "service", expiresS: null } }),
+    sign({ scope: { region: "us-east-1", service: "other", expiresS: null } }),
     sign({ atMs: AT + 60_000 }),
     sign({ method: "DELETE" }),
     sign({ headers: { "x-amz-acl": "public-read" } }),
@@ -144,4 +145,89 @@ test("what is no access key is known at the door", () => {
   ]) {
     assert.equal(readAwsKeys(Buffer.from(text)), undefined, text);
   }
+});
+
+/** Signatures that AWS itself publishes: in its signature suite (get-vanilla-query-order-key-case) and in the pages on S3. */
+const SUITE = { id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
+const S3 = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
+const AT_S3 = Date.UTC(2013, 4, 24);
+
+for (const [words, { id, secret }, url, atMs, service, expiresS, expected] of [
+  [
+    "suite, order of keys",
+    SUITE,
+    "https://example.amazonaws.com/?Param2=value2&Param1=value1",
+    AT,
+    "service",
+    3600,
+    "86012e2c9ad4d77369f5d81c11f75158aae4f895a085212cc6d3f923d300bed5",
+  ],
+  [
+    "S3, a presigned object",
+    S3,
+    "https://examplebucket.s3.amazonaws.com/test.txt",
+    AT_S3,
+    "s3",
+    86_400,
+    "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404",
+  ],
+  [
+    "S3, header form, a lifecycle",
+    S3,
+    "https://examplebucket.s3.amazonaws.com/?lifecycle",
+    AT_S3,
+    "s3",
+    null,
+    "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543",
+  ],
+  [
+    "S3, header form, a list",
+    S3,
+    "https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J",
+    AT_S3,
+    "s3",
+    null,
+    "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+  ],
+] as const) {
+  test(`a signature is the one that AWS publishes: ${words}`, () => {
+    const keys = { id, secret: Secret.fromText(secret), sessionToken: null };
+    const request = { method: "GET", url, headers: {}, body: null, atMs };
+    const scope = { region: "us-east-1", service, expiresS };
+    const fields =
+      expiresS === null
+        ? signForAws({ ...request, scope }, keys)
+        : presignForAws({ ...request, scope }, expiresS, keys);
+    const signature = fields
+      .find(({ name }) => name === "authorization" || name === "X-Amz-Signature")
+      ?.value.use(String);
+    assert.equal(signature?.slice(-64), expected);
+  });
+}
+
+test("in the query form a session's token is part of what is signed, and the secret key of nothing", () => {
+  const token = "FQoGZXIvYXdzEXAMPLETOKEN/+==";
+  const url = "https://host.example/path%20x?b=2&a=1";
+  const scope = { region: "eu-west-1", service: "lambda", expiresS: 60 };
+  const request = { method: "POST", url, headers: { "content-type": "text/plain" }, body: Buffer.from("x"), atMs: AT };
+  const fields = presignForAws({ ...request, scope }, 60, keysOf(`${ID}:${SECRET}:${token}`));
+  const ours = new URLSearchParams(fields.map(({ name, value }): [string, string] => [name, value.use(String)]));
+  const signed = aws4.sign(
+    {
+      method: "POST",
+      host: "host.example",
+      path: "/path%20x?b=2&a=1&X-Amz-Date=20150830T123600Z&X-Amz-Expires=60",
+      service: "lambda",
+      region: "eu-west-1",
+      signQuery: true,
+      headers: { "content-type": "text/plain" },
+      body: "x",
+      extraHeadersToIgnore: { "content-length": true },
+    } as aws4.Request,
+    { accessKeyId: ID, secretAccessKey: SECRET, sessionToken: token },
+  );
+  const theirs = new URL(signed.path ?? "", "https://host.example").searchParams;
+  for (const name of ["X-Amz-Credential", "X-Amz-SignedHeaders", "X-Amz-Security-Token", "X-Amz-Signature"])
+    assert.equal(ours.get(name), theirs.get(name), name);
+  assert.ok(!ours.toString().includes(encodeURIComponent(SECRET)));
 });

@@ -4,10 +4,10 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { PageShape } from "../shape.ts";
 
 /** Kinds whose sealed secret is never lent to an API: it is exchanged for a short-lived token, which is. */
-export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer", "github-app"] as const;
+export const EXCHANGED_KINDS = ["oauth2", "jwt-bearer", "github-app", "aws-role"] as const;
 export type ExchangedKind = (typeof EXCHANGED_KINDS)[number];
 
-export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer", "github_app"] as const;
+export const GRANTS = ["client_credentials", "refresh_token", "jwt_bearer", "github_app", "assume_role"] as const;
 export const CLIENT_AUTHS = [
   "client_secret_basic",
   "client_secret_post",
@@ -30,13 +30,15 @@ export interface TokenExchange {
   readonly clientAuth: (typeof CLIENT_AUTHS)[number];
   /** Names the key among those that the provider knows of this client. */
   readonly keyId: string | null;
-  /** On whose behalf an assertion speaks; the client's own where null. */
+  /** On whose behalf an assertion speaks, the client's own where null; the role that is assumed. */
   readonly subject: string | null;
   readonly scopes: readonly string[];
   readonly audience: string | null;
   readonly resource: string | null;
   /** Whether tokens are bound to a key that is sealed beside the secret (RFC 9449). */
   readonly dpop: boolean;
+  /** What a signature of the exchange itself is for; of aws-role alone. */
+  readonly region: string | null;
   /** The PEM text of the authority to trust instead of the system's. */
   readonly ca: string | null;
   readonly network: "public" | "private";
@@ -70,6 +72,7 @@ function exchangePage(exchange: TokenExchange): JsonObject {
     ...(exchange.authorizationEndpoint === null ? {} : { authorization_endpoint: exchange.authorizationEndpoint }),
     ...(exchange.deviceEndpoint === null ? {} : { device_endpoint: exchange.deviceEndpoint }),
     ...(exchange.dpop ? { dpop: true } : {}),
+    ...(exchange.region === null ? {} : { region: exchange.region }),
   };
 }
 
@@ -88,7 +91,7 @@ const MEMBERS = [
   "ca",
   "network",
 ] as const;
-const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint", "dpop"] as const;
+const LATER_MEMBERS = ["authorization_endpoint", "device_endpoint", "dpop", "region"] as const;
 
 const URL_LENGTH = 2_048;
 const NAME_LENGTH = 512;
@@ -116,6 +119,7 @@ export function readExchangePage(shape: PageShape, value: JsonValue, where: stri
     network: shape.oneOf(page.network, `${where}/network`, ["public", "private"]),
     authorizationEndpoint: optional("authorization_endpoint", URL_LENGTH),
     deviceEndpoint: optional("device_endpoint", URL_LENGTH),
+    region: optional("region", 64),
     dpop: page.dpop === undefined ? false : shape.flag(page.dpop, `${where}/dpop`),
   };
 }
@@ -134,13 +138,16 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
     oauth2: ["client_credentials", "refresh_token"],
     "jwt-bearer": ["jwt_bearer"],
     "github-app": ["github_app"],
+    "aws-role": ["assume_role"],
   };
   if (!fits[kind].includes(grant)) invalid(`The kind ${kind} takes --grant ${fits[kind].join(" or ")}.`);
   if (grant === "client_credentials" && clientAuth === "none")
     invalid(
       "Client credentials need a client that proves itself: --client-auth client_secret_basic, client_secret_post, private_key_jwt or tls_client_auth.",
     );
-  if (exchange.dpop && kind === "github-app") invalid("--dpop is for oauth2 and jwt-bearer.");
+  if (kind === "aws-role") checkRole(exchange);
+  else if (exchange.region !== null) invalid("--region is for aws-role.");
+  if (exchange.dpop && (kind === "github-app" || kind === "aws-role")) invalid("--dpop is for oauth2 and jwt-bearer.");
   checkEndpoint("The token endpoint", exchange.tokenEndpoint);
   if (exchange.revocationEndpoint !== null) checkEndpoint("The revocation endpoint", exchange.revocationEndpoint);
   if (exchange.authorizationEndpoint !== null)
@@ -161,6 +168,20 @@ export function checkExchange(kind: ExchangedKind, exchange: TokenExchange): Tok
   if (exchange.ca !== null && !exchange.ca.includes("-----BEGIN CERTIFICATE-----"))
     invalid("--ca names a file with certificates in PEM.");
   return { ...exchange, scopes: [...new Set(exchange.scopes)].sort() };
+}
+
+const ROLE = /^arn:aws[a-z-]{0,16}:iam::[0-9]{12}:role\/[!-.0-~/]{1,512}$/;
+const AWS_ACTION = /^[a-z0-9-]{1,64}:[A-Za-z0-9]{1,128}$/;
+const REGION = /^[a-z0-9-]{1,64}$/;
+const SESSION_NAME = /^[A-Za-z0-9_+=,.@-]{2,64}$/;
+
+/** Whoever is lent a key of the role can do what is pinned here and no more, so that something has to be. */
+function checkRole({ subject, region, clientId, scopes }: TokenExchange): void {
+  if (!ROLE.test(subject ?? "")) invalid("--role is the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME.");
+  if (!REGION.test(region ?? "")) invalid("--region is a region such as eu-west-1.");
+  if (!SESSION_NAME.test(clientId)) invalid("--client-id names the session: 2 to 64 of letters, digits and _+=,.@-");
+  if (scopes.length === 0 || !scopes.every((scope) => AWS_ACTION.test(scope)))
+    invalid("--scope is an action of AWS such as s3:GetObject, without wildcards; at least one is needed.");
 }
 
 function checkEndpoint(what: string, text: string): void {

@@ -1,8 +1,9 @@
 import { Fault } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { signAssumeRole } from "../aws/assume-role.ts";
 import { basicValue, prefixed } from "../http-loan.ts";
-import type { HttpLoan, LentField } from "../lent.ts";
+import type { HttpLoan, LentField, RequestToSign } from "../lent.ts";
 import { readPemKey } from "../pem-key.ts";
 import { signAssertion } from "./assertion.ts";
 import { dpopProof } from "./dpop.ts";
@@ -20,6 +21,8 @@ export interface ExchangeAsk {
   readonly assertionId: string;
   /** What the token endpoint asked to see in the next proof (RFC 9449). */
   readonly nonce: string | null;
+  /** The request itself, where it is signed as a whole. */
+  readonly toSign: RequestToSign | null;
 }
 
 const ASSERTION_LIFE_S = 240;
@@ -45,7 +48,7 @@ export function loginLoan(
   url: string,
   { proof, dpopKey }: Pick<ExchangeParts, "proof" | "dpopKey">,
   given: readonly LentField[],
-  moment: Pick<ExchangeAsk, "atMs" | "assertionId" | "nonce">,
+  moment: Pick<ExchangeAsk, "atMs" | "assertionId" | "nonce" | "toSign">,
 ): HttpLoan {
   const parts = { refreshToken: null, proof: proof?.copy() ?? null, dpopKey: dpopKey?.copy() ?? null };
   return loanOf(exchange.clientId, exchange, url, parts, { errand: "login", refreshToken: null, ...moment }, given);
@@ -78,8 +81,8 @@ function loanOf(
     const header = proveClient(exchange, parts, ask, form, own);
     const proven = { method: "POST", url, atMs: ask.atMs, proofId: ask.assertionId, nonce: ask.nonce };
     const key = url === exchange.tokenEndpoint ? parts.dpopKey : null;
-    const further = key === null ? [] : [{ name: "dpop", value: own(dpopProof(key, proven, null)) }];
-    return { label, ...header, further, form, secrets: [], release };
+    const proofs = key === null ? [] : [{ name: "dpop", value: own(dpopProof(key, proven, null)) }];
+    return { label, ...header, further: [...(header.further ?? []), ...proofs], form, secrets: [], release };
   } catch (error) {
     release();
     throw error;
@@ -93,10 +96,17 @@ function proveClient(
   ask: ExchangeAsk,
   form: LentField[],
   own: (made: Secret) => Secret,
-): Pick<HttpLoan, "headerName" | "headerValue" | "formField"> {
+): Pick<HttpLoan, "headerName" | "headerValue" | "formField" | "further"> {
   if (exchange.grant === "github_app") {
     using jwt = assertion(exchange, parts, timed(ask, { iss: exchange.clientId }));
     return { headerName: "authorization", headerValue: own(prefixed("Bearer ", jwt)) };
+  }
+  if (exchange.grant === "assume_role") {
+    if (ask.toSign === null || exchange.region === null) throw new Fault("nothing says what the signature is for");
+    const signed = signAssumeRole(ask.toSign, exchange.region, proofOf(parts));
+    own(signed.headerValue);
+    for (const { value } of signed.further ?? []) own(value);
+    return signed;
   }
   switch (exchange.clientAuth) {
     case "client_secret_basic": {

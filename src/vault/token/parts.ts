@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { readAwsKeys, wipeAwsKeys } from "../aws/keys.ts";
 import { RSA_BITS_MIN, readPemKey } from "../pem-key.ts";
 import type { TokenExchange } from "./exchange.ts";
 
@@ -50,7 +51,10 @@ export function checkParts(exchange: TokenExchange, bytes: Buffer): void {
   try {
     const { refreshToken, proof } = parts;
     if (refreshToken !== null) visible(refreshToken, "The refresh token, on the first line,");
-    if (usesKey(exchange)) {
+    if (exchange.grant === "assume_role") {
+      const keys = proof?.use(readAwsKeys) ?? refuse("An AWS key is ACCESS_KEY_ID:SECRET_ACCESS_KEY.");
+      wipeAwsKeys(keys);
+    } else if (usesKey(exchange)) {
       const where = refreshToken === null ? "" : " after the first line";
       algorithmOf(readPemKey(proof ?? refuse(`A private key in PEM is expected${where}.`)), exchange);
     } else if (exchange.clientAuth === "none" || exchange.clientAuth === "tls_client_auth") {

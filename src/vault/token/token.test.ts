@@ -27,6 +27,7 @@ const exchange: TokenExchange = {
   audience: null,
   resource: null,
   dpop: false,
+  region: null,
   ca: null,
   network: "public",
 };
@@ -55,6 +56,7 @@ const ask = {
   atMs: Date.UTC(2026, 9, 1),
   assertionId: "evt_1",
   nonce: null,
+  toSign: null,
 } as const;
 
 test("what is exchanged goes to its endpoints and nowhere else, and its token to the origins alone", async () => {

@@ -46,6 +46,8 @@ export function checkRequestHeaders(
 export interface Loaded {
   readonly headers: string[];
   readonly body: Buffer | null;
+  /** For the end of the query; empty where the credential has nothing there. */
+  readonly query: string;
   readonly screen: Screen;
 }
 
@@ -55,17 +57,27 @@ export function loadCredential(
   body: Buffer | null,
   credential: LentCredential | null,
 ): Read<Loaded> {
-  if (credential === null) return { kind: "ok", value: { headers: [...flat], body, screen: prepareScreen([]) } };
+  if (credential === null)
+    return { kind: "ok", value: { headers: [...flat], body, query: "", screen: prepareScreen([]) } };
   try {
     const { secrets, headerValue } = credential;
     const screen = prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
     const joined = joinJson(joinForm(body, credential), credential.json ?? []);
     const own = hasHeader(credential) ? [credential.headerName, headerValue.use(latin1)] : [];
     const further = (credential.further ?? []).flatMap((field) => [field.name, field.value.use(latin1)]);
-    return { kind: "ok", value: { headers: [...flat, ...own, ...further], body: joined, screen } };
+    return {
+      kind: "ok",
+      value: { headers: [...flat, ...own, ...further], body: joined, query: queryOf(credential), screen },
+    };
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
+}
+
+function queryOf({ query = [] }: LentCredential): string {
+  return query
+    .map(({ name, value }) => `${encodeURIComponent(name)}=${encodeURIComponent(value.use(String))}`)
+    .join("&");
 }
 
 /** What goes into a form, and what the connection itself shows, has none. */

@@ -97,9 +97,9 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
         return neverSent("credential_refused", loaded.why);
       }
       state.handed = true;
-      const { path } = route.target;
       const { method, echo, answerHeader } = request;
-      const { headers, body } = loaded.value;
+      const { headers, body, query } = loaded.value;
+      const path = withQuery(route.target.path, query);
       const { responseBytes, sink } = limits;
       const passing = sink === undefined ? null : passOn(sink, loaded.value.screen);
       const exchanged = await exchange(
@@ -203,4 +203,8 @@ function neverSent(reason: NeverSent["reason"], detail: string): Seen {
 function faultSeen(state: SendState): Seen {
   if (state.handed) return { kind: "silent", reason: "connection_lost", detail: "fault_in_transport" };
   return neverSent("aborted", "fault_in_transport");
+}
+
+function withQuery(path: string, query: string): string {
+  return query === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }

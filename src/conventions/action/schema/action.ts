@@ -248,6 +248,13 @@ export const actionSchema = {
           maxLength: 64,
           description: "The input that names the one repository it is for.",
         },
+        resources: {
+          type: "array",
+          minItems: 1,
+          maxItems: 8,
+          items: { type: "string", pattern: "^arn:[!-~]{1,500}$" },
+          description: "For a role at AWS: what it is for, inputs in braces, such as arn:aws:s3:::{bucket}/{key}.",
+        },
       },
     },
     limits: limitsSchema,

@@ -103,6 +103,10 @@ export const providerSchema = {
           description: "What the signature is for, such as eu-west-1; for scheme: aws-sigv4 alone.",
         },
         service: { ...scopeSchema, description: "Such as s3; for scheme: aws-sigv4 alone." },
+        form: {
+          enum: ["header", "query"],
+          description: "Where the signature stands: header, or query for a minute; for scheme: aws-sigv4 alone.",
+        },
       },
     },
     version: {

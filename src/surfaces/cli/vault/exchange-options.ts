@@ -25,6 +25,10 @@ export interface ExchangeOptions {
   readonly audience?: string;
   readonly resource?: string;
   readonly dpop?: boolean;
+  /** For aws-role: the role, where it is asked for, and what its owner wants to hear. */
+  readonly role?: string;
+  readonly region?: string;
+  readonly externalId?: string;
   readonly ca?: string;
   readonly privateNetwork?: boolean;
   readonly installation?: string;
@@ -52,15 +56,18 @@ export async function readExchangeOptions(
       `The provider does not take ${clientAuth}, but ${found.clientAuths.join(", ")}: say so with --client-auth.`,
     );
   const pinned = clientAuth === "tls_client_auth" ? (found?.certificateTokenEndpoint ?? undefined) : undefined;
-  const tokenEndpoint = options.tokenEndpoint ?? pinned ?? found?.tokenEndpoint ?? installationEndpoint(kind, options);
+  const tokenEndpoint = options.tokenEndpoint ?? pinned ?? found?.tokenEndpoint ?? ownEndpoint(kind, options);
   if (tokenEndpoint === undefined)
     throw new Denied(
       "credential_invalid",
       kind === "github-app"
         ? "The kind github-app needs --installation NUMBER, as the page of the installed app has it in its address."
-        : `The kind ${kind} needs --issuer URL, or --token-endpoint URL.`,
+        : kind === "aws-role"
+          ? "The kind aws-role needs --region, such as eu-west-1."
+          : `The kind ${kind} needs --issuer URL, or --token-endpoint URL.`,
     );
-  if (options.clientId === undefined)
+  const clientId = options.clientId ?? (kind === "aws-role" ? "gw" : undefined);
+  if (clientId === undefined)
     throw new Denied("credential_invalid", `The kind ${kind} needs --client-id, as the provider knows the client.`);
   const host = URL.parse(tokenEndpoint)?.hostname ?? "";
   const grant = oneOf("--grant", GRANTS, options.grant ?? standardGrant(kind));
@@ -73,12 +80,14 @@ export async function readExchangeOptions(
     revocationEndpoint: options.revocationEndpoint ?? found?.revocationEndpoint ?? null,
     authorizationEndpoint: options.authorizationEndpoint ?? (agrees ? (found?.authorizationEndpoint ?? null) : null),
     deviceEndpoint: options.deviceEndpoint ?? (agrees ? (found?.deviceEndpoint ?? null) : null),
-    clientId: options.clientId,
+    clientId,
     clientAuth,
     keyId: options.keyId ?? null,
-    subject: options.subject ?? (kind === "jwt-bearer" && options.googleKey === undefined ? options.clientId : null),
+    subject:
+      options.role ?? options.subject ?? (kind === "jwt-bearer" && options.googleKey === undefined ? clientId : null),
     scopes: options.scope ?? [],
-    audience: options.audience ?? null,
+    audience: options.externalId ?? options.audience ?? null,
+    region: options.region ?? null,
     resource: options.resource ?? null,
     dpop: options.dpop === true,
     ca,
@@ -90,11 +99,9 @@ function takes({ clientAuths }: ProviderMetadata, clientAuth: string): boolean {
   return clientAuths.includes(clientAuth) || clientAuths.includes(`self_signed_${clientAuth}`);
 }
 
-/** GitHub's own, at the API that the token is for. */
-function installationEndpoint(
-  kind: ExchangedKind,
-  { installation, origins = [] }: ExchangeOptions,
-): string | undefined {
+/** GitHub's own, at the API that the token is for, or that of AWS in a region. */
+function ownEndpoint(kind: ExchangedKind, { installation, region, origins = [] }: ExchangeOptions): string | undefined {
+  if (kind === "aws-role") return region === undefined ? undefined : `https://sts.${region}.amazonaws.com/`;
   if (kind !== "github-app" || installation === undefined) return undefined;
   if (!/^[0-9]{1,18}$/.test(installation)) throw new Denied("credential_invalid", "--installation is a number.");
   return `${origins[0]}/app/installations/${installation}/access_tokens`;
@@ -103,12 +110,15 @@ function installationEndpoint(
 /** None of these may stand beside a kind whose secret is lent as it is. */
 export function refuseExchangeOptions(
   options: ExchangeOptions,
-  why = "How a token is got is for --kind oauth2, jwt-bearer and github-app alone.",
+  why = "How a token is got is for --kind oauth2, jwt-bearer, github-app and aws-role alone.",
 ): void {
   const { scope = [], privateNetwork, grant, issuer, tokenEndpoint, clientId, clientAuth } = options;
   const { revocationEndpoint, keyId, subject, audience, resource, ca } = options;
   const texts = [
     options.installation,
+    options.role,
+    options.region,
+    options.externalId,
     options.authorizationEndpoint,
     options.deviceEndpoint,
     grant,
@@ -164,6 +174,8 @@ function standardGrant(kind: ExchangedKind): string {
       return "jwt_bearer";
     case "github-app":
       return "github_app";
+    case "aws-role":
+      return "assume_role";
   }
 }
 

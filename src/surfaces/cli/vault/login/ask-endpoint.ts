@@ -39,7 +39,7 @@ export async function askEndpoint(
   const assertionId = ports.random.bytes(16).toString("base64url");
   const loan = loginLoan(exchange, url, { proof, dpopKey }, secret, {
     atMs: ports.clock.wallMs(),
-    ...{ assertionId, nonce },
+    ...{ assertionId, nonce, toSign: null },
   });
   try {
     const fields = [...(loan.form ?? [])];
