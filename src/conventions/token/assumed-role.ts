@@ -1,6 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
 import type { Answered } from "../outcome/observation.ts";
-import type { Asked, TokenAnswer } from "./answer.ts";
+import type { Asked, TokenAnswer } from "./result.ts";
 
 /** AWS's own form (STS AssumeRole, version 2011-06-15): XML with a key, its secret, a session token and an end. */
 export function readAssumedRole(answer: Answered, asked: Asked, roleArn: string): TokenAnswer {

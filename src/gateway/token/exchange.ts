@@ -1,7 +1,8 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
-import { readTokenAnswer, type TokenAnswer } from "../../conventions/token/answer.ts";
+import { readTokenAnswer } from "../../conventions/token/answer.ts";
+import type { TokenAnswer } from "../../conventions/token/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";

@@ -1,4 +1,5 @@
-import { lentForMs, type TokenAnswer } from "../../conventions/token/answer.ts";
+import { lentForMs } from "../../conventions/token/answer.ts";
+import type { TokenAnswer } from "../../conventions/token/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";

@@ -1,5 +1,6 @@
 import { parseJsonValue } from "../../../../conventions/request/json/parse.ts";
-import { readTokenAnswer, type TokenAnswer } from "../../../../conventions/token/answer.ts";
+import { readTokenAnswer } from "../../../../conventions/token/answer.ts";
+import type { TokenAnswer } from "../../../../conventions/token/result.ts";
 import { clientPairs } from "../../../../gateway/token/request.ts";
 import { Denied, Fault } from "../../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json.ts";
