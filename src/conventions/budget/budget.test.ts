@@ -83,6 +83,23 @@ test("a reservation that does not fit blocks the call", () => {
   assert.equal(decideReservation(budget, read, start).decision, "allow");
 });
 
+test("what fits to the last cent and the last millisecond is allowed, and one more is not", () => {
+  const budget = openBudget(runId, limits, start);
+  const decide = (ask: Partial<ReservationAsk>, atMs = 0): string =>
+    decideReservation(budget, { ...read, ...ask }, { ...start, bootMs: start.bootMs + atMs }).decision;
+  assert.equal(decide({ maximumCents: 100 }), "allow");
+  assert.equal(decide({ maximumCents: 101 }), "spend_exhausted");
+  assert.equal(decide({ maximumCents: 40, dayLeftCents: 40 }), "allow");
+  assert.equal(decide({ maximumCents: 41, dayLeftCents: 40 }), "day_spend_exhausted");
+  assert.equal(decide({ maximumCents: 1, dayLeftCents: 0 }), "day_spend_exhausted");
+  assert.equal(decide({ maximumCents: 0, dayLeftCents: -5 }), "allow", "what costs nothing needs nothing of the day");
+  assert.equal(decide({ minimumMs: 10 }, limits.durationMs - 10), "allow");
+  assert.equal(decide({ minimumMs: 10 }, limits.durationMs - 9), "run_deadline_exhausted");
+  assert.equal(decide({ minimumMs: 0 }, limits.durationMs - 1), "allow");
+  assert.equal(decide({ minimumMs: 0 }, limits.durationMs), "run_deadline_exhausted");
+  assert.equal(timeLeftMs(budget, { ...start, bootMs: start.bootMs + limits.durationMs + 5 }), 0);
+});
+
 test("an overage is recorded and halts further spend", () => {
   const pays = { ...read, maximumCents: 10 };
   const taken = reserve(openBudget(runId, limits, start), pays);

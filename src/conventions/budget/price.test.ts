@@ -72,3 +72,15 @@ test("every amount with two digits comes back in cents, whatever floating point 
     }),
   );
 });
+
+test("what is no text and no number is no price, and none is larger than can be counted", () => {
+  const decimal: PriceRule = { ...cents, unit: "decimal" };
+  for (const amount of [["7"], { toString: "7" }]) {
+    assert.deepEqual(readPrice(decimal, { charge: { amount } }, {}), { kind: "unstated", reason: "price_unreadable" });
+  }
+  const large: PriceRule = { ...decimal, currency: "CLF" };
+  assert.equal(stated(large, "900719925474.0991"), Number.MAX_SAFE_INTEGER);
+  assert.equal(stated(large, "900719925474.0992"), null);
+  assert.equal(stated(large, "900719925474.09911"), null);
+  assert.equal(stated({ ...decimal, currency: "UYW" }, "1.23456"), 12_346);
+});

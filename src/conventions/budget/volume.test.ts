@@ -91,3 +91,36 @@ test("a clock that was set back gives nothing back, and it is not written down f
   for (let count = 0; count < 1_000; count++) volume.charge("uid 2", 1);
   assert.ok(kept.length < 110, `${kept.length} writes for 1,000`);
 });
+
+test("what was used is kept a step ahead, and not again before the step is used up", () => {
+  const kept: UsedVolume[] = [];
+  const volume = createVolume({ bytesPerDay: 102_400, remembered: 4 }, { bootMs: () => 0, wallMs: () => 7 }, (used) =>
+    kept.push(used),
+  );
+  volume.charge("a", 1_000);
+  assert.deepEqual(kept, [], "a locked gateway has nowhere to keep it");
+  volume.recall([]);
+  volume.charge("a", 100);
+  assert.deepEqual(kept, [{ who: "a", bytes: 1_100, atMs: 7 }]);
+  volume.charge("a", 1);
+  assert.deepEqual(kept.slice(1), [{ who: "a", bytes: 1_201, atMs: 7 }]);
+});
+
+test("what an earlier life used comes back but for what the time between gave, and a clock that went back gives nothing", () => {
+  const after = (sinceMs: number) => {
+    const volume = createVolume(
+      { bytesPerDay: 102_400, remembered: 4 },
+      { bootMs: () => 0, wallMs: () => DAY_MS + sinceMs },
+      () => undefined,
+    );
+    volume.recall([{ who: "a", bytes: 102_400, atMs: DAY_MS }]);
+    // Only what was found first counts: later it would be charged twice.
+    volume.recall([{ who: "b", bytes: 102_400, atMs: DAY_MS }]);
+    return [volume.asks("a"), volume.tells("a"), volume.asks("b")];
+  };
+  assert.deepEqual(after(0), [false, false, true]);
+  assert.deepEqual(after(-DAY_MS), [false, false, true]);
+  assert.deepEqual(after(DAY_MS / 2), [true, false, true]);
+  assert.deepEqual(after(DAY_MS / 2 + 1_000), [true, true, true]);
+  assert.deepEqual(after(3 * DAY_MS), [true, true, true]);
+});
