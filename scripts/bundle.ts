@@ -2,9 +2,20 @@ import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, buildSync, type Plugin } from "esbuild";
+import { mergeParts } from "./merge-parts.ts";
 
-/** What `gw` and the gateway load at every start and is plain JavaScript: taken into the programs, the rest stays a package. */
-const TAKEN = ["commander", "hpke", "jose", "yaml"];
+/** What is plain JavaScript and loaded by what is started often: taken into the programs, the rest stays a package. */
+const TAKEN = [
+  "commander",
+  "hpke",
+  "jose",
+  "yaml",
+  "kysely",
+  "undici",
+  "smol-toml",
+  "jsonc-parser",
+  "@modelcontextprotocol/server",
+];
 const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
 const FORM = { bundle: true, format: "esm", platform: "node", charset: "utf8", legalComments: "none" } as const;
 
@@ -29,20 +40,30 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
   // Every name within one folder: what is made says nothing of where it was made, and is the same wherever that is.
   const packages = join(dist, "node_modules");
   symlinkSync(join(root, "node_modules"), packages);
-  await build({
-    ...FORM,
-    entryPoints: PROGRAMS.map((name) => join(programs, `${name}.js`)),
-    outdir: programs,
-    allowOverwrite: true,
-    splitting: true,
-    chunkNames: "part-[hash]",
-    target: "node24",
-    absWorkingDir: dist,
-    preserveSymlinks: true,
-    external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
-    plugins: [keepPlaces(dist, packages, programs), loadLazily],
-    logLevel: "error",
-  }).finally(() => rmSync(packages));
+  try {
+    for (const name of PROGRAMS) {
+      const { outputFiles, metafile } = await build({
+        ...FORM,
+        entryPoints: [join(programs, `${name}.js`)],
+        outdir: programs,
+        write: false,
+        metafile: true,
+        allowOverwrite: true,
+        splitting: true,
+        chunkNames: `part-${name}-[hash]`,
+        target: "node24",
+        absWorkingDir: dist,
+        preserveSymlinks: true,
+        external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
+        plugins: [keepPlaces(dist, packages, programs), loadLazily, takeClientAlone(dist)],
+        logLevel: "error",
+      });
+      const parts = await mergeParts(`${name}.js`, outputFiles, metafile);
+      for (const [part, text] of parts) writeFileSync(join(programs, part), text);
+    }
+  } finally {
+    rmSync(packages);
+  }
 }
 
 /** A file that asks where it stands is answered as before, although its code now stands among the programs. */
@@ -80,6 +101,19 @@ const loadLazily: Plugin = {
     }));
   },
 };
+
+/** Of undici the client alone: its front door brings a browser's fetch, which nobody here asks for. */
+function takeClientAlone(resolveDir: string): Plugin {
+  const contents = `export { default as Client } from "undici/lib/dispatcher/client.js";
+export { default as errors } from "undici/lib/core/errors.js";`;
+  return {
+    name: "take-client-alone",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: "client", sideEffects: false }));
+      onLoad({ filter: /^/, namespace: "client" }, () => ({ contents, resolveDir }));
+    },
+  };
+}
 
 if (import.meta.main) {
   const [entry, out, title = "built from source"] = process.argv.slice(2);

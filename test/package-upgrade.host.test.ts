@@ -169,17 +169,20 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     edit("DEBIAN/preinst", (text) => text.replace(/^known=\d+$/m, `known=${format + 1}`));
     edit("usr/lib/gw/package.json", (text) => text.replace(/"version": "[^"]+"/, `"version": "${NEXT}"`));
     // Where a test wants to see it in the middle of the step, it stays there.
-    const step = `import { existsSync, writeFileSync } from "node:fs";
-stateMigrations.push({ name: "next", async up(t) {
+    const step = `stateMigrations.push({ name: "next", async up(t) {
+  const { existsSync, writeFileSync } = process.getBuiltinModule("node:fs");
   await t.schema.createTable("next").addColumn("id", "text").execute();
   if (!existsSync("/run/gw/hold")) return;
   writeFileSync("/run/gw/held", "");
   await new Promise((resolve) => setTimeout(resolve, 600_000));
 } });`;
     const programs = join(tree, "usr/lib/gw/dist/programs");
-    const holds = (name: string): boolean => readFileSync(join(programs, name), "utf8").includes("stateMigrations = [");
-    const [part = ""] = readdirSync(programs).filter((name) => name.endsWith(".js") && holds(name));
-    edit(`usr/lib/gw/dist/programs/${part}`, (text) => `${text}\n${step}\n`);
+    // Each program has the table among its own parts.
+    const table = /^var stateMigrations = \[.*?^\];\n/ms;
+    const holds = (name: string): boolean =>
+      name.endsWith(".js") && table.test(readFileSync(join(programs, name), "utf8"));
+    for (const name of readdirSync(programs).filter(holds))
+      edit(`usr/lib/gw/dist/programs/${name}`, (text) => text.replace(table, (found) => `${found}${step}\n`));
     run("dpkg-deb", "-Znone", "--root-owner-group", "-b", tree, made);
     return made;
   }

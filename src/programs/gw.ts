@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
-import { examineMachine } from "../adapters/platform/examine.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -16,10 +15,8 @@ import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import type { VaultChanged } from "../surfaces/cli/vault/session.ts";
 import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
-import { readStatus } from "../surfaces/client/operator.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
-import { fingerprintHome } from "../vault/files/fingerprint.ts";
 import { logins } from "./logins.ts";
 import { startGateway } from "./start-gateway.ts";
 import { stateFolder } from "./state-folder.ts";
@@ -112,6 +109,7 @@ function createDeps(): CliDeps {
     },
     examine: (home) => async () => {
       const { examineGateway } = await import("../surfaces/cli/examine-home.ts");
+      const { examineMachine } = await import("../adapters/platform/examine.ts");
       const found = placed();
       const readable = isElsewhere(found) ? await copyFor(found) : home;
       const rows = await examineGateway(found.operator, readable, clock, systemRandom, stateFolder());
@@ -195,6 +193,8 @@ function createDeps(): CliDeps {
 
 /** A running gateway looks at its files by itself: what a command changed is in force when it returns. */
 async function untilSeen(home: string, bootMs: () => number): Promise<void> {
+  const { fingerprintHome } = await import("../vault/files/fingerprint.ts");
+  const { readStatus } = await import("../surfaces/client/read-status.ts");
   const written = fingerprintHome(home);
   for (
     const stopAt = bootMs() + defaults.changeSeenMs;

@@ -4,7 +4,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
 import { summariesOf } from "../../vault/lend.ts";
 import { Unreachable } from "../client/connection.ts";
-import { readStatus } from "../client/operator.ts";
+import { readStatus } from "../client/read-status.ts";
 import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
 import { examineCare } from "./examine-care.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Denied } from "../../kernel/failure.ts";
 import { Unreachable } from "../client/connection.ts";
-import { readStatus } from "../client/operator.ts";
+import { readStatus } from "../client/read-status.ts";
 import { answering } from "./answer.ts";
 import { addCommand, type CliDeps, type Formats, optionsOf } from "./commands/deps.ts";
 import { exits } from "./io.ts";

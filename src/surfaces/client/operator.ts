@@ -16,7 +16,6 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
-import { openConnection } from "./connection.ts";
 import { type Decision, draftDecision, type SeenHead } from "./draft-decision.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
 import { signerOf } from "./login.ts";
@@ -33,16 +32,6 @@ import {
 
 /** What the plane takes in one request. */
 const DECISIONS_AT_ONCE = 50;
-
-/** The status that anybody who can open the socket may read. */
-export async function readStatus(door: Door): Promise<JsonObject> {
-  const connection = openConnection(door);
-  try {
-    return (await connection.ask("GET", "/v1/status")).body as JsonObject;
-  } finally {
-    connection.close();
-  }
-}
 
 /** An operator at work. Every signature is made here, in the operator's own process. */
 export interface OperatorClient extends ReadingClient {

@@ -4,7 +4,7 @@ import type { Code } from "../../../kernel/codes.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { readId } from "../../../kernel/ids.ts";
-import { readStatus } from "../../client/operator.ts";
+import { readStatus } from "../../client/read-status.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";

@@ -1,8 +1,8 @@
 import { showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { openConnection } from "../../client/connection.ts";
-import { readStatus } from "../../client/operator.ts";
 import { ordersOf } from "../../client/orders.ts";
+import { readStatus } from "../../client/read-status.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { hubLines } from "../hub/status-lines.ts";
