@@ -5,17 +5,7 @@ import { build, buildSync, type Plugin } from "esbuild";
 import { mergeParts } from "./merge-parts.ts";
 
 /** What is plain JavaScript and loaded by what is started often: taken into the programs, the rest stays a package. */
-const TAKEN = [
-  "commander",
-  "hpke",
-  "jose",
-  "yaml",
-  "kysely",
-  "undici",
-  "smol-toml",
-  "jsonc-parser",
-  "@modelcontextprotocol/server",
-];
+const TAKEN = ["commander", "hpke", "jose", "kysely", "@modelcontextprotocol/server", "undici", "yaml"];
 const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
 const FORM = { bundle: true, format: "esm", platform: "node", charset: "utf8", legalComments: "none" } as const;
 
@@ -90,7 +80,7 @@ function keepPlaces(dist: string, packages: string, programs: string): Plugin {
  * A module of Node's that is imported has every export read at once, and some of those load much of Node: `node:http`
  * alone brings HTTP/2 and a WebSocket. Asked for in this way, what is used is read when it is used.
  */
-const loadLazily: Plugin = {
+export const loadLazily: Plugin = {
   name: "load-lazily",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^/ }, ({ path }) =>

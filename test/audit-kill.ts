@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { openReader } from "../src/audit/read/reader.ts";
 import { verifyLog } from "../src/audit/verify/verify.ts";
 import { attest, type Keys, openTestLog } from "./audit-kit.ts";
+import { bundleProgram } from "./support/bundle.ts";
 
-const PROGRAM = join(import.meta.dirname, "audit-programs/write-under-load.ts");
+const program = bundleProgram(join(import.meta.dirname, "audit-programs/write-under-load.ts"));
 
 /** Starts a writer on the log, kills it in full flow after `events` acknowledgements, returns what was acknowledged. */
 export async function killWriter(folder: string, keys: Keys, round: number, events: number): Promise<string[]> {
   const recipient = keys.recipient.export({ format: "der", type: "spki" }).toString("base64");
-  const child = spawn(process.execPath, [PROGRAM, folder, recipient, `r${round}`], {
+  const child = spawn(process.execPath, [await program, folder, recipient, `r${round}`], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";

@@ -8,14 +8,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { dumpFile, type Reply, send } from "./reference/stand.ts";
+import { bundleProgram } from "./support/bundle.ts";
 
 interface Provider {
   readonly child: ChildProcess;
   ask(method: string, path: string, body?: unknown): Promise<Reply>;
 }
 
+const program = bundleProgram(join(import.meta.dirname, "reference", "serve.ts"));
+
 async function start(t: TestContext, file: string, dieAt = "", webhookUrl = ""): Promise<Provider> {
-  const child = fork(join(import.meta.dirname, "reference", "serve.ts"), [file, dieAt, webhookUrl], {
+  const child = fork(await program, [file, dieAt, webhookUrl], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   t.after(async () => {

@@ -9,6 +9,7 @@ import { systemRandom } from "../../src/adapters/platform/system.ts";
 import type { Step } from "../../src/gateway/steps.ts";
 import { allScopes, type Reference, startReference } from "../../src/reference/start.ts";
 import { dumpFile } from "../reference/stand.ts";
+import { bundleProgram } from "../support/bundle.ts";
 import { type CrashPoint, hurriedTime, type Life, type Told } from "./life.ts";
 import { GRANT_FILE, scenes, TOKEN_SCENE } from "./scenes.ts";
 import { startTokenServer, type TokenServer } from "./token-server.ts";
@@ -136,8 +137,10 @@ function isLost({ step, moment }: CrashPoint): boolean {
   return (step === "exchange.sent" && moment === "after") || (step === "token.kept" && moment === "before");
 }
 
+const program = bundleProgram(join(import.meta.dirname, "gateway.ts"));
+
 async function live(life: Life): Promise<void> {
-  const child = fork(join(import.meta.dirname, "gateway.ts"), [JSON.stringify(life)], {
+  const child = fork(await program, [JSON.stringify(life)], {
     execArgv: ["--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
 import { appendFileSync, readFileSync } from "node:fs";
-import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { isSettled, operationStates } from "../../src/conventions/operation/state.ts";
 import type { AuditSink, HttpTransport, StateStore } from "../../src/gateway/ports.ts";
@@ -18,9 +17,6 @@ import { exchangeAt } from "./token-server.ts";
  * The gateway of the crash tests: the product's own parts, put together with a step port that ends this very process.
  * No program that ships knows of such a port.
  */
-// A life that is killed would leave the next one to strip the same sources again.
-flushCompileCache();
-
 const life = JSON.parse(process.argv[2] ?? "{}") as Life;
 const toldFile = join(life.folder, "told");
 const tell = (told: Told): void => appendFileSync(toldFile, `${JSON.stringify(told)}\n`);

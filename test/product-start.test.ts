@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { GW } from "./support/home.ts";
+
+const programs = join(dirname(dirname(GW)), "dist", "programs");
+const compiled = process.env["GW_PROGRAM"] === undefined ? { skip: "a clone's own programs are not compiled" } : {};
+
+for (const name of ["gw", "gateway", "gw-ident", "gw-keeper"]) {
+  test(`a compiled ${name} loads itself and one part at its start`, compiled, () => {
+    assert.deepEqual(importsOf(`${name}.js`), [`./part-${name}.js`]);
+    assert.deepEqual(importsOf(`part-${name}.js`), []);
+  });
+}
+
+test("what a command asks for later is loaded later, and takes its names from what is there", compiled, () => {
+  const part = readFileSync(join(programs, "gw.js"), "utf8").match(/import\("\.\/(part-gw-\w+\.js)"\)/)?.[1] ?? "";
+  assert.ok(importsOf(part).includes("./part-gw.js"), part);
+});
+
+function importsOf(file: string): readonly string[] {
+  const text = readFileSync(join(programs, file), "utf8");
+  const found = [...text.matchAll(/^import (?:[^"]* from )?"(\.\/[^"]+)";$/gm)];
+  return [...new Set(found.map(([, from = ""]) => from))];
+}
