@@ -58,9 +58,16 @@ export interface AuditSink {
   head(): { readonly frame: number; readonly link: string };
 }
 
+export interface FoundCredential {
+  readonly eachUse: boolean;
+  readonly disabled: boolean;
+  /** The gateways that lend it where this one does not. */
+  readonly elsewhere?: readonly string[];
+}
+
 /** The service compartment of the vault, open. It lends; it never shows. */
 export interface Credentials {
-  find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
+  find(label: string): FoundCredential | null;
   /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
   lendHttp(label: string, origin: string, toSign: ToSign | null): HttpLoan;
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */

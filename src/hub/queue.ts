@@ -27,6 +27,8 @@ export interface QueueParts {
   waiting(): readonly WaitingCard[];
   /** Whoever may decide now. */
   readers(): readonly CardReader[];
+  /** Looks after the signed files first: what an operator decides may rest on them. */
+  follow(connection: HubConnection): Promise<void>;
   /** Takes an operator's signed statement as the local plane would; what it says when that is done. */
   take(body: string): Promise<string>;
 }
@@ -131,6 +133,7 @@ export function startQueue(parts: QueueParts): Queue {
           const now = woken.signal;
           if (now.aborted) woken = new AbortController();
           await show(connection);
+          await parts.follow(connection);
           await take(connection);
           if (!now.aborted) await tidy(connection);
           await sleep.sleep(defaults.hubBeatMs, woken.signal);

@@ -68,6 +68,21 @@ create table ${HUB_SCHEMA}.statements (
 );
 create index statements_open on ${HUB_SCHEMA}.statements (gateway) where answer is null;
 create index statements_answered on ${HUB_SCHEMA}.statements (gateway, at) where answer is not null;
+create table ${HUB_SCHEMA}.documents (
+  vault_id   text collate "C" not null,
+  kind       text not null,
+  generation bigint not null,
+  gateway    text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  sealed     bytea not null,
+  primary key (vault_id, kind, generation, gateway)
+);
+create table ${HUB_SCHEMA}.blobs (
+  vault_id text collate "C" not null,
+  digest   text not null,
+  gateway  text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  sealed   bytea not null,
+  primary key (vault_id, digest, gateway)
+);
 
 grant usage on schema ${HUB_SCHEMA} to ${GATEWAY_ROLE}, ${OPERATOR_ROLE};
 grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
@@ -76,6 +91,8 @@ grant insert, update on ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATE
 grant insert on ${HUB_SCHEMA}.log_chunk to ${GATEWAY_ROLE};
 grant select, insert, update, delete on ${HUB_SCHEMA}.cards to ${GATEWAY_ROLE};
 grant select, delete, update (answer, answer_signature) on ${HUB_SCHEMA}.statements to ${GATEWAY_ROLE};
+grant select, insert on ${HUB_SCHEMA}.documents, ${HUB_SCHEMA}.blobs to ${GATEWAY_ROLE};
+grant update (sealed) on ${HUB_SCHEMA}.documents to ${GATEWAY_ROLE};
 grant insert (id, gateway, body) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
 
 alter table ${HUB_SCHEMA}.gateways enable row level security;
@@ -83,6 +100,13 @@ alter table ${HUB_SCHEMA}.log_head enable row level security;
 alter table ${HUB_SCHEMA}.log_chunk enable row level security;
 alter table ${HUB_SCHEMA}.cards enable row level security;
 alter table ${HUB_SCHEMA}.statements enable row level security;
+alter table ${HUB_SCHEMA}.documents enable row level security;
+alter table ${HUB_SCHEMA}.blobs enable row level security;
+create policy look on ${HUB_SCHEMA}.documents for select using (true);
+create policy own on ${HUB_SCHEMA}.documents for insert with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.documents for update using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.blobs for select using (true);
+create policy own on ${HUB_SCHEMA}.blobs for insert with check (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.cards for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.cards for all to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.statements for select to ${OPERATOR_ROLE} using (true);

@@ -25,6 +25,8 @@ export interface ShipperParts {
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly remembered: RememberedTick | null;
+  /** The signed files in force here. */
+  knows(): NonNullable<HeadStatement["knows"]>;
   connect(): Promise<HubConnection>;
   remember(tick: RememberedTick): Promise<void>;
   /** Called when it turns from well to not well, and with every other kind of not well. */
@@ -154,6 +156,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       next_frame: reached.nextFrame,
       link: reached.link,
       part: part === null ? null : { offset: part.offset, digest: digestBytes(part.bytes) },
+      knows: parts.knows(),
       written_at: isoTime(clock.wallMs()),
     };
     const { text, signature } = signHubWith(statement, parts.identity);

@@ -48,6 +48,8 @@ export type HeadStatement = {
   readonly link: string;
   /** The bytes that came with this word: where they begin, and their digest. Null for a sign of life. */
   readonly part: { readonly offset: number; readonly digest: string } | null;
+  /** The signed files that this gateway follows: who is shown less finds out by it. */
+  readonly knows?: { readonly vault: number; readonly policy: number };
   readonly written_at: string;
 };
 

@@ -1277,6 +1277,31 @@ export const codes = {
       "The hub holds another continuation of this gateway's log: a copy of this host wrote there, or this home was restored.",
     mend: "Stop the copy. A restored home joins under another name: gw hub leave, then gw hub join URL --name NAME.",
   },
+  hub_document_invalid: {
+    status: 503,
+    means: "What stands on the hub as a vault, a policy or a pack is not what an operator of this vault signed.",
+    mend: "Nothing of it is followed. Find out who writes to the database, or owns the host that it names.",
+  },
+  hub_document_forked: {
+    status: 503,
+    means: "Two hosts hold different vaults or policies of one generation: two operators signed at one moment.",
+    mend: "Sign the change once more on the host that is not told of this; all follow what is newer.",
+  },
+  hub_document_gone: {
+    status: 503,
+    means: "A vault or policy that was on the hub, or that another gateway follows, is not shown there.",
+    mend: "Find out what happened to the database. A host that has it puts it back by itself.",
+  },
+  gateway_behind: {
+    status: 409,
+    means: "Whoever decided knew a newer vault or policy than this gateway follows.",
+    mend: "See gw status on that host: it follows as soon as the hub shows the newer files.",
+  },
+  credential_elsewhere: {
+    status: 403,
+    means: "This credential is sealed to other gateways than the one that was asked for it.",
+    mend: "Make the call on one of those hosts, or sign it for this one: gw credential lend LABEL --gateway NAME.",
+  },
   hub_log_gone: {
     status: 503,
     means: "Parts of the log that the hub does not have yet were moved away.",

@@ -460,6 +460,9 @@ export const defaults = {
   /** How long a command waits for the gateway's answer. */
   hubAnswerMs: 30_000,
   hubCardBytes: 4_194_304,
+  /** The largest sealed file that is read from there, and how many rows of them in one look. */
+  hubDocumentBytes: 8_388_608,
+  hubDocumentsALook: 256,
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,

@@ -41,6 +41,7 @@ import { millisecondsAhead, tellClock, watchClock } from "./daemon/clock-set-bac
 import { createCustody } from "./daemon/custody.ts";
 import { agentConnectionsFor, createDoorkeeper } from "./daemon/doorkeeper.ts";
 import { createHealth, gaugesOf, type Health } from "./daemon/health.ts";
+import { createHomeDocuments } from "./daemon/home-documents.ts";
 import { createHubDesk } from "./daemon/hub-desk.ts";
 import { createHubGate } from "./daemon/hub-gate.ts";
 import { createHubLink } from "./daemon/hub-link.ts";
@@ -187,7 +188,6 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     webhooks: () => state.trust.policy?.webhooks ?? [],
     credentials: () => state.compartment?.credentials ?? null,
   });
-  hub.attend(createHubDesk(gateway, log, clock, (error) => onFault(error, correlationId())));
   const logins = createLogins(clock, random, operators);
   const correlationId = (): string => ids.next("evt");
   const onFault = (error: unknown, id: string): void => {
@@ -198,7 +198,12 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const callbacks = createCallbackDoor(settings.callbackAddress, {
     ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
   });
-  const custody = createCustody(settings, home, random, () => steward.reload());
+  const reload = (): Promise<void> => steward.reload();
+  const custody = createCustody(settings, home, random, reload);
+  hub.attend(
+    createHubDesk({ gateway, log, clock, state, onFault: (error) => onFault(error, correlationId()) }),
+    createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
+  );
   const steward: DaemonSteward = createSteward({
     ...{
       version,

@@ -1,11 +1,21 @@
-import type { KeyObject } from "node:crypto";
 import { isoTime, type Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
-import { findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
-import { type EntryExtras, NO_EXTRAS } from "./extras.ts";
+import { seal, unseal } from "./box.ts";
+import {
+  type EntryKeys,
+  entryAad,
+  findEntry,
+  openEntry,
+  refuseEntry,
+  retiredDigest,
+  sealEntry,
+  wasUsedBefore,
+} from "./entry.ts";
+import { type EntryExtras, type Lender, MOST_LENDERS, NO_EXTRAS } from "./extras.ts";
+import type { OperatorKeys } from "./lineage.ts";
 import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
 import { readExchanged, readSecret } from "./secret-form.ts";
 import { serviceSubkey } from "./service-key.ts";
@@ -39,6 +49,8 @@ export interface NewCredential {
   readonly source?: SecretSource;
   /** For the kinds whose secret is exchanged for a token. */
   readonly exchange?: TokenExchange;
+  /** The gateways that may lend it; every gateway of the vault without. */
+  readonly lenders?: readonly Lender[];
   readonly secret: Secret;
   /** The key that its tokens are bound to, where somebody agreed with it already; one is made otherwise. */
   readonly dpopKey?: Secret;
@@ -88,7 +100,7 @@ export async function addCredential(
     createdAt: at,
     rotatedAt: at,
     retired: [],
-    sealed: sealEntry(entryKey(vault, operator), vault.vaultId, binding, secret, random),
+    sealed: sealEntry(entryKeys(vault, operator), vault.vaultId, binding, secret, random),
   };
   return withCredentials(vault, operator, [...vault.credentials, entry], vault.notes, clock);
 }
@@ -104,8 +116,8 @@ export async function rotateCredential(
   const old = findEntry(vault, given.label);
   const read = await readGiven(old, given.secret, given.keyPassphrase, clock.wallMs());
   const { publicKey, certificate } = read;
-  const key = entryKey(vault, operator);
-  using oldSecret = openEntry(key, vault.vaultId, old);
+  const keys = entryKeys(vault, operator);
+  using oldSecret = openEntry(keys, vault.vaultId, old);
   using parts = openParts(old.exchange, oldSecret);
   using secret = bindToKey(read.secret, old.exchange, parts.dpopKey);
   using root = openStateRoot(operator.serviceKey, vault);
@@ -119,7 +131,7 @@ export async function rotateCredential(
     ...binding,
     rotatedAt: isoTime(clock.wallMs()),
     retired,
-    sealed: sealEntry(key, vault.vaultId, binding, secret, random),
+    sealed: sealEntry(keys, vault.vaultId, binding, secret, random),
   };
   return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
 }
@@ -128,7 +140,7 @@ export async function rotateCredential(
 export function openProof(vault: Vault, operator: OpenOperator, label: string): ExchangeParts & Disposable {
   const entry = findEntry(vault, label);
   if (entry.exchange === null) throw new Fault("a proof of what is not exchanged");
-  using sealed = openEntry(entryKey(vault, operator), vault.vaultId, entry);
+  using sealed = openEntry(entryKeys(vault, operator), vault.vaultId, entry);
   return openParts(entry.exchange, sealed);
 }
 
@@ -149,6 +161,8 @@ function bindToKey(given: Secret, exchange: TokenExchange | null, key: Secret | 
 export interface CredentialChange {
   readonly boundTo?: readonly string[];
   readonly eachUse?: boolean;
+  /** Null for every gateway of the vault. */
+  readonly lenders?: readonly Lender[] | null;
 }
 
 /** Other places or another each-use mark: the secret is sealed again with what it is now bound to. */
@@ -161,14 +175,15 @@ export function rebindCredential(
 ): Vault {
   requireOperator(vault, operator);
   const old = findEntry(vault, label);
-  const key = entryKey(vault, operator);
-  using secret = openEntry(key, vault.vaultId, old);
+  const keys = entryKeys(vault, operator);
+  using secret = openEntry(keys, vault.vaultId, old);
   const binding = {
     ...old,
     boundTo: change.boundTo === undefined ? old.boundTo : readBindings(old.kind, change.boundTo),
     eachUse: change.eachUse ?? old.eachUse,
+    lenders: change.lenders === undefined ? old.lenders : change.lenders && checkLenders(change.lenders),
   };
-  const entry = { ...binding, sealed: sealEntry(key, vault.vaultId, binding, secret, random) };
+  const entry = { ...binding, sealed: sealEntry(keys, vault.vaultId, binding, secret, random) };
   return withCredentials(vault, operator, replaced(vault, entry), vault.notes, clock);
 }
 
@@ -214,8 +229,26 @@ export function resealCredentials(
   const oldKey = serviceSubkey(oldServiceKey, vault.vaultId, "credentials");
   const newKey = serviceSubkey(newServiceKey, vault.vaultId, "credentials");
   return vault.credentials.map((entry) => {
-    using secret = openEntry(oldKey, vault.vaultId, entry);
-    return { ...entry, sealed: sealEntry(newKey, vault.vaultId, entry, secret, random) };
+    // What some gateways alone may lend stays sealed to them underneath.
+    const aad = entryAad(vault.vaultId, entry);
+    using plain = unseal(oldKey, aad, entry.sealed) ?? refuseEntry(entry.label);
+    return { ...entry, sealed: plain.use((bytes) => seal(newKey, aad, bytes, random)) };
+  });
+}
+
+/** The same secrets for operators as they will be: one who comes later opens what some gateways alone may lend, too. */
+export function shareLent(
+  vault: Vault,
+  by: OpenOperator,
+  operators: readonly OperatorKeys[],
+  random: Random,
+): readonly CredentialEntry[] {
+  const keys = entryKeys(vault, by);
+  const next = { key: keys.key, operators: operators.map(({ readingKey }) => readingKey) };
+  return vault.credentials.map((entry) => {
+    if (entry.lenders === null) return entry;
+    using secret = openEntry(keys, vault.vaultId, entry);
+    return { ...entry, sealed: sealEntry(next, vault.vaultId, entry, secret, random) };
   });
 }
 
@@ -246,7 +279,14 @@ function readExtras(vault: Vault, given: NewCredential, exchange: TokenExchange 
     withCertificate: withCertificate ?? null,
     keyId: kind === "http-signature" ? readKeyId(given.keyId) : null,
     source: given.source === undefined ? null : checkSource(kind, given.source),
+    lenders: given.lenders === undefined ? null : checkLenders(given.lenders),
   };
+}
+
+function checkLenders(lenders: readonly Lender[]): readonly Lender[] {
+  if (lenders.length === 0 || lenders.length > MOST_LENDERS)
+    throw new Denied("credential_invalid", `1 to ${MOST_LENDERS} gateways may lend a credential of their own.`);
+  return lenders.toSorted((one, other) => (one.gateway < other.gateway ? -1 : 1));
 }
 
 const TAKES_CERTIFICATE: readonly CredentialKind[] = [
@@ -279,8 +319,12 @@ async function readGiven(
   return { secret: privateKey, publicKey, certificate: null };
 }
 
-function entryKey(vault: Vault, operator: OpenOperator): KeyObject {
-  return serviceSubkey(operator.serviceKey, vault.vaultId, "credentials");
+function entryKeys(vault: Vault, { serviceKey, readingKey }: OpenOperator): EntryKeys {
+  return {
+    key: serviceSubkey(serviceKey, vault.vaultId, "credentials"),
+    operators: vault.operators.map((one) => one.readingKey),
+    readingKey,
+  };
 }
 
 function replaced(vault: Vault, entry: CredentialEntry): readonly CredentialEntry[] {

@@ -6,6 +6,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { seal, unseal } from "./box.ts";
 import { type EntryExtras, extrasMember } from "./extras.ts";
+import { openForReader, sealForReaders } from "./readers-box.ts";
 import { stateSubkey } from "./service-key.ts";
 import { exchangeMember } from "./token/exchange.ts";
 import type { CredentialEntry, RetiredSecret, Vault } from "./vault.ts";
@@ -31,18 +32,51 @@ export function entryAad(vaultId: string, entry: EntryBinding): string {
   });
 }
 
+/** Who opens an entry, and for whom it is sealed. */
+export interface EntryKeys {
+  /** Derived from the service key. */
+  readonly key: KeyObject;
+  /** Raw reading keys of the operators: they open what is lent by some gateways alone. */
+  readonly operators: readonly Buffer[];
+  /** The reader's own half. */
+  readonly readingKey: KeyObject;
+}
+
 export function sealEntry(
-  key: KeyObject,
+  { key, operators }: Pick<EntryKeys, "key" | "operators">,
   vaultId: string,
   entry: EntryBinding,
   secret: Secret,
   random: Random,
 ): Buffer {
-  return secret.use((bytes) => seal(key, entryAad(vaultId, entry), bytes, random));
+  const aad = entryAad(vaultId, entry);
+  const { lenders } = entry;
+  if (lenders === null) return secret.use((bytes) => seal(key, aad, bytes, random));
+  const readers = [...lenders.map((one) => one.key), ...operators];
+  return seal(
+    key,
+    aad,
+    secret.use((bytes) => sealForReaders(readers, aad, bytes, random)),
+    random,
+  );
 }
 
-export function openEntry(key: KeyObject, vaultId: string, entry: CredentialEntry): Secret {
-  return unseal(key, entryAad(vaultId, entry), entry.sealed) ?? refuseEntry(entry.label);
+export function openEntry({ key, readingKey }: EntryKeys, vaultId: string, entry: CredentialEntry): Secret {
+  const plain = unseal(key, entryAad(vaultId, entry), entry.sealed) ?? refuseEntry(entry.label);
+  return entry.lenders === null ? plain : openLent(plain, vaultId, entry, readingKey);
+}
+
+/** What is under the service key's box where some gateways alone may lend it. Takes `outer`. */
+export function openLent(outer: Secret, vaultId: string, entry: CredentialEntry, reader: KeyObject | null): Secret {
+  using sealed = outer;
+  const opened =
+    reader === null ? undefined : sealed.use((bytes) => openForReader(reader, entryAad(vaultId, entry), bytes));
+  if (opened !== undefined) return opened;
+  const names = (entry.lenders ?? []).map(({ gateway }) => gateway).join(", ");
+  throw new Denied(
+    "credential_elsewhere",
+    `${entry.label} is lent by ${names} alone, and sealed to those gateways and the operators of that time. Call it there, or sign it for another one: gw credential lend ${entry.label} --gateway NAME`,
+  );
 }
 
 export function refuseEntry(label: string): never {

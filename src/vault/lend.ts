@@ -5,8 +5,9 @@ import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
-import { entryAad, findEntry, refuseEntry } from "./entry.ts";
+import { entryAad, findEntry, openLent, refuseEntry } from "./entry.ts";
 import { httpLoan, tokenLoan } from "./http-loan.ts";
+import { rawPublicOf } from "./keys.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
 import { requestSignerOf } from "./request-key.ts";
@@ -20,7 +21,7 @@ import { dpopProof } from "./token/dpop.ts";
 import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
 import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
 import { splitParts, wipeParts } from "./token/parts.ts";
-import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
+import type { CredentialEntry, CredentialKind, Suspension, Vault } from "./vault.ts";
 import { checkServiceKey, noteInVault } from "./verify.ts";
 
 /** A credential as lists and cards show it. */
@@ -37,6 +38,8 @@ export interface CredentialSummary {
   readonly keyId: string | null;
   readonly withCertificate: string | null;
   readonly source: SecretSource | null;
+  /** The gateways that may lend it; null for every gateway of the vault. */
+  readonly lenders: readonly string[] | null;
   /** When its certificate ends, of kind mtls. */
   readonly expiresAt: string | null;
   readonly createdAt: string;
@@ -52,7 +55,10 @@ export interface ServiceVault {
   readonly anchor: VaultAnchor;
   readonly operators: readonly OperatorKeys[];
   list(): readonly CredentialSummary[];
-  find(label: string): { readonly eachUse: boolean; readonly disabled: boolean } | null;
+  /** `elsewhere` names the gateways that lend it where this one does not. */
+  find(
+    label: string,
+  ): { readonly eachUse: boolean; readonly disabled: boolean; readonly elsewhere?: readonly string[] } | null;
   lendHttp(label: string, origin: string, toSign?: ToSign | null): HttpLoan;
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
   exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
@@ -72,9 +78,13 @@ export interface ServiceVault {
   lendRequestSigner(): SshSigner | null;
   /** Takes effect here at once; the returned vault is for the file. Only an operator can lift it. */
   suspend(label: string, reason: string, wallMs: number): Vault;
+  /** A newer vault with what was suspended here too; as it is where it has another service key. */
+  carryNotes(next: Vault): Vault;
   /** Continues with a newer vault; refuses an older or foreign one and keeps what it has. */
   reload(vault: Vault): void;
   deriveStateKey(purpose: string): KeyObject;
+  /** This host's own key, for entries that are lent by some gateways alone. */
+  lendWith(key: KeyObject): void;
   wipe(): void;
 }
 
@@ -104,6 +114,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   const serviceKey = givenKey.copy();
   let vault = first;
   let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
+  let lendingKey: KeyObject | null = null;
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
   let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: Buffer }>();
 
@@ -114,7 +125,8 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       aad: Buffer.from(entryAad(vault.vaultId, entry), "utf8"),
     };
     opened.set(entry.label, known);
-    return unsealWith(known.boxKey, known.aad, entry.sealed) ?? refuseEntry(entry.label);
+    const plain = unsealWith(known.boxKey, known.aad, entry.sealed) ?? refuseEntry(entry.label);
+    return entry.lenders === null ? plain : openLent(plain, vault.vaultId, entry, lendingKey);
   };
 
   const lendable = (label: string, kinds: readonly CredentialKind[], place: string | null): CredentialEntry => {
@@ -180,7 +192,12 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     list: () => summariesOf(vault),
     find: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
-      return entry === undefined ? null : { eachUse: entry.eachUse, disabled: stateOf(vault, entry) !== "enabled" };
+      if (entry === undefined) return null;
+      const { eachUse, lenders } = entry;
+      const own = lendingKey === null ? null : rawPublicOf(lendingKey);
+      const here = lenders === null || (own !== null && lenders.some(({ key }) => key.equals(own)));
+      const disabled = stateOf(vault, entry) !== "enabled";
+      return { eachUse, disabled, ...(here ? {} : { elsewhere: lenders.map(({ gateway }) => gateway) }) };
     },
     lendHttp: (label, origin, toSign = null) => {
       const entry = lendable(label, SENT_KINDS, origin);
@@ -245,6 +262,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       vault = suspendCredential(vault, serviceKey, label, reason, wallMs);
       return vault;
     },
+    carryNotes: (next) => mergeNotes(vault, next, serviceKey),
     reload: (next) => {
       checkServiceKey(next, serviceKey);
       checkAnchor(anchorOf(vault), next);
@@ -255,8 +273,12 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       using root = openStateRoot(serviceKey, vault);
       return stateSubkey(root, vault.vaultId, purpose);
     },
+    lendWith: (key) => {
+      lendingKey = key;
+    },
     wipe: () => {
       serviceKey.wipe();
+      lendingKey = null;
       entryKey = null;
       opened = new Map();
     },
@@ -279,10 +301,29 @@ export function suspendCredential(
   return noteInVault(vault, { serial: serial + 1, suspended: [...others, note] }, serviceKey);
 }
 
+/** Suspensions only add up: what the gateway of one host stopped lending is not lent again by a file from another. */
+function mergeNotes({ notes: own }: Vault, next: Vault, serviceKey: Secret): Vault {
+  try {
+    checkServiceKey(next, serviceKey);
+  } catch {
+    return next;
+  }
+  const isThere = ({ label, version }: Suspension, list: readonly Suspension[]): boolean =>
+    list.some((one) => one.label === label && one.version === version);
+  const ours = own.suspended.filter(
+    (one) =>
+      next.credentials.some(({ label, version }) => label === one.label && version === one.version) &&
+      !isThere(one, next.notes.suspended),
+  );
+  if (ours.length === 0 && next.notes.serial >= own.serial) return next;
+  const suspended = [...next.notes.suspended, ...ours];
+  return noteInVault(next, { serial: Math.max(own.serial, next.notes.serial) + 1, suspended }, serviceKey);
+}
+
 export function summariesOf(vault: Vault): readonly CredentialSummary[] {
   return vault.credentials.map((entry) => {
     const { label, kind, version, boundTo, eachUse, headerName, publicKey, exchange, createdAt, rotatedAt } = entry;
-    const { keyId, withCertificate, source, certificate } = entry;
+    const { keyId, withCertificate, source, certificate, lenders } = entry;
     const retiredVersions = entry.retired.map((old) => old.version);
     const state = stateOf(vault, entry);
     return {
@@ -298,6 +339,7 @@ export function summariesOf(vault: Vault): readonly CredentialSummary[] {
       keyId,
       withCertificate,
       source,
+      lenders: lenders?.map(({ gateway }) => gateway) ?? null,
       expiresAt: certificate === null ? null : endOfCertificate(certificate),
       createdAt,
       rotatedAt,

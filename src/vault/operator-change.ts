@@ -3,7 +3,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { type Compartment, compartmentOf, drawCompartment } from "./compartment.ts";
-import { resealCredentials } from "./credential.ts";
+import { resealCredentials, shareLent } from "./credential.ts";
 import {
   checkOperatorName,
   type LineageRecord,
@@ -52,7 +52,8 @@ export async function addOperator(
     const keys = publicHalves(operatorName, compartment);
     const lineage = lengthened(vault, by, admission(keys, by.keyId, isoTime(clock.wallMs())));
     const slot = await sealSlot(vault.vaultId, keys, compartment, by.serviceKey, passphrase, random);
-    return signVault({ ...vault, lineage, slots: [...vault.slots, slot] }, vault, by, vault.notes, clock);
+    const credentials = shareLent(vault, by, [...vault.operators, keys], random);
+    return signVault({ ...vault, lineage, credentials, slots: [...vault.slots, slot] }, vault, by, vault.notes, clock);
   } finally {
     compartment.wipe();
   }

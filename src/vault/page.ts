@@ -2,10 +2,11 @@ import type { Digest } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "./box.ts";
-import { EXTRA_MEMBERS, extrasMember, readExtras } from "./extras.ts";
+import { EXTRA_MEMBERS, extrasMember, MOST_LENDERS, readExtras } from "./extras.ts";
 import { KDF_SALT_BYTES } from "./kdf.ts";
 import { KEY_ID, type KeyId, RAW_KEY_BYTES } from "./keys.ts";
 import { type LineageRecord, lineagePage, VAULT_ID } from "./lineage.ts";
+import { readersBoxBytes } from "./readers-box.ts";
 import { filePage, parsePage, shapeOf } from "./shape.ts";
 import { exchangeMember, isExchanged, readExchangePage } from "./token/exchange.ts";
 import {
@@ -268,7 +269,12 @@ function readCredential(value: JsonValue, where: string): CredentialEntry {
         digest: shape.bytes(retired.digest, `${at}/digest`, 32, 32),
       };
     }),
-    sealed: shape.bytes(entry.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, BOX_OVERHEAD_BYTES + defaults.secretBytes),
+    sealed: shape.bytes(
+      entry.sealed,
+      `${where}/sealed`,
+      BOX_OVERHEAD_BYTES,
+      BOX_OVERHEAD_BYTES + readersBoxBytes(MOST_LENDERS + defaults.vaultOperators, defaults.secretBytes),
+    ),
   };
 }
 

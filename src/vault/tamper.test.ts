@@ -81,7 +81,7 @@ const attacks: Readonly<Record<string, (value: Editable) => void>> = {
     const entry = vault.credentials.find(({ label }) => label === "acme") as CredentialEntry;
     const key = serviceSubkey(operator.serviceKey, vault.vaultId, "credentials");
     credential(value, "acme")["sealed"] = sealEntry(
-      key,
+      { key, operators: [] },
       vault.vaultId,
       entry,
       secret("planted-token"),

@@ -24,6 +24,8 @@ export type DecisionStatement = {
   readonly decided_at: string;
   /** The head of the log that the operator saw when deciding. */
   readonly log_head: { readonly frame: string; readonly link: string };
+  /** The newest vault and policy that the signer knows; a gateway behind them does not act on a yes. */
+  readonly knows?: { readonly vault: number; readonly policy: number };
   /** The signed work context that the person assigned while approving. The statement's signature covers it too. */
   readonly ticket_context?: string;
 };

@@ -103,6 +103,12 @@ export function requireCredential(core: Core, outbound: Outbound): { readonly ea
     const enable = `An operator enables it: gw credential enable ${outbound.credential}`;
     throw new Denied("credential_disabled", `The credential ${outbound.credential} is disabled. ${enable}`);
   }
+  if (found.elsewhere !== undefined) {
+    throw new Denied(
+      "credential_elsewhere",
+      `The credential ${outbound.credential} is lent by ${found.elsewhere.join(", ")} alone. Nothing was asked or sent; make the call there.`,
+    );
+  }
   return found;
 }
 

@@ -35,6 +35,7 @@ function credential(label: string, change: Partial<CredentialEntry> = {}): Crede
     withCertificate: null,
     keyId: null,
     source: null,
+    lenders: null,
     createdAt: "2026-01-01T00:00:00.000Z",
     rotatedAt: "2026-01-01T00:00:00.000Z",
     retired: [],

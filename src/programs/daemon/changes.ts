@@ -67,9 +67,7 @@ function* describePolicyChanges(before: Policy, next: Policy): Iterable<string> 
   if (before.sigstore?.trustedRootDigest !== next.sigstore?.trustedRootDigest) {
     yield `Sigstore trusted root ${next.sigstore?.trustedRootDigest ?? "removed"}`;
   }
-  if (before.hub?.joinedAt !== next.hub?.joinedAt) {
-    yield next.hub === null ? "left the hub" : `joined ${next.hub.hubId} as ${next.hub.gateway}`;
-  }
+  yield* named(before.hub?.gateways ?? [], next.hub?.gateways ?? [], ({ gateway }) => gateway, "gateway on the hub");
   if (next.hub !== null && before.hub?.rules.log !== next.hub.rules.log)
     yield `answers ${next.hub.rules.log === "before_answer" ? "wait" : "do not wait"} for the hub`;
   if (next.hub !== null && (before.hub?.rules.graceS ?? 0) !== next.hub.rules.graceS)

@@ -91,11 +91,18 @@ function check(change: SignedChange, current: Vault, before: Policy, login: Logi
 }
 
 function storePacks(folder: string, { packs }: SignedChange, { before, policy }: Checked, random: Random): void {
+  for (const { pack, bytes } of packs) writePack(folder, pack, bytes, random);
+  if (policy !== undefined) removePacks(folder, before, policy);
+}
+
+/** Bytes that the policy names by digest. */
+export function writePack(folder: string, pack: string, bytes: Buffer, random: Random): void {
   makeFolder(join(folder, "trusted"));
-  for (const { pack, bytes } of packs) {
-    for (const at of [folder, join(folder, "trusted")]) replaceFile(join(at, `${pack}.yaml`), bytes, random);
-  }
-  if (policy === undefined) return;
+  for (const at of [folder, join(folder, "trusted")]) replaceFile(join(at, `${pack}.yaml`), bytes, random);
+}
+
+/** What the policy before named and this one does not. */
+export function removePacks(folder: string, before: Policy, policy: Policy): void {
   const kept = new Set(policy.packs.map(({ pack }) => pack));
   for (const { pack } of before.packs) if (!kept.has(pack)) rmSync(join(folder, `${pack}.yaml`), { force: true });
 }

@@ -1,5 +1,10 @@
 import type { AuditLog } from "../../audit/audit-log.ts";
-import type { GivenDecision, RevocationStatement, Signed } from "../../conventions/approval/decision.ts";
+import type {
+  DecisionStatement,
+  GivenDecision,
+  RevocationStatement,
+  Signed,
+} from "../../conventions/approval/decision.ts";
 import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -10,6 +15,7 @@ import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
+import type { Trust } from "./trust.ts";
 
 /** The desk as the hub sees it: the same records, the same shapes and the same checks of signatures as on the operator plane. */
 export interface HubDesk {
@@ -22,12 +28,27 @@ export interface HubDesk {
 const checkDecision = compileSchema(givenSchema);
 const checkRevocation = compileSchema(revocationSchema);
 
-export function createHubDesk(
-  gateway: Gateway,
-  log: Pick<AuditLog, "head">,
-  clock: Clock,
-  onFault: (error: unknown) => void,
-): HubDesk {
+interface HubDeskParts {
+  readonly gateway: Gateway;
+  readonly log: Pick<AuditLog, "head">;
+  readonly clock: Clock;
+  /** What is in force now. */
+  readonly state: { readonly trust: Trust };
+  onFault(error: unknown): void;
+}
+
+export function createHubDesk({ gateway, log, clock, state, onFault }: HubDeskParts): HubDesk {
+  /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
+  function requireFollowed({ decision, knows }: DecisionStatement): void {
+    const { vault, policy } = state.trust;
+    if (decision !== "approve" || knows === undefined) return;
+    if (knows.vault <= vault.generation && knows.policy <= (policy?.version ?? 0)) return;
+    throw new Denied(
+      "gateway_behind",
+      `Whoever signed this knows vault ${knows.vault} and policy ${knows.policy}; this gateway follows vault ${vault.generation} and policy ${policy?.version ?? 0}. Nothing was decided. See gw status there.`,
+    );
+  }
+
   async function perform(body: string): Promise<string> {
     const { value, spelling } = parseJson(Buffer.from(body, "utf8"));
     const shaped = (check: SchemaCheck): void => {
@@ -41,7 +62,9 @@ export function createHubDesk(
       return "ended";
     }
     shaped(checkDecision);
-    return (await gateway.desk.decide(value as unknown as GivenDecision)).state;
+    const given = value as unknown as GivenDecision;
+    requireFollowed(given.statement);
+    return (await gateway.desk.decide(given)).state;
   }
 
   return {

@@ -1,16 +1,23 @@
+import type { KeyObject } from "node:crypto";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import type { AuditSink } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
 import { connectHub } from "../../hub/connect.ts";
+import { createDocuments, type Generations } from "../../hub/documents.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { HUB_PURPOSE, identityKeyOf, openHubSecrets } from "../../vault/hub-secrets.ts";
+import { seal, unseal } from "../../vault/box.ts";
+import type { HostKeys } from "../../vault/host-keys.ts";
+import { openHubSecrets } from "../../vault/hub-secrets.ts";
+import { rawPublicOf } from "../../vault/keys.ts";
+import { membershipOf } from "../../vault/policy/hub-entries.ts";
 import type { HubMembership } from "../../vault/policy/policy.ts";
 import type { Facts } from "./facts.ts";
+import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
@@ -21,8 +28,8 @@ export interface HubLink {
   watch(audit: AuditSink): AuditSink;
   /** Policy or the compartment may be others now. */
   adjust(): Promise<void>;
-  /** From now on questions are shown on the hub too, and what operators sign there is taken. */
-  attend(desk: HubDesk): void;
+  /** From now on questions are shown on the hub too, what operators sign there is taken, and signed files are followed. */
+  attend(desk: HubDesk, home: HomeDocuments): void;
   /** Null while nothing goes to a hub. */
   shipper(): Shipper | null;
   status(): JsonObject | null;
@@ -41,15 +48,20 @@ interface LinkParts {
   readonly state: { readonly trust: Trust; readonly compartment: OpenCompartment | null };
 }
 
-const NOTE = "hub";
+const TICK_NOTE = "hub";
+const DOCUMENTS_NOTE = "hub documents";
 
 export function createHubLink(parts: LinkParts): HubLink {
   const { state } = parts;
   let joined: HubMembership | null = null;
   let shipper: Shipper | null = null;
   let queue: Queue | null = null;
-  let desk: HubDesk | null = null;
+  let attended: { readonly desk: HubDesk; readonly home: HomeDocuments } | null = null;
   let trouble: Denied | null = null;
+  /** The signed files that this gateway follows and saw on the hub: it names none before others can find it there. */
+  let shown: Generations = { vault: 0, policy: 0 };
+  /** What is wrong with the signed files on the hub. */
+  let untrue: Denied | null = null;
 
   const tell = (error: Denied): void =>
     parts.facts.tell(error.code === "hub_unreachable" ? "warning" : "error", "hub_trouble", {
@@ -57,40 +69,67 @@ export function createHubLink(parts: LinkParts): HubLink {
       message: `${error.code}: ${error.message}`,
     });
 
-  function begin(membership: HubMembership): void {
-    const { compartment } = state;
-    if (compartment === null) return;
-    const secrets = openHubSecrets(compartment.service.deriveStateKey(HUB_PURPOSE), membership);
-    const { password, authority } = secrets;
-    const address = readHubAddress(secrets.url);
-    const identity = identityKeyOf(secrets);
-    secrets.identity.wipe();
+  function begin(membership: HubMembership, { identity, lending }: HostKeys, compartment: OpenCompartment): void {
+    const { url, password, authority } = openHubSecrets(lending, membership);
+    const address = readHubAddress(url);
     const { hubId, gateway } = membership;
     const connect = () => connectHub({ address, password, authority }, hubId);
     const { vaultId } = state.trust.vault;
-    if (desk !== null) {
-      const { waiting, take } = desk;
+    if (attended !== null) {
+      const { waiting, take } = attended.desk;
       const readers = () => state.trust.vault.operators;
       const { random, sleep } = parts;
-      queue = startQueue({ hubId, gateway, vaultId, identity, random, sleep, connect, waiting, readers, take });
+      const follow = documentsOf(membership, attended.home, compartment).look;
+      queue = startQueue({ hubId, gateway, vaultId, identity, random, sleep, connect, waiting, readers, take, follow });
     }
     shipper = startShipper({
       ...{ folder: parts.folder, log: parts.log, clock: parts.clock, sleep: parts.sleep, identity },
       ...{ hubId, gateway, connect },
-      remembered: recall(compartment.store.find("notes", NOTE), membership),
-      remember: (tick) => remember(membership, tick),
+      knows: () => shown,
+      remembered: recallTick(noteIn(TICK_NOTE, membership)),
+      remember: (tick) => remember(TICK_NOTE, membership, { ...tick }),
       onTrouble: tell,
     });
     joined = membership;
   }
 
+  function documentsOf(membership: HubMembership, home: HomeDocuments, { service }: OpenCompartment) {
+    const key: KeyObject = service.deriveStateKey(DOCUMENTS_NOTE);
+    shown = recallGenerations(noteIn(DOCUMENTS_NOTE, membership));
+    return createDocuments({
+      ...home,
+      ...{ vaultId: state.trust.vault.vaultId, hubId: membership.hubId, gateway: membership.gateway },
+      seal: (place, plain) => seal(key, place, plain, parts.random),
+      open(place, sealed) {
+        using plain = unseal(key, place, sealed);
+        return plain?.use((bytes) => Buffer.from(bytes));
+      },
+      seen: () => shown,
+      async remember(next) {
+        shown = next;
+        await remember(DOCUMENTS_NOTE, membership, { ...next });
+      },
+      tell(next) {
+        if (next !== null && next.code !== untrue?.code) tell(next);
+        untrue = next;
+      },
+    });
+  }
+
   /** Only what is in memory counts where the gateway is locked; the hub, being ahead of the note then, is still believed only if it shows our own past. */
-  async function remember(membership: HubMembership, tick: RememberedTick): Promise<void> {
+  async function remember(id: string, membership: HubMembership, what: JsonObject): Promise<void> {
     const { hubId: hub_id, gateway, joinedAt: joined_at } = membership;
-    const body: JsonObject = { hub_id, gateway, joined_at, ...tick };
+    const body: JsonObject = { hub_id, gateway, joined_at, ...what };
     await state.compartment?.store
-      .commit([{ table: "notes", id: NOTE, runId: "", state: "kept", body }], "process")
+      .commit([{ table: "notes", id, runId: "", state: "kept", body }], "process")
       .catch(() => undefined);
+  }
+
+  /** What was remembered before the operator last signed does not count: that is what they signed for. */
+  function noteIn(id: string, { hubId, joinedAt }: HubMembership): JsonObject | null {
+    const row = state.compartment?.store.find("notes", id) ?? null;
+    if (row === null || !("body" in row)) return null;
+    return row.body["hub_id"] === hubId && row.body["joined_at"] === joinedAt ? row.body : null;
   }
 
   return {
@@ -103,7 +142,13 @@ export function createHubLink(parts: LinkParts): HubLink {
       },
     }),
     async adjust() {
-      const membership = state.trust.policy?.hub ?? null;
+      const { compartment } = state;
+      const hub = state.trust.policy?.hub ?? null;
+      const keys = (await compartment?.hostKeys()) ?? null;
+      // Locked, it goes on as whoever it was: only policy can end that.
+      const own = keys === null ? (joined?.identityKey ?? null) : rawPublicOf(keys.identity);
+      const membership = own === null ? null : membershipOf(hub, own);
+      queue?.wake();
       if (membership !== null && joined !== null && isSame(membership, joined)) return;
       queue?.close();
       queue = null;
@@ -112,29 +157,29 @@ export function createHubLink(parts: LinkParts): HubLink {
         shipper = null;
         joined = null;
       }
-      trouble = null;
-      if (membership === null) return;
+      [trouble, untrue] = [null, null];
+      if (membership === null || keys === null || compartment === null) return;
       try {
-        begin(membership);
+        begin(membership, keys, compartment);
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         trouble = error;
         tell(error);
       }
     },
-    attend(next) {
-      desk = next;
+    attend(desk, home) {
+      attended = { desk, home };
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,
     status() {
-      const membership = state.trust.policy?.hub ?? null;
-      if (membership === null) return null;
+      const hub = state.trust.policy?.hub ?? null;
+      if (hub === null || (joined === null && trouble === null && state.compartment !== null)) return null;
       const now = shipper?.status() ?? null;
-      const wrong = now?.trouble ?? trouble;
+      const wrong = now?.trouble ?? trouble ?? untrue;
       return {
-        hub_id: membership.hubId,
-        gateway: membership.gateway,
+        hub_id: hub.hubId,
+        gateway: joined?.gateway ?? null,
         waits_for_unlock: now === null && trouble === null,
         reachable_ms: now?.reachableMs ?? null,
         tick: now?.tick ?? null,
@@ -155,13 +200,10 @@ function isSame(one: HubMembership, other: HubMembership): boolean {
   return one.hubId === other.hubId && one.joinedAt === other.joinedAt && one.identityKey.equals(other.identityKey);
 }
 
-/** What was remembered before the operator last signed does not count: that is what they signed for. */
-function recall(
-  row: { readonly body: JsonObject } | { readonly tampered: unknown } | null,
-  { hubId, joinedAt }: HubMembership,
-): RememberedTick | null {
-  if (row === null || !("body" in row)) return null;
-  const { hub_id, joined_at, tick, link } = row.body;
-  if (hub_id !== hubId || joined_at !== joinedAt) return null;
-  return { tick: Number(tick), link: String(link) };
+function recallTick(note: JsonObject | null): RememberedTick | null {
+  return note === null ? null : { tick: Number(note["tick"]), link: String(note["link"]) };
+}
+
+function recallGenerations(note: JsonObject | null): Generations {
+  return { vault: Number(note?.["vault"] ?? 0), policy: Number(note?.["policy"] ?? 0) };
 }

@@ -7,7 +7,7 @@ import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
-import { isPackTrusted, type Policy } from "../../vault/policy/policy.ts";
+import { isPackTrusted, type PackTrust, type Policy } from "../../vault/policy/policy.ts";
 
 /** Why a file in the packs folder is not in force. */
 export interface PackTrouble {
@@ -56,6 +56,15 @@ function readTrusted(folder: string, name: string, policy: Policy | null): Pack 
   const pack = bytes instanceof Denied ? null : readPack(bytes, `${name}.yaml`).pack;
   const trusted = pack !== null && policy !== null && pack.name === name && isPackTrusted(policy, name, pack.digest);
   return trusted ? pack : null;
+}
+
+/** The exact bytes that the policy trusts under this name, as far as this host has them. */
+export function findTrustedBytes(folder: string, { pack: name, digest }: PackTrust): Buffer | null {
+  for (const at of [folder, join(folder, "trusted")]) {
+    const bytes = readPackFile(join(at, `${name}.yaml`));
+    if (!(bytes instanceof Denied) && readPack(bytes, `${name}.yaml`).pack?.digest === digest) return bytes;
+  }
+  return null;
 }
 
 /** A planted link, folder, pipe or device is named and holds nobody up. */

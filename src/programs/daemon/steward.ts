@@ -13,6 +13,7 @@ import type { Login } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
 import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import { checkHighWater, higher } from "../../vault/high-water.ts";
+import { rawPublicOf } from "../../vault/keys.ts";
 import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost } from "./check-host.ts";
@@ -225,6 +226,15 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await opened.remember(state.high);
       return suspended;
     },
+
+    hostKeys: () =>
+      inTurn(async () => {
+        const keys = await state.compartment?.hostKeys("draw");
+        if (keys == null)
+          throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+        const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");
+        return { identity_key: half(keys.identity), lending_key: half(keys.lending) };
+      }),
 
     async offerAttestation() {
       const offer = await log.offerAttestation();

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { VaultAnchor } from "../../vault/anchor.ts";
 import { checkHighWater, type HighWater } from "../../vault/high-water.ts";
+import { drawHostKeys, type HostKeys, openHostKeys } from "../../vault/host-keys.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
 import { asksEachUse } from "../../vault/policy/policy.ts";
 import type { RememberedPolicy } from "../../vault/policy/verify.ts";
@@ -25,12 +26,15 @@ export interface OpenCompartment {
   readonly remembered: HighWater | null;
   /** Remembers the newest vault and policy, so that an older copy of either is refused after the next start. */
   remember(high: HighWater): Promise<void>;
+  /** This host's own keys; null where it has none and none are to be drawn. */
+  hostKeys(draw?: "draw"): Promise<HostKeys | null>;
   /** For the stamps in the log: how far the state is written, and the key that tags it. */
   stateMark(): { readonly mark: StateMark; readonly key: KeyObject } | null;
   close(): Promise<void>;
 }
 
 const NOTE = "trust";
+const HOST_KEYS = "host keys";
 
 /** What a store is measured by when it is opened. */
 export interface Surroundings {
@@ -65,13 +69,25 @@ export async function openCompartment(
       await store.close();
       throw error;
     }
-    return {
+    const opened: OpenCompartment = {
       service,
       store,
       credentials: credentialsOf(service, trust),
       follow: (newer) => followVault(service, newer),
       remembered,
       remember: (high) => store.commit([noteOf(high)], "power"),
+      async hostKeys(draw) {
+        const key = service.deriveStateKey(HOST_KEYS);
+        const row = store.find("notes", HOST_KEYS);
+        if (row === null && draw === undefined) return null;
+        const sealed = row === null ? drawHostKeys(key, vault.vaultId, random) : sealedIn(row);
+        const keys = openHostKeys(key, vault.vaultId, sealed) ?? hostKeysGone();
+        const body: JsonObject = { sealed: sealed.toString("base64url") };
+        if (row === null)
+          await store.commit([{ table: "notes", id: HOST_KEYS, runId: "", state: "kept", body }], "power");
+        service.lendWith(keys.lending);
+        return keys;
+      },
       stateMark() {
         const mark = store.generation();
         return mark === null ? null : { mark, key: stampKey };
@@ -81,6 +97,9 @@ export async function openCompartment(
         await store.close();
       },
     };
+    // What is sealed to this host alone can be lent from the first call on.
+    await opened.hostKeys();
+    return opened;
   } catch (error) {
     service.wipe();
     throw error;
@@ -104,7 +123,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       const found = service.find(label);
       const policy = trust().policy;
       if (found === null || policy === null) return null;
-      return { disabled: found.disabled, eachUse: asksEachUse(policy, label, found.eachUse) };
+      return { ...found, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     exchangeOf: (label) => service.exchangeOf(label),
@@ -130,6 +149,17 @@ function readNote(store: SqliteStateStore): HighWater | null {
   const { vault, policy } = row.body as unknown as { readonly vault: VaultAnchor; readonly policy: RememberedPolicy };
   // Version 0 is what an earlier gateway wrote for a policy that did not hold: nothing was seen.
   return { vault, policy: policy.version === 0 ? null : policy };
+}
+
+function sealedIn(row: { readonly body: JsonObject } | { readonly tampered: unknown }): Buffer {
+  return "body" in row ? Buffer.from(String(row.body["sealed"]), "base64url") : hostKeysGone();
+}
+
+function hostKeysGone(): never {
+  throw new Denied(
+    "state_tampered",
+    "The keys of this host in state.db were changed. Find out who writes to the home folder.",
+  );
 }
 
 function noteGone(): never {

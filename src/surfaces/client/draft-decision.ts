@@ -34,6 +34,7 @@ export async function draftDecision(
   operator: OpenOperator,
   log: SeenHead,
   clock: Pick<Clock, "wallMs">,
+  knows?: DecisionStatement["knows"],
 ): Promise<DecisionStatement> {
   // Signed is the digest of the card that was shown, never one that somebody claims for it.
   const shown = digestCard(approval.card);
@@ -56,6 +57,7 @@ export async function draftDecision(
     operator_key_id: operator.keyId,
     decided_at: isoTime(clock.wallMs()),
     log_head: { frame: String(log.frame), link: log.link },
+    ...(knows === undefined ? {} : { knows }),
     ...assigned,
   };
 }

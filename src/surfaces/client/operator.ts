@@ -41,6 +41,8 @@ export interface OperatorClient extends ReadingClient {
   resume(): Promise<JsonObject>;
   /** A signed change of a home that this user cannot write. */
   changeHome(change: JsonValue): Promise<void>;
+  /** The public halves of the host's own keys, as base64url. */
+  hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
   /** Makes the gateway read its signed files now. */
   reload(): Promise<JsonObject>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
@@ -105,6 +107,8 @@ export async function connectOperator(
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     resume: async () => (await post("/v1/resume")) as JsonObject,
     changeHome: async (change) => void (await post("/v1/home", change)),
+    hostKeys: async () =>
+      (await post("/v1/home/keys")) as unknown as { readonly identity_key: string; readonly lending_key: string },
     reload: async () => (await post("/v1/reload")) as JsonObject,
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,

@@ -105,6 +105,11 @@ const decisionSchema = {
     operator_key_id: short,
     decided_at: short,
     log_head: head,
+    knows: {
+      type: "object",
+      properties: { vault: { type: "integer", minimum: 0 }, policy: { type: "integer", minimum: 0 } },
+      required: ["vault", "policy"],
+    },
     // Only with an approval: the work context that the operator assigned, as they signed it.
     ticket_context: { type: "string", minLength: 1, maxLength: defaults.ticketContextCharacters },
   },

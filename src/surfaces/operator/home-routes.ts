@@ -9,7 +9,7 @@ import type { Steward } from "./steward.ts";
  * For operators of other users than the gateway's, who cannot read its home. What is read here is sealed or signed, as it
  * lies on the disk; what is taken carries the signature of the operator who is logged in, down to each pack's digest.
  */
-export function homeRoutes({ custody }: Steward): readonly PlaneRoute<OperatorContext>[] {
+export function homeRoutes({ custody, hostKeys }: Steward): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "GET", path: "/v1/home", body: { kind: "none" } },
@@ -30,6 +30,15 @@ export function homeRoutes({ custody }: Steward): readonly PlaneRoute<OperatorCo
         context.login();
         return CHANGE_BYTES;
       },
+    ),
+    planeRoute(
+      { method: "POST", path: "/v1/home/keys", body: { kind: "none" } },
+      {
+        summary: "The public halves of this host's own keys, drawn when they are first asked for",
+        answers: { 200: { description: "identity_key signs on a hub, lending_key is sealed to" } },
+      },
+      async () => ({ status: 200, body: await hostKeys() }),
+      loggedIn,
     ),
     planeRoute(
       { method: "GET", path: "/v1/log/files", body: { kind: "none" } },

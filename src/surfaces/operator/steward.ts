@@ -34,6 +34,8 @@ export interface Steward {
   recordDecisions(decisions: readonly SignedDecision[], login: Login): Promise<void>;
   /** Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. Nobody is named where the gateway does it by itself. */
   suspendCredentials(labels: readonly string[], reason: string, login: Login | null): Promise<readonly string[]>;
+  /** The public halves of this host's own keys, drawn when they are first asked for. */
+  hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
   /** Records a cut that whoever is logged in signed; refuses any other. */

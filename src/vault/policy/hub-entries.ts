@@ -2,8 +2,8 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "../box.ts";
 import { RAW_KEY_BYTES } from "../keys.ts";
-import { shape, TIME } from "./entries.ts";
-import { type HubMembership, type HubRules, NO_HUB_RULES } from "./policy.ts";
+import { shape, sortedList, TIME } from "./entries.ts";
+import { type HubGateway, type HubMembership, type HubPolicy, type HubRules, NO_HUB_RULES } from "./policy.ts";
 
 export const HUB_ID = /^hub_[0-9a-f]{32}$/;
 /** Also a word in SQL rows, on screens and in commands. */
@@ -14,28 +14,27 @@ export const MAX_GRACE_S = 86_400;
 export const HUB_LOG = ["behind", "before_answer"] as const;
 const RULES = ["log", "grace_s"] as const;
 
-export function hubPage({ hubId, gateway, identityKey, joinedAt, sealed, rules }: HubMembership): JsonObject {
+export function hubPage({ hubId, gateways, rules }: HubPolicy): JsonObject {
   return {
     hub_id: hubId,
-    gateway,
-    identity_key: identityKey.toString("base64url"),
-    joined_at: joinedAt,
-    sealed: sealed.toString("base64url"),
+    gateways: gateways.map(({ gateway, identityKey, lendingKey, groups, joinedAt, sealed }) => ({
+      gateway,
+      identity_key: identityKey.toString("base64url"),
+      lending_key: lendingKey.toString("base64url"),
+      groups,
+      joined_at: joinedAt,
+      sealed: sealed.toString("base64url"),
+    })),
     ...(rules.log === NO_HUB_RULES.log ? {} : { log: rules.log }),
     ...(rules.graceS === NO_HUB_RULES.graceS ? {} : { grace_s: rules.graceS }),
   };
 }
 
-export function readHub(value: JsonValue, where: string): HubMembership {
-  const hub = shape.members(value, where, ["hub_id", "gateway", "identity_key", "joined_at", "sealed"], RULES);
-  return {
-    hubId: shape.text(hub.hub_id, `${where}/hub_id`, 36, HUB_ID),
-    gateway: shape.text(hub.gateway, `${where}/gateway`, 63, GATEWAY_NAME),
-    identityKey: shape.bytes(hub.identity_key, `${where}/identity_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
-    joinedAt: shape.text(hub.joined_at, `${where}/joined_at`, 24, TIME),
-    sealed: shape.bytes(hub.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, defaults.hubSecretsBytes),
-    rules: readRules(hub, where),
-  };
+export function readHub(value: JsonValue, where: string): HubPolicy {
+  const hub = shape.members(value, where, ["hub_id", "gateways"], RULES);
+  const gateways = sortedList(hub.gateways, `${where}/gateways`, readGateway, ({ gateway }) => gateway);
+  if (gateways.length === 0) shape.refuse(`${where}/gateways`, "one gateway or more");
+  return { hubId: shape.text(hub.hub_id, `${where}/hub_id`, 36, HUB_ID), gateways, rules: readRules(hub, where) };
 }
 
 /** What says nothing stands nowhere, so that one policy has one page. */
@@ -47,4 +46,43 @@ function readRules(
     log: log === undefined ? NO_HUB_RULES.log : shape.oneOf(log, `${where}/log`, ["before_answer"]),
     graceS: grace_s === undefined ? NO_HUB_RULES.graceS : shape.integer(grace_s, `${where}/grace_s`, 1, MAX_GRACE_S),
   };
+}
+
+const MEMBERS = ["gateway", "identity_key", "lending_key", "groups", "joined_at", "sealed"] as const;
+
+function readGateway(value: JsonValue, where: string): HubGateway {
+  const one = shape.members(value, where, MEMBERS);
+  return {
+    gateway: shape.text(one.gateway, `${where}/gateway`, 63, GATEWAY_NAME),
+    identityKey: shape.bytes(one.identity_key, `${where}/identity_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
+    lendingKey: shape.bytes(one.lending_key, `${where}/lending_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
+    groups: sortedList(
+      one.groups,
+      `${where}/groups`,
+      (item, at) => shape.text(item, at, 63, GATEWAY_NAME),
+      (group) => group,
+    ),
+    joinedAt: shape.text(one.joined_at, `${where}/joined_at`, 24, TIME),
+    sealed: shape.bytes(one.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, defaults.hubSecretsBytes),
+  };
+}
+
+/** Which of them has this key, raw: a gateway knows itself by that and by nothing else. */
+export function membershipOf(hub: HubPolicy | null, identityKey: Buffer): HubMembership | null {
+  const own = hub?.gateways.find((one) => one.identityKey.equals(identityKey));
+  return hub === null || own === undefined ? null : { hubId: hub.hubId, ...own };
+}
+
+/** With this gateway as it is now; one of the same name or key before is replaced. */
+export function withGatewayIn(hub: HubPolicy | null, { hubId, ...added }: HubMembership): HubPolicy {
+  const others = (hub?.gateways ?? []).filter(
+    ({ gateway, identityKey }) => gateway !== added.gateway && !identityKey.equals(added.identityKey),
+  );
+  const gateways = [...others, added].sort((one, other) => (one.gateway < other.gateway ? -1 : 1));
+  return { hubId, gateways, rules: hub?.hubId === hubId ? hub.rules : NO_HUB_RULES };
+}
+
+export function withoutGateway(hub: HubPolicy, gateway: string): HubPolicy | null {
+  const gateways = hub.gateways.filter((one) => one.gateway !== gateway);
+  return gateways.length === 0 ? null : { ...hub, gateways };
 }

@@ -42,23 +42,18 @@ export interface PolicyContent {
   readonly passkeys: readonly EnrolledPasskey[];
   /** What a yes needs beside one operator's key. */
   readonly decide: DecisionRules;
-  /** The hub that this gateway belongs to; null for most. */
-  readonly hub: HubMembership | null;
+  /** The hub that gateways of this vault belong to; null for most. */
+  readonly hub: HubPolicy | null;
 }
 
-/** Who this gateway is on a hub, as the operator signed it, and what it needs there, sealed under the service key. */
-export interface HubMembership {
+/** Which gateways follow this policy, and where they meet. */
+export interface HubPolicy {
   readonly hubId: string;
-  /** The gateway's name on that hub. */
-  readonly gateway: string;
-  readonly identityKey: Buffer;
-  /** Another time means: a person has looked, and what was remembered of the hub before does not count. */
-  readonly joinedAt: string;
-  readonly sealed: Buffer;
+  readonly gateways: readonly HubGateway[];
   readonly rules: HubRules;
 }
 
-/** What this gateway does not do without its hub. */
+/** What these gateways do not do without their hub. */
 export interface HubRules {
   /** Whether an answer waits until the log that tells of it is on the hub. */
   readonly log: "behind" | "before_answer";
@@ -67,6 +62,21 @@ export interface HubRules {
 }
 
 export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0 };
+
+/** Who a gateway is on the hub, as the operator signed it, and how it logs in there, sealed for it and the operators alone. */
+export interface HubGateway {
+  /** Its name on that hub. */
+  readonly gateway: string;
+  readonly identityKey: Buffer;
+  /** Raw X25519: what is sealed for this gateway is sealed to it. */
+  readonly lendingKey: Buffer;
+  readonly groups: readonly string[];
+  /** Another time means: a person has looked, and what was remembered of the hub before does not count. */
+  readonly joinedAt: string;
+  readonly sealed: Buffer;
+}
+
+export type HubMembership = HubGateway & Pick<HubPolicy, "hubId">;
 
 /** Null: the standard ceiling. */
 export interface PolicyCeilings {

@@ -97,7 +97,10 @@ test("where a token is got is sealed with the secret: nothing of it changes alon
   const { operator } = await founding();
   const key = serviceSubkey(operator.serviceKey, vault.vaultId, "credentials");
   const elsewhere = { ...entry, exchange: { ...exchange, tokenEndpoint: "https://evil.example/token" } };
-  refuses(() => openEntry(key, vault.vaultId, elsewhere), "vault_tampered");
+  refuses(
+    () => openEntry({ key, operators: [], readingKey: operator.readingKey }, vault.vaultId, elsewhere),
+    "vault_tampered",
+  );
   assert.ok(!entryAad(vault.vaultId, { ...entry, exchange: null }).includes("exchange"), "older entries still open");
   const bare = edited(vaultPage(vault), ({ credentials: [first] }) => delete first?.["exchange"]);
   refuses(() => parseVault(bare), "vault_malformed");

@@ -28,6 +28,7 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
     ),
   )
     .option("--name <NAME>", "the gateway's name on the hub; the host's own without it")
+    .option("--group <NAME>", "a group that credentials can be lent by (repeatable)", many)
     .action(async (url: string, _options, command: Command) => {
       const { runHubJoin } = await import("../hub/join.ts");
       finish(await runHubJoin(url, optionsOf<OperatorOptions & HubLoginOptions>(command), deps));
@@ -35,7 +36,7 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
   addOperatorCommand(
     hub,
     "set",
-    "sign what this gateway does not do without the hub",
+    "sign what gateways of this vault do not do without the hub",
     "gw hub set --log before_answer --grace-s 60",
   )
     .option("--log <WHEN>", "before_answer: no answer before the log that tells of it is on the hub; or behind")
@@ -46,13 +47,17 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
     });
   addOperatorCommand(
     hub,
-    "leave",
-    "send nothing there any more; what is there stays, and stays provable",
-    "gw hub leave",
-  ).action(async (_options, command: Command) => {
+    "leave [NAME]",
+    "send nothing there any more, this gateway or the named one; what is there stays, and stays provable",
+    "gw hub leave\ngw hub leave web7",
+  ).action(async (name: string | undefined, _options, command: Command) => {
     const { runHubLeave } = await import("../hub/leave.ts");
-    finish(await runHubLeave(optionsOf<OperatorOptions>(command), deps));
+    finish(await runHubLeave(name, optionsOf<OperatorOptions>(command), deps));
   });
+}
+
+function many(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 export function withHubLogin(command: Command): Command {

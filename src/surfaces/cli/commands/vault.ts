@@ -100,6 +100,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
       "for how long what a source gave is lent: 1 to 3600, 300 where it is not given",
       Number,
     )
+    .option("--gateway <NAME>", "lent by this gateway on the hub alone, or by group:NAME (repeatable)", many, [])
     .option("--google-key <FILE>", "for jwt-bearer: the key file of a Google service account")
     .option("--installation <NUMBER>", "for github-app: where the app is installed")
     .option("--role <ARN>", "for aws-role: the role whose keys are lent, for 15 minutes each")
@@ -264,6 +265,17 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
         ),
     );
   }
+  addOperatorCommand(
+    credential,
+    "lend <LABEL>",
+    "seal it to the gateways on a hub that may lend it; another host's files and keys do not open it",
+    "gw credential lend acme-deploy --gateway web1\ngw credential lend acme-deploy --gateway group:web\ngw credential lend acme-deploy --anywhere",
+  )
+    .option("--gateway <NAME>", "lent by this gateway, or by group:NAME (repeatable)", many, [])
+    .option("--anywhere", "lent by every gateway of the vault")
+    .action(async (label: string, _options, command: Command) => {
+      finish(await (await import("../vault/credentials.ts")).runCredentialLend(label, optionsOf(command), io, vault));
+    });
   addOperatorCommand(credential, "mark <LABEL>", "ask a person on every use", "gw credential mark acme-deploy")
     .option("--off", "ask no more than the session does", false)
     .action(async (label: string, _options, command: Command) => {

@@ -18,7 +18,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type ApproveOptions, approvalLines, type EvidenceOption, isMeant, wordOn } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
-import { type VaultSession, withOperator } from "../vault/session.ts";
+import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 import { readCard } from "./read-card.ts";
 
@@ -95,6 +95,7 @@ export function runHubDecide(
       session.operator,
       log,
       deps.clock,
+      knownTo(session),
     );
     const state = await say(
       session,
@@ -122,6 +123,11 @@ export function runHubRevoke(id: string, options: ApproveOptions & OnHub, deps: 
     const state = await say(session, speakers, JSON.stringify(signStatement(statement, operator.approver)), deps);
     return tell(options, deps, { session_id: id, state }, `Session ${showIdentifier(id)} has`, state);
   });
+}
+
+function knownTo({ home }: HubSession) {
+  const vault = home.readVault();
+  return { vault: vault.generation, policy: policyInForce(home, vault)?.version ?? 0 };
 }
 
 function tell(

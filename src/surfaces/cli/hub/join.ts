@@ -5,17 +5,9 @@ import { type EnrolmentStatement, peekEnrolment, signHub } from "../../../hub/st
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
-import { Secret } from "../../../kernel/secret.ts";
-import {
-  type HubSecrets,
-  hubKeyOf,
-  identityKeyOf,
-  openHubSecrets,
-  sealHubSecrets,
-} from "../../../vault/hub-secrets.ts";
-import { RAW_KEY_BYTES, rawPublicOf } from "../../../vault/keys.ts";
-import { GATEWAY_NAME } from "../../../vault/policy/hub-entries.ts";
-import { type HubMembership, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
+import { type HubSecrets, sealHubSecrets } from "../../../vault/hub-secrets.ts";
+import { GATEWAY_NAME, membershipOf, withGatewayIn } from "../../../vault/policy/hub-entries.ts";
+import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -26,31 +18,36 @@ import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 
 export interface JoinOptions extends OperatorOptions, HubLoginOptions {
   readonly name?: string;
+  readonly group?: readonly string[];
 }
 
 /**
- * `gw hub join URL`: a key for this host, an operator's signature that it speaks for it, and the way there, sealed, in signed
- * policy. Said again with the same name it keeps the key, and says that a person has looked at a hub that was put back.
+ * `gw hub join URL`: an operator's signature that this host's own key speaks for it, and the way there, sealed for it, in signed
+ * policy. Said again with the same name it says that a person has looked at a hub that was put back.
  */
 export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, async () => {
     const gateway = readName(options.name);
+    const groups = [...new Set(options.group ?? [])].map((group) => readWord(group, "A group's name", "")).sort();
     const login = await takeHubLogin(url, options, io);
     return await withGateway(options, deps, async (session) => {
       const logId = logOf(await session.client.status());
+      const keys = await session.client.hostKeys();
       const connection = await connectHub(login, null);
       try {
-        const secrets = secretsFor(session, connection.hubId, gateway, deps);
-        using identity = secrets;
-        const joined = await enrol(session, connection, { gateway, logId, identity, deps });
-        const way = { ...login, url: login.address.url, identity };
-        await signMembership(session, deps, connection.hubId, gateway, joined, way);
+        const { hubId } = connection;
+        const joinedAt = await enrol(session, connection, { gateway, logId, identityKey: keys.identity_key, deps });
+        const [identityKey, lendingKey] = [keys.identity_key, keys.lending_key].map((key) =>
+          Buffer.from(key, "base64url"),
+        ) as [Buffer, Buffer];
+        const membership = { hubId, gateway, identityKey, lendingKey, groups, joinedAt };
+        await signMembership(session, deps, membership, { ...login, url: login.address.url });
         say(
           io,
           options.json,
-          { hub_id: connection.hubId, gateway, joined_at: joined },
-          `${gateway} belongs to ${connection.hubId}. Its log goes there from now on; see gw status.`,
+          { hub_id: hubId, gateway, joined_at: joinedAt },
+          `${gateway} belongs to ${hubId}. Its log goes there from now on; see gw status.`,
         );
         return exits.done;
       } finally {
@@ -61,34 +58,24 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
   });
 }
 
-/** The key that this name had on this hub before, or a new one. */
-function secretsFor({ home, operator }: GatewaySession, hubId: string, gateway: string, { random }: CliDeps): Secret {
-  const vault = home.readVault();
-  const { hub } = home.readPolicy(vault);
-  if (hub === null || hub.hubId !== hubId || hub.gateway !== gateway) return Secret.take(random.bytes(RAW_KEY_BYTES));
-  const before = openHubSecrets(hubKeyOf(operator.serviceKey, vault), hub);
-  before.password?.wipe();
-  return before.identity;
-}
-
 interface Enrolling {
   readonly gateway: string;
   readonly logId: string;
-  readonly identity: Secret;
+  readonly identityKey: string;
   readonly deps: CliDeps;
 }
 
 async function enrol(
   { home, operator }: GatewaySession,
   connection: HubConnection & { readonly hubId: string },
-  { gateway, logId, identity, deps }: Enrolling,
+  { gateway, logId, identityKey, deps }: Enrolling,
 ): Promise<string> {
   const signedAt = isoTime(deps.clock.wallMs());
   const statement: EnrolmentStatement = {
     format: "gw.hub-gateway/v1",
     hub_id: connection.hubId,
     gateway,
-    identity_key: rawPublicOf(identityKeyOf({ identity })).toString("base64url"),
+    identity_key: identityKey,
     log_id: logId,
     vault_id: operator.vaultId,
     operator: operator.name,
@@ -124,36 +111,40 @@ async function requireFree(connection: HubConnection, wanted: EnrolmentStatement
 }
 
 /** Two at once would leave the first one silent, and nobody would have said that it left. */
-function requireAlone(hub: HubMembership | null, { hub_id, gateway }: EnrolmentStatement): void {
-  if (hub === null || (hub.hubId === hub_id && hub.gateway === gateway)) return;
-  throw new Denied("hub_joined", `This gateway is ${hub.gateway} on ${hub.hubId}. Leave that one first: gw hub leave`);
+function requireAlone(hub: HubPolicy | null, { hub_id, gateway, identity_key }: EnrolmentStatement): void {
+  if (hub === null) return;
+  if (hub.hubId !== hub_id)
+    throw new Denied("hub_joined", `Gateways of this vault are on ${hub.hubId}. Leave that one first: gw hub leave`);
+  const own = membershipOf(hub, Buffer.from(identity_key, "base64url"));
+  if (own === null || own.gateway === gateway) return;
+  throw new Denied("hub_joined", `This gateway is ${own.gateway} on ${hub.hubId}. Leave that one first: gw hub leave`);
 }
 
 async function signMembership(
   session: GatewaySession,
   deps: CliDeps,
-  hubId: string,
-  gateway: string,
-  joinedAt: string,
+  membership: Omit<HubMembership, "sealed">,
   secrets: HubSecrets,
 ): Promise<void> {
-  const vault = session.home.readVault();
-  const identityKey = rawPublicOf(identityKeyOf(secrets));
-  const membership = { hubId, gateway, identityKey, joinedAt };
-  const sealed = sealHubSecrets(hubKeyOf(session.operator.serviceKey, vault), membership, secrets, deps.random);
-  await applyPolicyChange(session, deps.vault, { what: "hub_joined", subject: gateway }, (policy) => ({
+  const subject = membership.gateway;
+  await applyPolicyChange(session, deps.vault, { what: "hub_joined", subject }, (policy, { operators }) => ({
     ...policy,
-    hub: { ...membership, sealed, rules: policy.hub?.hubId === hubId ? policy.hub.rules : NO_HUB_RULES },
+    hub: withGatewayIn(policy.hub, {
+      ...membership,
+      sealed: sealHubSecrets(membership, operators, secrets, deps.random),
+    }),
   }));
 }
 
 function readName(given: string | undefined): string {
   const name = given ?? hostname().toLowerCase().split(".")[0] ?? "";
-  if (GATEWAY_NAME.test(name)) return name;
-  throw new Denied(
-    "value_not_allowed",
-    `A gateway's name on a hub is 1 to 63 letters a to z, digits, dots and hyphens: --name NAME${given === undefined ? ` (this machine's own, ${name}, is not)` : ""}`,
-  );
+  const own = given === undefined ? ` (this machine's own, ${name}, is not)` : "";
+  return readWord(name, "A gateway's name on a hub", `: --name NAME${own}`);
+}
+
+function readWord(word: string, what: string, how: string): string {
+  if (GATEWAY_NAME.test(word)) return word;
+  throw new Denied("value_not_allowed", `${what} is 1 to 63 letters a to z, digits, dots and hyphens${how}`);
 }
 
 function logOf(status: JsonObject): string {

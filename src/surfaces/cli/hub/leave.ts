@@ -4,61 +4,73 @@ import { HUB_SCHEMA } from "../../../hub/schema.ts";
 import { type LeaveStatement, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { hubKeyOf, openHubSecrets } from "../../../vault/hub-secrets.ts";
-import type { HubMembership } from "../../../vault/policy/policy.ts";
+import { openHubSecrets } from "../../../vault/hub-secrets.ts";
+import { withoutGateway } from "../../../vault/policy/hub-entries.ts";
+import type { HubGateway, HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
+import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import type { OperatorOptions } from "../options.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { applyPolicyChange, say, type VaultSession, withOperator } from "../vault/session.ts";
 
-/** `gw hub leave`: nothing goes there any more; what is there stays provable. A hub that is away is left all the same. */
-export function runHubLeave(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
+/** `gw hub leave [NAME]`: nothing goes there any more; what is there stays provable. A hub that is away is left all the same. */
+export function runHubLeave(name: string | undefined, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return answering(io, () =>
     withOperator(options, io, deps.vault, async (session) => {
-      const vault = session.home.readVault();
-      const { hub } = session.home.readPolicy(vault);
+      const { hub } = session.home.readPolicy(session.home.readVault());
       if (hub === null) throw new Denied("hub_not_joined", "This gateway belongs to no hub.");
-      const secrets = openHubSecrets(hubKeyOf(session.operator.serviceKey, vault), hub);
-      secrets.identity.wipe();
-      await applyPolicyChange(session, deps.vault, { what: "hub_left", subject: hub.gateway }, (policy) => ({
+      const leaving = { hubId: hub.hubId, ...(await whoLeaves(name, hub, session, options, deps)) };
+      const { hubId, gateway } = leaving;
+      await applyPolicyChange(session, deps.vault, { what: "hub_left", subject: gateway }, (policy) => ({
         ...policy,
-        hub: null,
+        hub: policy.hub === null ? null : withoutGateway(policy.hub, gateway),
       }));
       let told = true;
       try {
-        const login = {
-          address: readHubAddress(secrets.url),
-          password: secrets.password,
-          authority: secrets.authority,
-        };
-        await sayGoodbye(session, login, hub, deps);
+        await sayGoodbye(session, leaving, deps);
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         told = false;
-        io.err(`warning: ${error.code}: ${error.message} The hub was not told, and will call ${hub.gateway} silent.`);
-      } finally {
-        secrets.password?.wipe();
+        io.err(`warning: ${error.code}: ${error.message} The hub was not told, and will call ${gateway} silent.`);
       }
-      say(
-        io,
-        options.json,
-        { hub_id: hub.hubId, gateway: hub.gateway, told },
-        `${hub.gateway} left ${hub.hubId}. Its log there stays.`,
-      );
+      say(io, options.json, { hub_id: hubId, gateway, told }, `${gateway} left ${hubId}. Its log there stays.`);
       return exits.done;
     }),
   );
 }
 
-async function sayGoodbye(
+/** The one that was named, the only one, or the gateway that runs here. */
+async function whoLeaves(
+  name: string | undefined,
+  { gateways }: HubPolicy,
   { operator }: VaultSession,
-  login: Parameters<typeof connectHub>[0],
-  { hubId, gateway, identityKey, joinedAt }: HubMembership,
-  { clock }: CliDeps,
-): Promise<void> {
-  const connection = await connectHub(login, hubId);
+  options: OperatorOptions,
+  deps: CliDeps,
+): Promise<HubGateway> {
+  const [first, second] = gateways;
+  if (name === undefined && first !== undefined && second === undefined) return first;
+  let own: Buffer | null = null;
+  if (name === undefined) {
+    const client = await connectOperator(operatorDoor(options), operator, deps.clock);
+    try {
+      own = Buffer.from((await client.hostKeys()).identity_key, "base64url");
+    } finally {
+      client.close();
+    }
+  }
+  const found = gateways.find((one) => (own === null ? one.gateway === name : one.identityKey.equals(own)));
+  if (found !== undefined) return found;
+  const names = gateways.map(({ gateway }) => gateway).join(", ");
+  throw new Denied("hub_not_joined", `${name ?? "This gateway"} is not on the hub. These are: ${names}`);
+}
+
+async function sayGoodbye({ operator }: VaultSession, leaving: HubMembership, { clock }: CliDeps): Promise<void> {
+  const { hubId, gateway, identityKey, joinedAt } = leaving;
+  const { url, password, authority } = openHubSecrets(operator.readingKey, leaving);
+  using _wiped = password;
+  const connection = await connectHub({ address: readHubAddress(url), password, authority }, hubId);
   try {
     const statement: LeaveStatement = {
       format: "gw.hub-leave/v1",

@@ -17,7 +17,7 @@ test("a hub is one line: how far, how many, who is silent, what is wrong; and no
   assert.deepEqual(hubLines({ ...well, reachable_ms: null, behind: 3, trouble }), [
     "  HUB       tick 812, log 3 behind; hub_unreachable: It does not answer.",
   ]);
-  assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       as web1, after the next unlock"]);
+  assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       after the next unlock"]);
 });
 
 test("a name that another gateway gave itself cannot move the cursor", () => {

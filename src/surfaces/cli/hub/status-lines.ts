@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/j
 export function hubLines(hub: JsonValue | undefined): readonly string[] {
   if (!isJsonObject(hub)) return [];
   const text = (name: string): string => showIdentifier(String(hub[name] ?? ""));
-  if (hub["waits_for_unlock"] === true) return [`  hub       as ${text("gateway")}, after the next unlock`];
+  if (hub["waits_for_unlock"] === true) return ["  hub       after the next unlock"];
   const { trouble, reachable_ms: ms } = hub;
   const behind = `tick ${text("tick")}, log ${text("behind")} behind`;
   if (isJsonObject(trouble)) {

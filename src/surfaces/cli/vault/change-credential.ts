@@ -6,6 +6,7 @@ import {
   rotateCredential,
   switchCredential,
 } from "../../../vault/credential.ts";
+import type { Lender } from "../../../vault/extras.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { applyChange, type VaultCliPorts, type VaultSession } from "./session.ts";
 
@@ -25,6 +26,18 @@ export function renewCredential(
 ): Changed {
   return applyChange(session, ports, { what: "credential_rotated", subject: given.label }, async (current) => ({
     vault: await rotateCredential(current, session.operator, given, ports),
+  }));
+}
+
+/** Who may lend it from now on; null for every gateway of the vault. */
+export function lendCredential(
+  session: VaultSession,
+  ports: VaultCliPorts,
+  label: string,
+  lenders: readonly Lender[] | null,
+): Changed {
+  return applyChange(session, ports, { what: "credential_lent", subject: label }, (current) => ({
+    vault: rebindCredential(current, session.operator, label, { lenders }, ports),
   }));
 }
 

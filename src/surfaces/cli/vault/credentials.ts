@@ -9,10 +9,17 @@ import { provesByCertificate } from "../../../vault/token/parts.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { type CredentialVerb, changeCredential, renewCredential, storeCredential } from "./change-credential.ts";
+import {
+  type CredentialVerb,
+  changeCredential,
+  lendCredential,
+  renewCredential,
+  storeCredential,
+} from "./change-credential.ts";
 import { recordOf } from "./credential-list.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { readGoogleKey } from "./google-key.ts";
+import { readLenders } from "./lenders.ts";
 import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 import { readSourceOptions, type SourceOptions } from "./source-options.ts";
@@ -27,6 +34,8 @@ export interface CredentialAddOptions extends SecretOptions, ExchangeOptions, So
   readonly username?: string;
   /** The label of a client certificate to show along with it. */
   readonly withCertificate?: string;
+  /** The gateways that may lend it, or group:NAME; all of them without. */
+  readonly gateway?: readonly string[];
   /** The key file of a Google service account, which says most of the rest. */
   readonly googleKey?: string;
 }
@@ -55,9 +64,11 @@ export function runCredentialAdd(
       using given =
         google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await takeSecret(label, kind, options, io));
       using secret = withUsername(kind, options.username, given);
+      const lenders = readLenders(session, options.gateway);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
         storeCredential(session, ports, {
           ...{ label, kind, boundTo, secret, eachUse: options.eachUse },
+          ...(lenders === undefined ? {} : { lenders }),
           ...(exchange === undefined ? {} : { exchange }),
           ...(source === undefined ? {} : { source }),
           ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
@@ -113,6 +124,25 @@ export function runCredentialSwitch(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return changeOne(label, disabled ? "disabled" : "enabled", options, io, ports);
+}
+
+/** `gw credential lend LABEL`: sealed anew, to these gateways alone or to all of them. */
+export function runCredentialLend(
+  label: string,
+  options: VaultOptions & { readonly gateway?: readonly string[]; readonly anywhere?: boolean },
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    findEntry(openHome(options.home, ports.random).readVault(), label);
+    return withOperator(options, io, ports, async (session) => {
+      const lenders = readLenders(session, options.gateway);
+      if ((lenders === undefined) !== (options.anywhere === true))
+        throw new Denied("value_not_allowed", "Name who may lend it: --gateway NAME, or --anywhere.");
+      const vault = await lendCredential(session, ports, label, lenders ?? null);
+      return sayCredential(io, options, vault, label, "sealed anew");
+    });
+  });
 }
 
 export function runCredentialMark(

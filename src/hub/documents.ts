@@ -1,0 +1,244 @@
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { HubConnection } from "./connect.ts";
+import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { type HeadStatement, readHubStatement } from "./statement.ts";
+
+/** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
+export type DocumentKind = "vault" | "policy";
+
+export interface Generations {
+  readonly vault: number;
+  readonly policy: number;
+}
+
+/** A document that was checked as a file of the home is. `digest` is of what was signed. */
+export interface CheckedDocument {
+  readonly kind: DocumentKind;
+  readonly generation: number;
+  readonly digest: string;
+  readonly text: string;
+}
+
+export interface DocumentParts {
+  readonly vaultId: string;
+  readonly hubId: string;
+  readonly gateway: string;
+  /** With the key that only gateways and operators of this vault have; `place` is part of what is sealed. */
+  seal(place: string, plain: Buffer): Buffer;
+  open(place: string, sealed: Buffer): Buffer | undefined;
+  /** What is in force here. */
+  here(): readonly CheckedDocument[];
+  /** Undefined for what no operator of this vault signed. */
+  check(kind: DocumentKind, text: string, vault: CheckedDocument | null): CheckedDocument | undefined;
+  /** Puts them in force; Denied as a changed file would be. */
+  take(found: readonly CheckedDocument[]): Promise<void>;
+  /** Digests of packs that the policy in force names and this host does not have. */
+  packsWanted(): readonly string[];
+  /** Bytes of a pack that the policy in force names. */
+  packs(): readonly { readonly digest: string; readonly bytes: Buffer }[];
+  storePack(digest: string, bytes: Buffer): Promise<boolean>;
+  /** Keys of the gateways that signed policy names. */
+  peers(): readonly { readonly gateway: string; readonly identityKey: Buffer }[];
+  /** How far the hub was seen to be, over restarts. */
+  seen(): Generations;
+  remember(seen: Generations): Promise<void>;
+  /** Null when all is well again. */
+  tell(trouble: Denied | null): void;
+}
+
+interface Row {
+  readonly kind: DocumentKind;
+  readonly generation: string;
+  readonly gateway: string;
+  readonly digest: string;
+}
+
+const KINDS: readonly DocumentKind[] = ["vault", "policy"];
+
+/** Keeps this host's signed files and the hub's the same. Nothing on the hub is believed: an operator signed it, and it only rises. */
+export function createDocuments(parts: DocumentParts): { look(connection: HubConnection): Promise<void> } {
+  const { vaultId, gateway } = parts;
+  /** What a row that was looked at is, by its place and its bytes. */
+  const known = new Map<string, CheckedDocument | null>();
+
+  /** Told until an operator signs something newer: what was gone is back at once, and somebody should look all the same. */
+  let found: { readonly at: string; readonly trouble: Denied } | null = null;
+
+  const placeOf = (kind: string, name: string): string => JSON.stringify(["gw.hub-document/v1", vaultId, kind, name]);
+
+  async function read(connection: HubConnection, row: Row, vault: CheckedDocument | null) {
+    const id = `${row.kind} ${row.generation} ${row.gateway} ${row.digest}`;
+    const before = known.get(id);
+    if (before !== undefined) return before;
+    const [found] = await connection.ask<{ sealed: Buffer }>(
+      `select substring(sealed from 1 for ${defaults.hubDocumentBytes}) as sealed from ${HUB_SCHEMA}.documents
+        where vault_id = $1 and kind = $2 and generation = $3 and gateway = $4`,
+      [vaultId, row.kind, row.generation, row.gateway],
+    );
+    const plain = found === undefined ? undefined : parts.open(placeOf(row.kind, row.generation), found.sealed);
+    const document = plain === undefined ? undefined : parts.check(row.kind, plain.toString("utf8"), vault);
+    const checked = document !== undefined && String(document.generation) === row.generation ? document : null;
+    // A policy may be signed by somebody whom a vault that is not here yet admitted: looked at again with it.
+    if (checked !== null || row.kind === "vault") known.set(id, checked);
+    return checked;
+  }
+
+  async function put(connection: HubConnection, document: CheckedDocument): Promise<void> {
+    const sealed = parts.seal(placeOf(document.kind, String(document.generation)), Buffer.from(document.text, "utf8"));
+    await connection.ask(
+      `with put as (
+         insert into ${HUB_SCHEMA}.documents (vault_id, kind, generation, gateway, sealed) values ($1, $2, $3, $4, $5)
+         on conflict (vault_id, kind, generation, gateway) do update set sealed = $5)
+       select pg_notify('${HUB_CHANNEL}', 'document')`,
+      [vaultId, document.kind, document.generation, gateway, sealed],
+    );
+  }
+
+  async function putPacks(connection: HubConnection): Promise<void> {
+    const packs = parts.packs();
+    const rows = await connection.ask<{ digest: string }>(
+      `select distinct digest from ${HUB_SCHEMA}.blobs where vault_id = $1 and digest = any($2)`,
+      [vaultId, packs.map(({ digest }) => digest)],
+    );
+    const there = new Set(rows.map(({ digest }) => digest));
+    for (const { digest, bytes } of packs.filter((one) => !there.has(one.digest))) {
+      await connection.ask(
+        `insert into ${HUB_SCHEMA}.blobs (vault_id, digest, gateway, sealed) values ($1, $2, $3, $4) on conflict do nothing`,
+        [vaultId, digest, gateway, parts.seal(placeOf("pack", digest), bytes)],
+      );
+    }
+  }
+
+  async function fetchPacks(connection: HubConnection): Promise<void> {
+    for (const digest of parts.packsWanted()) {
+      const rows = await connection.ask<{ sealed: Buffer }>(
+        `select substring(sealed from 1 for ${defaults.hubDocumentBytes}) as sealed from ${HUB_SCHEMA}.blobs
+          where vault_id = $1 and digest = $2 order by gateway limit 16`,
+        [vaultId, digest],
+      );
+      for (const { sealed } of rows) {
+        const bytes = parts.open(placeOf("pack", digest), sealed);
+        if (bytes !== undefined && (await parts.storePack(digest, bytes))) break;
+      }
+    }
+  }
+
+  /** The newest that the others say they follow, each with its own key. */
+  async function knownToPeers(connection: HubConnection): Promise<Generations & { readonly by: string }> {
+    const peers = parts.peers();
+    const rows = await connection.ask<{ gateway: string; statement: string | null; signature: Buffer | null }>(
+      `select gateway, left(statement, 8192) as statement, signature from ${HUB_SCHEMA}.log_head where gateway = any($1)`,
+      [peers.map((one) => one.gateway)],
+    );
+    return rows.reduce(
+      (most, row) => {
+        const key = peers.find((one) => one.gateway === row.gateway)?.identityKey;
+        if (key === undefined || row.statement === null || row.signature === null) return most;
+        const given = { text: row.statement, signature: row.signature };
+        const head = readHubStatement<HeadStatement>(given, "gw.hub-head/v1", key);
+        const { vault = 0, policy = 0 } = head?.knows ?? {};
+        if (head?.hub_id !== parts.hubId || head.gateway !== row.gateway) return most;
+        if (vault <= most.vault && policy <= most.policy) return most;
+        return { vault: Math.max(vault, most.vault), policy: Math.max(policy, most.policy), by: row.gateway };
+      },
+      { vault: 0, policy: 0, by: "" },
+    );
+  }
+
+  /** What is newer than what we have, or null where nothing is. */
+  async function look(connection: HubConnection): Promise<"taken" | null> {
+    const here = new Map(parts.here().map((document) => [document.kind, document]));
+    const [vault, policy] = [here.get("vault"), here.get("policy")];
+    // A home whose policy does not hold follows nobody, and nobody follows it.
+    if (vault === undefined || policy === undefined) return null;
+    const rows = await connection.ask<Row>(
+      `select kind, generation, gateway, encode(sha256(sealed), 'hex') as digest from ${HUB_SCHEMA}.documents
+        where vault_id = $1 and ((kind = 'vault' and generation >= $2) or (kind = 'policy' and generation >= $3))
+        order by generation desc, gateway limit ${defaults.hubDocumentsALook}`,
+      [vaultId, vault.generation, policy.generation],
+    );
+    const troubles: Denied[] = [];
+    const newer: CheckedDocument[] = [];
+    const shown = new Set<DocumentKind>();
+    for (const kind of KINDS) {
+      const own = kind === "vault" ? vault : policy;
+      for (const row of rows.filter((one) => one.kind === kind)) {
+        const document = await read(connection, row, newer[0] ?? null);
+        if (document === null) troubles.push(invalid(row));
+        else if (document.generation > own.generation) {
+          newer.push(document);
+          break;
+        } else if (document.digest === own.digest) shown.add(kind);
+        else troubles.push(forked(row));
+      }
+    }
+    if (newer.length > 0) {
+      await parts.take(newer);
+      known.clear();
+      return "taken";
+    }
+    const seen = parts.seen();
+    for (const own of [vault, policy]) {
+      if (shown.has(own.kind)) continue;
+      if (seen[own.kind] >= own.generation && !troubles.some(({ code }) => code === "hub_document_invalid"))
+        troubles.push(gone(own));
+      // While two stand beside each other a person decides which one goes on.
+      if (troubles.some(({ code }) => code === "hub_document_forked")) continue;
+      if (own.kind === "policy") await putPacks(connection);
+      await put(connection, own);
+    }
+    if (seen.vault !== vault.generation || seen.policy !== policy.generation)
+      await parts.remember({ vault: vault.generation, policy: policy.generation });
+    await fetchPacks(connection);
+    const peers = await knownToPeers(connection);
+    if (peers.vault > vault.generation || peers.policy > policy.generation) troubles.push(withheld(peers));
+    const at = `${vault.generation} ${policy.generation}`;
+    const [first] = troubles;
+    if (first !== undefined) found = { at, trouble: first };
+    else if (found?.at !== at) found = null;
+    parts.tell(found?.trouble ?? null);
+    return null;
+  }
+
+  return {
+    async look(connection) {
+      try {
+        // What came along with it, such as packs, and what was signed meanwhile.
+        for (let rounds = 0; rounds < 3 && (await look(connection)) === "taken"; rounds++);
+      } catch (error) {
+        // The hub's own trouble is for whoever holds the connection; a file that is not taken is told here.
+        if (!(error instanceof Denied) || error.code.startsWith("hub_")) throw error;
+        parts.tell(error);
+      }
+    },
+  };
+}
+
+function invalid({ kind, generation, gateway }: Row): Denied {
+  return new Denied(
+    "hub_document_invalid",
+    `What stands on the hub as ${kind} ${generation}, from ${gateway}, is not what an operator of this vault signed. It is not followed. Find out who writes to the database, or owns that host.`,
+  );
+}
+
+function forked({ kind, generation, gateway }: Row): Denied {
+  return new Denied(
+    "hub_document_forked",
+    `${gateway} has another ${kind} ${generation} than this host: two operators signed at one moment. Sign your change once more over there; this host follows what is newer.`,
+  );
+}
+
+function gone({ kind, generation }: CheckedDocument): Denied {
+  return new Denied(
+    "hub_document_gone",
+    `${kind} ${generation} was on the hub and is not any more: somebody removed it. This host has put it back. Find out what happened to the database.`,
+  );
+}
+
+function withheld({ by, vault, policy }: Generations & { readonly by: string }): Denied {
+  return new Denied(
+    "hub_document_gone",
+    `${by} follows vault ${vault} and policy ${policy}, which the hub does not show here. Find out what happened to the database; until then this host has older ones.`,
+  );
+}

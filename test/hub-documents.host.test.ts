@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { standInAccount } from "./ssh-stand.ts";
+import { codeOf, demoPack, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Postgres refuses root, and wants its user to have a name.
+standInAccount(import.meta.filename);
+const programs = findPostgres();
+const skip =
+  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+let cluster: Cluster;
+let provider: TestProvider;
+/** One vault on two hosts. */
+let web1: Home;
+let web2: Home;
+const running: Gateway[] = [];
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  web1 = await new Home(makeFolder()).init();
+  running.push(await web1.up());
+  assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
+  await cluster.sql(
+    "create role web1 login in role gw_gateway; create role web2 login in role gw_gateway; create role ada login in role gw_operator",
+  );
+  await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1", "--group", "prod"]);
+  // As docs/fleet.md says: the two signed files of the first host.
+  web2 = new Home(makeFolder());
+  mkdirSync(web2.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
+  running.push(await web2.up());
+  await web2.must(["hub", "join", cluster.url("web2"), "--name", "web2"]);
+});
+after(async () => {
+  if (skip !== false) return;
+  for (const gateway of running) await gateway.end();
+  await provider.close();
+  await cluster.stop();
+});
+
+const fileOf = (home: Home, name: string): string => readFileSync(join(home.folder, name), "utf8");
+const policyOf = (home: Home): Members => JSON.parse(fileOf(home, "policy.json")) as Members;
+
+async function troubleOf(home: Home): Promise<string | null> {
+  const { trouble } = ((await home.status())["hub"] ?? {}) as { readonly trouble?: Members | null };
+  return trouble == null ? null : String(trouble["code"]);
+}
+
+function same(): Promise<boolean> {
+  return until("both have the same files", () =>
+    Promise.resolve(["vault.json", "policy.json"].every((name) => fileOf(web1, name) === fileOf(web2, name))),
+  );
+}
+
+async function call(home: Home, action: string, input: Members): Promise<Members> {
+  const agent = openPlane(home.agentSocket);
+  try {
+    const asked = await agent.ask("POST", "/v1/runs", { purpose: "a test", actions: [action], budget: {} });
+    assert.equal(asked.status, 202, asked.text);
+    await home.approve(String(asked.body["approval_id"]));
+    const path = `/v1/runs/${String(asked.body["run_id"])}/calls`;
+    return (await agent.ask("POST", path, { action, input }, { prefer: "wait=20" })).body;
+  } finally {
+    agent.close();
+  }
+}
+
+real("a second host of the vault joins, and what is signed on one is in force on both, packs too", async () => {
+  await same();
+  assert.deepEqual(
+    ((policyOf(web1)["hub"] as Members)["gateways"] as readonly Members[]).map(({ gateway }) => gateway),
+    ["web1", "web2"],
+  );
+  await web1.trustPack("demo", demoPack(provider.origin));
+  await until("the pack is on the other host", () =>
+    Promise.resolve(existsSync(join(web2.folder, "packs", "demo.yaml"))),
+  );
+  await web2.addCredential("demo-token", provider.origin);
+  await same();
+  const [event] = await web2.events("pack_trusted");
+  assert.equal(event?.["pack"], "demo");
+  for (const home of [web1, web2]) {
+    const answer = await call(home, "demo.thing.get", { id: "1" });
+    assert.equal(answer["outcome"], "success", JSON.stringify(answer));
+  }
+});
+
+real(
+  "a credential of one gateway is sealed to it: another host of the vault is refused before anybody is asked",
+  async () => {
+    await web1.addCredential("web1-token", provider.origin, ["--gateway", "group:prod"]);
+    await web1.trustBeside(
+      "own",
+      demoPack(provider.origin).replace("pack: demo", "pack: own").replace("demo-token", "web1-token"),
+    );
+    await same();
+    const entries = (JSON.parse(fileOf(web2, "vault.json")) as { readonly credentials: readonly Members[] })
+      .credentials;
+    assert.deepEqual(
+      entries.map(({ label, lenders }) => [
+        label,
+        (lenders as readonly Members[] | undefined)?.map((one) => one["gateway"]),
+      ]),
+      [
+        ["demo-token", undefined],
+        ["web1-token", ["web1"]],
+      ],
+    );
+    await until("the pack is there too", () => Promise.resolve(existsSync(join(web2.folder, "packs", "own.yaml"))));
+    const done = await call(web1, "own.thing.get", { id: "1" });
+    assert.equal(done["outcome"], "success", JSON.stringify(done));
+    const refused = await call(web2, "own.thing.get", { id: "1" });
+    assert.equal(refused["code"], "credential_elsewhere", JSON.stringify(refused));
+    // An operator may sign it for another host, from any of them.
+    await web2.must(["credential", "lend", "web1-token", "--gateway", "web1", "--gateway", "web2"]);
+    const now = await call(web2, "own.thing.get", { id: "1" });
+    assert.equal(now["outcome"], "success", JSON.stringify(now));
+  },
+);
+
+real(
+  "documents that an administrator drops, edits or plays again are found, and what was dropped is put back",
+  async () => {
+    await until("nothing is wrong", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
+    /** What is done, what is told of it, and how it is undone where the gateways do not put it right by themselves. */
+    const crimes: readonly (readonly [string, string, string?])[] = [
+      ["delete from gw_hub.documents where kind = 'policy'", "hub_document_gone"],
+      [
+        "update gw_hub.documents set sealed = set_byte(sealed, 100, get_byte(sealed, 100) # 1) where kind = 'policy'",
+        "hub_document_invalid",
+      ],
+      [
+        "insert into gw_hub.documents select vault_id, kind, generation + 500, gateway, sealed from gw_hub.documents where kind = 'policy' limit 1",
+        "hub_document_invalid",
+        "delete from gw_hub.documents where generation > 500",
+      ],
+      [
+        "insert into gw_hub.documents select vault_id, 'vault', 99, gateway, sealed from gw_hub.documents where kind = 'policy' limit 1",
+        "hub_document_invalid",
+        "delete from gw_hub.documents where kind = 'vault' and generation = 99",
+      ],
+    ];
+    for (const [index, [text, code, undo]] of crimes.entries()) {
+      const before = Number(policyOf(web1)["version"]);
+      await cluster.sql(text);
+      await cluster.sql("notify gw_hub");
+      await until(`${code}: ${text}`, async () => [await troubleOf(web1), await troubleOf(web2)].includes(code));
+      await until(
+        "what was there is there",
+        async () =>
+          (await cluster.sql("select 1 from gw_hub.documents where kind = 'policy' and generation = $1", [before]))
+            .length > 0,
+      );
+      if (undo !== undefined) await cluster.sql(undo);
+      // Told until somebody signs something newer.
+      await web1.must(["policy", "set", "run_attempts", String(60 + index)]);
+      await until("all is well", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
+    }
+    await same();
+    const [row] = await cluster.sql<{ sealed: Buffer }>("select sealed from gw_hub.documents where kind = 'policy'");
+    assert.doesNotMatch(row?.sealed.toString("latin1") ?? "", /vault_id|demo/, "and reads nothing of them");
+  },
+);
+
+real("a gateway that is shown less than another follows says so, and acts on no yes that rests on more", async () => {
+  await same();
+  const version = Number(policyOf(web2)["version"]);
+  await cluster.sql(
+    `create policy hide on gw_hub.documents as restrictive for select to web2 using (kind = 'vault' or generation <= ${version})`,
+  );
+  await web1.must(["policy", "set", "run_attempts", "55"]);
+  await until("it says so", async () => (await troubleOf(web2)) === "hub_document_gone");
+  const agent = openPlane(web2.agentSocket);
+  const asked = await agent.ask("POST", "/v1/runs", { purpose: "later", actions: ["demo.thing.get"], budget: {} });
+  const id = String(asked.body["approval_id"]);
+  const hub = ["--hub", cluster.url("ada")];
+  const refused = await until("the card is on the hub", async () => {
+    const tried = await web1.operator(["approve", id, ...hub]);
+    return codeOf(tried) !== "not_found" && tried;
+  });
+  assert.equal(codeOf(refused), "gateway_behind", refused.err);
+  await cluster.sql("drop policy hide on gw_hub.documents; notify gw_hub");
+  await same();
+  await web1.must(["approve", id, ...hub]);
+  agent.close();
+});
+
+real("a gateway that another host's operator takes off the hub stops by itself", async () => {
+  await web1.must(["hub", "leave", "web2"]);
+  await until("it stops", async () => (await web2.status())["hub"] === null);
+  assert.notEqual((await web1.status())["hub"], null);
+});
