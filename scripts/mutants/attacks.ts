@@ -267,4 +267,38 @@ export const attacks: readonly Mutant[] = [
     tests: ["test/hub-gate.host.test.ts"],
     title: "while the hub is away effects and new sessions are refused, and reads go on for the time that is signed",
   },
+  {
+    rule: "vault: a credential of some gateways is sealed to their keys, not to the service key alone",
+    file: "src/vault/entry.ts",
+    text: "  if (lenders === null) return secret.use((bytes) => seal(key, aad, bytes, random));",
+    becomes: "  if (lenders !== undefined) return secret.use((bytes) => seal(key, aad, bytes, random));",
+    tests: ["src/vault/lenders.test.ts"],
+    title:
+      "an owned host, with its files, its own key and the service key, opens no credential that another gateway lends",
+  },
+  {
+    rule: "hub: a decision that names newer files than a gateway follows is not acted on there",
+    file: "src/programs/daemon/hub-desk.ts",
+    text: "    requireFollowed(given.statement);\n",
+    becomes: "",
+    tests: ["test/hub-documents.host.test.ts"],
+    title: "a gateway that is shown less than another follows says so, and acts on no yes that rests on more",
+  },
+  {
+    rule: "hub: a document that was there and is gone is told",
+    file: "src/hub/documents.ts",
+    text: "seen[own.kind] >= own.generation",
+    becomes: "seen[own.kind] > own.generation",
+    tests: ["test/hub-documents.host.test.ts"],
+    title: "documents that an administrator drops, edits or plays again are found, and what was dropped is put back",
+  },
+  {
+    rule: "hub: a leave ends the enrolment that it was signed for, and no later one",
+    file: "src/hub/speaker.ts",
+    text: " && said.joined_at === speaker.joinedAt",
+    becomes: "",
+    tests: ["src/hub/speaker.test.ts"],
+    title:
+      "a leave ends the enrolment that it was signed for; played again it ends no later one, and nobody else's ends any",
+  },
 ];
