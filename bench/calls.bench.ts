@@ -1,15 +1,18 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { type Bench, median, type Row } from "./bench.ts";
+import { startApprover } from "./calls/approver.ts";
 import { makeHome, TOKEN } from "./calls/home.ts";
 import { measureSync } from "./sync.ts";
 
 const here = join(import.meta.dirname, "calls");
 const root = join(import.meta.dirname, "..");
 const SECONDS = 3;
+const ROUNDS = 2;
 
 interface Load {
   readonly calls: number;
@@ -20,6 +23,12 @@ interface Load {
 
 /** With what a call took of the process that served it: it holds also where other work shares the machine. */
 type Served = Load & { readonly cpuUs: number };
+
+interface Round {
+  readonly proxy: Served;
+  readonly ours: Served;
+  readonly nginx: Load | null;
+}
 
 /** Mediated reads through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
 export const bench: Bench = {
@@ -33,6 +42,7 @@ export const bench: Bench = {
     const proxyPort = Number(await firstLine(proxy));
     const nginx = await startNginx(children, origin);
     const home = await makeHome(origin);
+    let approver: ReturnType<typeof startApprover> | undefined;
     try {
       const gateway = spawn(
         process.execPath,
@@ -49,16 +59,21 @@ export const bench: Bench = {
       );
       children.push(gateway);
       await firstLine(gateway);
+      approver = startApprover(home);
       const syncMs = measureSync(home.folder);
       for (const concurrency of [1, 16, 64]) {
-        const rounds = Array.from({ length: 2 }, () => ({
-          proxy: served(proxy, () => load({ port: proxyPort }, concurrency, false)),
-          ours: served(gateway, () => load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true)),
-          nginx: nginx === null ? null : load({ port: nginx.port }, concurrency, false),
-        }));
+        const rounds: Round[] = [];
+        for (let round = 0; round < ROUNDS; round++) {
+          rounds.push({
+            proxy: await served(proxy, () => load({ port: proxyPort }, concurrency, false)),
+            ours: await served(gateway, () => load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true)),
+            nginx: nginx === null ? null : await load({ port: nginx.port }, concurrency, false),
+          });
+        }
         report(emit, concurrency, rounds, syncMs);
       }
     } finally {
+      await approver?.stop();
       for (const child of children) child.kill("SIGTERM");
       nginx?.remove();
       home.remove();
@@ -66,12 +81,7 @@ export const bench: Bench = {
   },
 };
 
-function report(
-  emit: (row: Row) => void,
-  concurrency: number,
-  rounds: readonly { readonly proxy: Served; readonly ours: Served; readonly nginx: Load | null }[],
-  syncMs: number,
-): void {
+function report(emit: (row: Row) => void, concurrency: number, rounds: readonly Round[], syncMs: number): void {
   const of = (road: "proxy" | "ours" | "nginx", value: keyof Load): number =>
     median(rounds.flatMap((round) => round[road]?.[value] ?? []));
   const rate = of("ours", "rate");
@@ -111,9 +121,9 @@ function report(
   }
 }
 
-function served({ pid }: ChildProcess, measure: () => Load): Served {
+async function served({ pid }: ChildProcess, measure: () => Promise<Load>): Promise<Served> {
   const before = cpuTicks(pid);
-  const measured = measure();
+  const measured = await measure();
   return { ...measured, cpuUs: ((cpuTicks(pid) - before) * US_PER_TICK) / measured.calls };
 }
 
@@ -126,13 +136,10 @@ function cpuTicks(pid: number | undefined): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-function load(target: object, concurrency: number, gateway: boolean): Load {
+async function load(target: object, concurrency: number, gateway: boolean): Promise<Load> {
   const job = JSON.stringify({ target, concurrency, seconds: SECONDS, gateway });
-  const out = execFileSync(process.execPath, [join(here, "load.ts"), job], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  return JSON.parse(out) as Load;
+  const { stdout } = await promisify(execFile)(process.execPath, [join(here, "load.ts"), job]);
+  return JSON.parse(stdout) as Load;
 }
 
 function start(children: ChildProcess[], file: string, args: readonly string[]): ChildProcess {

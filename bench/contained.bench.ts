@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { type Bench, median } from "./bench.ts";
+import { startApprover } from "./calls/approver.ts";
 import { makeHome } from "./calls/home.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -26,10 +27,12 @@ export const bench: Bench = {
     const home = await makeHome(origin);
     const folder = dirname(home.folder);
     if ("uid" in someone) spawnSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder]);
+    let approver: ReturnType<typeof startApprover> | undefined;
     try {
       await firstLine(
         start(children, [join(root, "src/programs/gateway.ts"), home.folder, "--key-file", home.keyFile]),
       );
+      approver = startApprover(home, someone);
       const attempts = ["--attempts", String(CALLS * 5 + 100)];
       const load = async (how: readonly string[], target: string): Promise<Measured> => {
         const program = [process.execPath, join(root, "bench/calls/contained-load.ts"), target, String(CALLS)];
@@ -68,6 +71,7 @@ export const bench: Bench = {
         ratio: contained / plain,
       });
     } finally {
+      await approver?.stop();
       for (const child of children) child.kill("SIGTERM");
       home.remove();
     }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type Bench, median } from "./bench.ts";
+import { startApprover } from "./calls/approver.ts";
 import { makeHome, TOKEN } from "./calls/home.ts";
 import { measureSync } from "./sync.ts";
 
@@ -24,6 +25,7 @@ export const bench: Bench = {
     const provider = start(children, [join(root, "bench/calls/provider.ts")], ["ignore", "pipe", "inherit", "ipc"]);
     const origin = `http://127.0.0.1:${await firstLine(provider)}`;
     const home = await makeHome(origin, moreActions());
+    let approver: ReturnType<typeof startApprover> | undefined;
     try {
       const gateway = start(
         children,
@@ -31,6 +33,7 @@ export const bench: Bench = {
         ["ignore", "pipe", "inherit"],
       );
       await firstLine(gateway);
+      approver = startApprover(home);
       const ours = await openLine(
         spawnInto(children, join(root, "bin/gw"), ["mcp", "--home", home.folder, "--attempts", "10000"]),
       );
@@ -71,6 +74,7 @@ export const bench: Bench = {
         ratio: listed / bareListed,
       });
     } finally {
+      await approver?.stop();
       for (const child of children) child.kill("SIGTERM");
       home.remove();
     }

@@ -13,12 +13,18 @@ import { firstPolicy } from "../../src/vault/policy/change.ts";
 import { signPolicy } from "../../src/vault/policy/verify.ts";
 
 export const TOKEN = "bench-token-0123456789abcdef";
+const PASSPHRASE = "bench passphrase of six plain words";
 
-/** A home whose signed policy asks nobody and lets a key file unlock it: what is measured is the way of a call. */
-export async function makeHome(
-  origin: string,
-  moreActions = "",
-): Promise<{ folder: string; keyFile: string; remove(): void }> {
+export interface BenchHome {
+  readonly folder: string;
+  readonly keyFile: string;
+  /** For whoever says yes in the operator's place. */
+  readonly passphraseFile: string;
+  remove(): void;
+}
+
+/** A home that a key file unlocks: what is measured is the way of a call. `startApprover` says yes to its runs. */
+export async function makeHome(origin: string, moreActions = ""): Promise<BenchHome> {
   const folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   const ports = { clock: { wallMs: () => Date.now() }, random: { bytes: randomBytes }, sleep: systemSleep };
   const packText = `format: gw.pack/v1
@@ -37,7 +43,7 @@ actions:
 ${moreActions}`;
   const { pack } = readPack(Buffer.from(packText), "bench.yaml");
   if (pack === null) throw new Error("the bench pack is not sound");
-  const passphrase = Secret.fromText("bench passphrase of six plain words");
+  const passphrase = Secret.fromText(PASSPHRASE);
   const { vault, operator } = await createVault({ operatorName: "bench", passphrase }, ports);
   const secret = Secret.fromText(TOKEN);
   const credential = { label: "bench-token", kind: "bearer", boundTo: [origin], eachUse: false, secret } as const;
@@ -49,7 +55,7 @@ ${moreActions}`;
     {
       ...draft,
       packs: [{ pack: "bench", digest: pack.digest }],
-      settings: { ...draft.settings, sessionApproval: false, headlessUnlock: true },
+      settings: { ...draft.settings, headlessUnlock: true },
     },
     null,
     operator,
@@ -63,5 +69,7 @@ ${moreActions}`;
   const keyFile = join(folder, "service.key");
   writeKeyFile(keyFile, filled.vaultId, operator.serviceKey, ports.random);
   operator.wipe();
-  return { folder: home, keyFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  const passphraseFile = join(folder, "passphrase");
+  writeFileSync(passphraseFile, `${PASSPHRASE}\n`, { mode: 0o600 });
+  return { folder: home, keyFile, passphraseFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
