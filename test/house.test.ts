@@ -50,7 +50,12 @@ test("every kind of event is written by somebody", () => {
     .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
     .map((file) => read(join("src", file)))
     .join("\n");
-  const unwritten = eventTypes.filter((type) => !new RegExp(`nvelope(\\(|, )"${type}"`).test(sources));
+  // An attempt is written as two records, which the reader takes apart into the events that they stand for.
+  const records = read("src/gateway/attempt/events.ts") + read("src/audit/read/expand.ts");
+  const unwritten = eventTypes.filter(
+    (type) =>
+      !new RegExp(`nvelope(\\(|, )"${type}"`).test(sources) && !new RegExp(`event_type: "${type}"`).test(records),
+  );
   assert.deepEqual(unwritten, []);
 });
 

@@ -179,15 +179,15 @@ const records: readonly Mutant[] = [
   {
     rule: "provider request id: every answered attempt keeps it in the log",
     file: "src/gateway/attempt/events.ts",
-    text: 'provider_request_id: observation.kind === "answered" ? observation.remoteRequestId : null,',
-    becomes: "provider_request_id: null,",
+    text: "...(remoteRequestId === null ? {} : { provider_request_id: remoteRequestId }),",
+    becomes: "",
     tests: ["test/gateway-record.test.ts"],
   },
   {
     rule: "provider request id: the reservation names it as the provider's reference",
-    file: "src/gateway/attempt/events.ts",
-    text: 'reservedFor(outbound, observation.kind === "answered" ? observation.remoteRequestId : null),',
-    becomes: "reservedFor(outbound, null),",
+    file: "src/audit/read/expand.ts",
+    text: "...reservationOf(record, provider_request_id),",
+    becomes: "...reservationOf(record, null),",
     tests: ["test/gateway-spend.test.ts", "test/gateway-record.test.ts"],
   },
   {

@@ -2,7 +2,15 @@ import { Fault } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { conforms, fits, hasType, isObject } from "./event/check.ts";
 import type { EventShape, FieldClass } from "./event/field.ts";
-import { type AuditEvent, type EventKind, envelopeShape, type Journal, kindOf, type NewEvent } from "./event.ts";
+import {
+  type AuditEvent,
+  type EventKind,
+  envelopeShape,
+  type Journal,
+  kindOf,
+  type LogRecord,
+  type NewEvent,
+} from "./event.ts";
 
 /** The one codec of a record: JSON text with the specification's field names, checked against the field tables. */
 export const WITHHELD = "[secret]";
@@ -25,7 +33,7 @@ export function encodeEvent(event: NewEvent, kind: EventKind = knownKind(event))
 
 /** A record as it was read. `malformed` when the text is not a record that this version can trust the types of. */
 export type Decoded =
-  | { readonly kind: "event"; readonly journal: Journal; readonly event: AuditEvent }
+  | { readonly kind: "event"; readonly journal: Journal; readonly event: LogRecord }
   | { readonly kind: "newer"; readonly event: JsonObject }
   | { readonly kind: "malformed"; readonly detail: string };
 
@@ -44,7 +52,7 @@ export function decodeRecord(text: string): Decoded {
     return wrong === undefined ? { kind: "newer", event: value } : { kind: "malformed", detail: wrong };
   }
   if (conforms(kind.check, value))
-    return { kind: "event", journal: kind.journal, event: value as unknown as AuditEvent };
+    return { kind: "event", journal: kind.journal, event: value as unknown as LogRecord };
   return { kind: "malformed", detail: firstMisfit(kind.shape, value) ?? "not as declared" };
 }
 

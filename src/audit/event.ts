@@ -1,3 +1,4 @@
+import { attemptRecords } from "./event/attempts.ts";
 import { callEvents, previewEvents } from "./event/calls.ts";
 import { type Check, checkOf } from "./event/check.ts";
 import { type EventShape, open, type RecordOf, shapeOf } from "./event/field.ts";
@@ -15,7 +16,7 @@ const envelope = {
 } as const;
 
 const tables = {
-  activity: callEvents,
+  activity: { ...callEvents, ...attemptRecords },
   previews: previewEvents,
   sessions: sessionEvents,
   gateway: gatewayEvents,
@@ -25,16 +26,25 @@ type Tables = typeof callEvents & typeof previewEvents & typeof sessionEvents & 
 
 export type EventType = keyof Tables & string;
 
-/** What a caller hands to the log. The sequence within the journal is the log's to give. */
-export type NewEvent = {
-  [Type in EventType]: {
+type EventsOf<All extends Record<string, EventShape>> = {
+  [Type in keyof All & string]: {
     readonly event_id: string;
     readonly event_type: Type;
     readonly occurred_at: string;
-  } & RecordOf<Tables[Type]>;
-}[EventType];
+  } & RecordOf<All[Type]>;
+}[keyof All & string];
 
-export type AuditEvent = NewEvent & { readonly sequence: number };
+type AttemptRecord = EventsOf<typeof attemptRecords>;
+
+/** What a caller hands to the log. The sequence within the journal is the log's to give. */
+export type NewEvent = EventsOf<Tables> | AttemptRecord;
+
+/** An event as a reader of the log meets it. */
+export type AuditEvent = EventsOf<Tables> & { readonly sequence: number };
+/** A record as it stands in the log; one of an attempt stands for several events. */
+export type LogRecord = AuditEvent | (AttemptRecord & { readonly sequence: number });
+export type AttemptBegun = Extract<AttemptRecord, { readonly event_type: "attempt_begun" }>;
+export type AttemptEnded = Extract<AttemptRecord, { readonly event_type: "attempt_ended" }>;
 export type EventOf<Type extends EventType> = Extract<AuditEvent, { readonly event_type: Type }>;
 
 export interface EventKind {
@@ -60,6 +70,18 @@ export function kindOf(eventType: string): EventKind | undefined {
 export const envelopeShape: EventShape = shapeOf(envelope);
 /** @internal All there are: tests go through each. */
 export const eventTypes: readonly string[] = [...kinds.keys()];
+
+/** How many events a record stands for: each has a sequence of its own. */
+export function eventsIn(record: NewEvent): number {
+  switch (record.event_type) {
+    case "attempt_begun":
+      return record.authorized_by === undefined ? 3 : 4;
+    case "attempt_ended":
+      return record.unobserved === true ? 4 : 3;
+    default:
+      return 1;
+  }
+}
 
 /** The run an event belongs to; the specification's records name it in three ways. */
 export function runOf(event: AuditEvent | NewEvent): string | undefined {

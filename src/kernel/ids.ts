@@ -60,6 +60,18 @@ function timeDigits(wallMs: number): string {
   return digits;
 }
 
+const FIRST_RANDOM_DIGIT = "evt_".length + TIME_DIGITS;
+
+/**
+ * One of up to 31 further identifiers of what one event says, made of its own and as unlike any other: the first digit of
+ * chance moves on by `place`.
+ */
+export function furtherEventId(eventId: string, place: number): string {
+  const digit = ALPHABET.indexOf(eventId.charAt(FIRST_RANDOM_DIGIT));
+  const moved = ALPHABET.charAt((digit + place) % ALPHABET.length);
+  return eventId.slice(0, FIRST_RANDOM_DIGIT) + moved + eventId.slice(FIRST_RANDOM_DIGIT + 1);
+}
+
 /** Reads an identifier that came from outside; undefined when it is not one of this kind. */
 export function readId<Kind extends IdKind>(kind: Kind, text: string): IdKinds[Kind] | undefined {
   return text.startsWith(`${kind}_`) && SHAPE.test(text) ? (text as IdKinds[Kind]) : undefined;

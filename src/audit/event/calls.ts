@@ -36,9 +36,11 @@ const emergency = optional(
   group({ reason: claim.text, approver: person.text, normal_ticket_opened_at: nullable(open.text) }),
 );
 
-const channel = oneOf("http", "ssh");
+export const channel = oneOf("http", "ssh");
 const plane = oneOf("agent", "mcp", "operator", "callbacks");
-const outcome = oneOf("succeeded", "failed", "unknown");
+export const outcome = oneOf("succeeded", "failed", "unknown");
+
+export const chargeBasis = oneOf("stated", "assumed", "released", "held");
 
 const budgetCall = {
   run_id: open.text,
@@ -328,7 +330,7 @@ export const callEvents = {
     settled_spend_cents: optional(open.integer),
     /** What this call was charged, and whether the provider said so; absent while its reserve stays held. */
     charged_cents: optional(open.integer),
-    charge_basis: optional(oneOf("stated", "assumed", "released", "held")),
+    charge_basis: optional(chargeBasis),
     overage_cents: optional(open.integer),
   },
   budget_denied: { ...budgetCall, budget_stop_reason: optional(open.text) },

@@ -11,6 +11,7 @@ import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
 import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName, segmentOf } from "../frame/layout.ts";
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
 import { openReadFile } from "../node-files.ts";
+import { expand } from "./expand.ts";
 import { findSeed } from "./seeds.ts";
 
 /** What a reader meets, in the order of the log. What it cannot read it says, and goes on. */
@@ -19,6 +20,7 @@ export type LogItem =
       readonly kind: "record";
       readonly segment: number;
       readonly frame: number;
+      /** Of the record in its frame: the events of one record share it. */
       readonly index: number;
       readonly journal: Journal;
       readonly event: AuditEvent;
@@ -215,8 +217,10 @@ function readRecords(segment: OpenSegment, plaintext: Buffer): readonly LogItem[
   for (const [index, text] of texts.entries()) {
     const decoded = decodeRecord(text);
     if (decoded.kind === "event") {
-      const { journal, event } = decoded;
-      items.push({ kind: "record", segment: number, frame, index, journal, event });
+      const { journal } = decoded;
+      for (const event of expand(decoded.event)) {
+        items.push({ kind: "record", segment: number, frame, index, journal, event });
+      }
     } else if (decoded.kind === "newer") {
       items.push({ kind: "newer", segment: number, frame, index, event: decoded.event });
     } else items.push(unreadable(segment, `record ${index}: ${decoded.detail}`));

@@ -1,6 +1,6 @@
 import { Denied } from "../../kernel/failure.ts";
 import { encodeEvent, knownKind } from "../codec.ts";
-import type { Journal, NewEvent } from "../event.ts";
+import { eventsIn, type Journal, type NewEvent } from "../event.ts";
 import type { IntentReceipt } from "../receipt.ts";
 
 /**
@@ -58,7 +58,8 @@ export function addToBatch(
       }
       const room = LENGTH_BYTES + PREFIX.length + SEQUENCE_DIGITS + text.length * MAX_BYTES_A_UNIT;
       if (at + room > bytes.length) return false;
-      at = writeRecord(bytes, at, text, ++sequences[kind.journal]);
+      at = writeRecord(bytes, at, text, sequences[kind.journal] + 1);
+      sequences[kind.journal] += eventsIn(event);
     }
     whole = true;
   } finally {

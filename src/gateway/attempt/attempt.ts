@@ -1,4 +1,3 @@
-import type { NewEvent } from "../../audit/event.ts";
 import { documentOf } from "../../conventions/action/pack.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
@@ -11,6 +10,7 @@ import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import { type Core, now, requireUnlocked } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
@@ -20,7 +20,7 @@ import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
-import { completionEvents, intentEvents, links, tellGranted } from "./events.ts";
+import { completionRecord, intentEvents, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
@@ -44,7 +44,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const doubted = claim?.doubt ?? false;
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
-  const startedAt = core.envelope("transport_started");
+  const startedAt = isoTime(core.ports.clock.wallMs());
   const answer = await send(core, sending, receipt, timeoutMs, attemptId)
     .then((seen) => sending.take?.(seen) ?? seen)
     .catch(lostAnswer);
@@ -56,16 +56,7 @@ export async function attempt(core: Core, sending: Sending | CustodySending): Pr
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, observation, verdict, cost };
   const { after, fault } = comeAfter(sending, attempted);
-  const started: NewEvent = {
-    ...startedAt,
-    run_id: run.id,
-    ...links(sending, attemptId),
-    transport: outbound.channel,
-    request_id: attemptId,
-    attempt: reservation.attempt,
-  };
-  const completion = completionEvents(core, sending, attempted);
-  const told = [...(isPreview(outbound) ? [] : [started]), ...completion, ...events, ...after.events];
+  const told = [completionRecord(core, sending, attempted, startedAt), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
   await core.ledger.record(`${sending.errand}.settled`, told, kept).catch((error: unknown) => {
     // What nobody could write down was sent all the same: it is not refused, it is unknown.

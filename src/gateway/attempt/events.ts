@@ -1,16 +1,19 @@
+import { plainUrl } from "../../audit/event/attempts.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import { describeSend, reachedBy } from "../../conventions/action/send.ts";
+import { attemptsRemaining, spendRemainingCents } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
-import { reservationRecord } from "../../conventions/budget/record.ts";
+import { type CostRecord, reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import type { Core } from "../core.ts";
 import { reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { contentEvents } from "../record/content.ts";
-import { budgetFields, nameCaller, requestFields } from "../record/record.ts";
+import { budgetFields, destinationClass, nameCaller, requestFields } from "../record/record.ts";
 import { type Attempted, type CustodySending, isPreview, type Sending, type Shot } from "./sending.ts";
 
 /** What must be on disk before the send: that it is about to happen, under whose authority, and what it may cost. */
@@ -20,84 +23,112 @@ export function intentEvents(
   attemptId: string,
   reservation: Reservation,
 ): NewEvent[] {
-  const { run, outbound, request, authorization } = sending;
-  const shownUrl = shownUrlOf(sending);
-  const { destination, target, path } = reachedBy(request, shownUrl);
-  const { method, payload, mediaType } = describeSend(request);
-  const fields = requestFields(outbound, sending.callId, describeAuthorization(authorization), null);
-  const reserved: NewEvent = {
-    ...core.envelope("budget_reserved"),
-    ...links(sending, attemptId),
-    ...budgetFields(run.budget, outbound, {
-      attempt: reservation.attempt,
-      outcome: "allow",
-      reason: null,
-      elapsedMs: 0,
-    }),
-    ...reservationRecord(run.budget, reservedFor(outbound), "allow"),
-  };
-  const granted = [
-    ...contextEvents(sending),
-    ...keptEvents(core, outbound),
-    ...grantEvents(core, sending, attemptId, target),
-  ];
+  const told = [...contextEvents(sending), ...keptEvents(core, sending.outbound)];
+  if (!isPreview(sending.outbound)) return [...told, begunRecord(core, sending, attemptId, reservation)];
+  const { run, outbound, authorization } = sending;
+  const url = shownUrlOf(sending);
   const { kept } = outbound.bound;
-  const trace = sending.traceparent == null ? {} : { traceparent_claimed: sending.traceparent };
-  const sent = {
-    url: shownUrl,
-    request_digest: outbound.requestDigest,
-    kept_digest: kept.whole ? outbound.requestDigest : digestText(kept.text),
-    kept_whole: kept.whole,
-  };
-  if (isPreview(outbound)) {
-    return [
-      ...granted,
-      {
-        ...core.envelope("preview_requested"),
-        event_id: attemptId,
-        run_id: run.id,
-        ...links(sending, attemptId),
-        action: outbound.action,
-        ...trace,
-        ...sent,
-        request: fields,
-      },
-      reserved,
-    ];
-  }
   return [
-    ...granted,
+    ...told,
+    ...grantEvents(core, sending, attemptId, reachedBy(sending.request, url).target),
     {
-      ...core.envelope("intent_accepted"),
+      ...core.envelope("preview_requested"),
       event_id: attemptId,
       run_id: run.id,
       ...links(sending, attemptId),
-      action_id: attemptId,
-      operation_id: sending.operationId ?? null,
-      channel: outbound.channel,
-      destination,
-      method,
-      path,
-      payload_sha256: payload === null ? null : digestBytes(payload),
-      authorization: describeAuthorization(authorization),
       action: outbound.action,
-      caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
-      media_type: mediaType,
-      ...trace,
-      ...sent,
-      request: fields,
+      ...traceFields(sending),
+      url,
+      request_digest: outbound.requestDigest,
+      kept_digest: kept.whole ? outbound.requestDigest : digestText(kept.text),
+      kept_whole: kept.whole,
+      request: requestFields(outbound, sending.callId, describeAuthorization(authorization), null),
     },
     {
-      ...core.envelope("action_started"),
-      run: run.id,
-      parent_event_id: attemptId,
+      ...core.envelope("budget_reserved"),
       ...links(sending, attemptId),
-      transport: outbound.channel,
-      operation: outbound.action,
-      request_id: attemptId,
+      ...budgetFields(run.budget, outbound, {
+        attempt: reservation.attempt,
+        outcome: "allow",
+        reason: null,
+        elapsedMs: 0,
+      }),
+      ...reservationRecord(run.budget, reservedFor(outbound), "allow"),
     },
-    reserved,
   ];
+}
+
+/** The intent in one record: a reader meets the grant, the intent, its start and the reservation. */
+function begunRecord(
+  core: Core,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  reservation: Reservation,
+): NewEvent {
+  const { outbound, request, authorization } = sending;
+  const url = shownUrlOf(sending);
+  const { destination, path } = reachedBy(request, url);
+  const { method, payload, mediaType } = describeSend(request);
+  const { kept } = outbound.bound;
+  const boundary = outbound.reach.destination;
+  const { approvalId, authorizedBy } = authorization;
+  return {
+    event_id: attemptId,
+    event_type: "attempt_begun",
+    occurred_at: isoTime(core.ports.clock.wallMs()),
+    ...factsOf(sending, reservation),
+    ...(told.has(authorization)
+      ? {}
+      : { authorized_by: authorizedBy, ...(approvalId === null ? {} : { approval_id: approvalId }) }),
+    caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
+    destination,
+    ...(boundary === destination ? {} : { target_boundary: boundary }),
+    method,
+    path,
+    ...(url === plainUrl(outbound.channel, destination, path) ? {} : { url }),
+    ...(payload === null ? {} : { payload_sha256: digestBytes(payload) }),
+    ...(mediaType === null ? {} : { media_type: mediaType }),
+    ...traceFields(sending),
+    request_digest: outbound.requestDigest,
+    ...(kept.whole ? {} : { kept_digest: digestText(kept.text) }),
+  };
+}
+
+/** What both records of an attempt say; what is null is left out. */
+function factsOf(
+  { run, callId, session, operationId, outbound, authorization }: Sending | CustodySending,
+  reservation: Reservation,
+) {
+  const { budget } = run;
+  const { version_selector, normalized_operation, credential_label, decision } = requestFields(
+    outbound,
+    callId,
+    describeAuthorization(authorization),
+    null,
+  );
+  return {
+    run_id: run.id,
+    call_id: callId,
+    session_id: session.id,
+    ...(operationId === undefined ? {} : { operation_id: operationId }),
+    action: outbound.action,
+    channel: outbound.channel,
+    authorization: decision,
+    ...(version_selector === null ? {} : { version_selector }),
+    normalized_operation,
+    ...(credential_label === null ? {} : { credential_label }),
+    attempt: reservation.attempt,
+    destination_class: destinationClass(outbound),
+    attempts_remaining: attemptsRemaining(budget),
+    reserved_spend_cents: budget.reservedSpendCents,
+    deadline_at: budget.deadlineAt,
+    spend_remaining_cents: spendRemainingCents(budget),
+    maximum_cents: reservedFor(outbound).maximum_cents,
+  };
+}
+
+function traceFields({ traceparent }: Sending | CustodySending) {
+  return traceparent == null ? {} : { traceparent_claimed: traceparent };
 }
 
 /** Requests whose text the log already has: a retry names it by its digest. */
@@ -154,71 +185,74 @@ function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: s
 }
 
 /** What is known once it ended, each fact with the evidence that supports it and no more. */
-export function completionEvents(
+export function completionRecord(
+  core: Core,
+  sending: Sending | CustodySending,
+  attempted: Attempted,
+  startedAt: string,
+): NewEvent {
+  // What a preview found is written by whoever reads it.
+  if (isPreview(sending.outbound)) return previewSettled(core, sending, attempted);
+  const { run, outbound } = sending;
+  const { reservation, verdict, observation, cost } = attempted;
+  return {
+    ...core.envelope("attempt_ended"),
+    ...factsOf(sending, reservation),
+    attempt_id: attempted.attemptId,
+    started_at: startedAt,
+    target_boundary: outbound.reach.destination,
+    ...(verdict.kind === "unknown" ? { unobserved: true } : {}),
+    outcome: outcomeOf(verdict),
+    ...("reason" in verdict ? { reason: verdict.reason } : {}),
+    elapsed_ms: Math.round(observation.elapsedMs),
+    ...(observation.kind === "answered" ? receiptFields(observation) : {}),
+    transport_observation: observation.kind,
+    ...answerFields(observation),
+    ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
+    settled_spend_cents: run.budget.settledSpendCents,
+    ...chargeFields(cost),
+  };
+}
+
+function previewSettled(
   core: Core,
   sending: Sending | CustodySending,
   { attemptId, reservation, verdict, observation, cost }: Attempted,
-): NewEvent[] {
-  const { run, outbound, authorization } = sending;
-  const status = observation.kind === "answered" ? observation.status : null;
-  const reason = "reason" in verdict ? verdict.reason : null;
-  const outcome = outcomeOf(verdict);
-  const request = requestFields(outbound, sending.callId, describeAuthorization(authorization), status);
-  const elapsed_ms = Math.round(observation.elapsedMs);
-  const joined = { parent_event_id: attemptId, ...links(sending, attemptId) };
-  const settled: NewEvent = {
+): NewEvent {
+  const { run, outbound } = sending;
+  return {
     ...core.envelope("budget_settled"),
-    ...joined,
+    parent_event_id: attemptId,
+    ...links(sending, attemptId),
     ...budgetFields(run.budget, outbound, {
       attempt: reservation.attempt,
-      outcome,
-      reason,
+      outcome: outcomeOf(verdict),
+      reason: "reason" in verdict ? verdict.reason : null,
       elapsedMs: observation.elapsedMs,
     }),
     settled_spend_cents: run.budget.settledSpendCents,
-    charge_basis: cost.basis,
-    ...(cost.charged_cents === null ? {} : { charged_cents: cost.charged_cents }),
-    ...(cost.overage_cents === 0 ? {} : { overage_cents: cost.overage_cents }),
+    ...chargeFields(cost),
     ...reservationRecord(
       run.budget,
       reservedFor(outbound, observation.kind === "answered" ? observation.remoteRequestId : null),
       "allow",
     ),
   };
-  // What a preview found is written by whoever reads it.
-  if (isPreview(outbound)) return [settled];
-  const events: NewEvent[] = [];
-  if (verdict.kind === "unknown") {
-    events.push({
-      ...core.envelope("outcome_unobserved"),
-      run_id: run.id,
-      ...joined,
-      reason: verdict.reason,
-      elapsed_ms,
-      request,
-    });
-  }
-  events.push(
-    {
-      ...core.envelope("action_finished"),
-      run: run.id,
-      ...joined,
-      outcome,
-      remote_status: status,
-      request_id: attemptId,
-      provider_request_id: observation.kind === "answered" ? observation.remoteRequestId : null,
-      transport_observation: observation.kind,
-      ...answerFields(observation),
-      ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
-      confirmed: false,
-      reason,
-      elapsed_ms,
-      evidence: observation.kind === "answered" ? "remote_receipt" : "local_completion",
-      request,
-    },
-    settled,
-  );
-  return events;
+}
+
+function chargeFields(cost: CostRecord) {
+  return {
+    charge_basis: cost.basis,
+    ...(cost.charged_cents === null ? {} : { charged_cents: cost.charged_cents }),
+    ...(cost.overage_cents === 0 ? {} : { overage_cents: cost.overage_cents }),
+  };
+}
+
+function receiptFields({ status, remoteRequestId }: Extract<TransportObservation, { kind: "answered" }>) {
+  return {
+    ...(status === null ? {} : { remote_status: status }),
+    ...(remoteRequestId === null ? {} : { provider_request_id: remoteRequestId }),
+  };
 }
 
 /** What the answer was, as far as it came: one that was passed on while it came has its size too. */
@@ -227,7 +261,7 @@ function answerFields(observation: TransportObservation) {
     const { bytes, digest } = observation.streamed;
     return { response_digest: digest, streamed_bytes: bytes };
   }
-  return { response_digest: observation.kind === "answered" ? digestBytes(observation.body) : null };
+  return observation.kind === "answered" ? { response_digest: digestBytes(observation.body) } : {};
 }
 
 export function links({ callId, session, operationId }: Sending | CustodySending, attemptId: string) {

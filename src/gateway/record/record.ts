@@ -54,7 +54,7 @@ export function budgetFields(
 }
 
 /** What kind of place it goes to. Whether it changes something there is the action's effect, not the destination's. */
-function destinationClass({ channel, definition }: Parameters<typeof budgetFields>[1]): string {
+export function destinationClass({ channel, definition }: Parameters<typeof budgetFields>[1]): string {
   switch (channel) {
     case "http": {
       const network = definition?.pack.provider?.network;

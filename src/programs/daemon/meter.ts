@@ -38,10 +38,8 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
     for (const event of events) {
       switch (event.event_type) {
         case "action_finished":
+        case "attempt_ended":
           add(outcomes, event.outcome, 1);
-          break;
-        case "outcome_unobserved":
-          add(outcomes, "unknown", 1);
           break;
         case "call_denied":
         case "caller_refused":
