@@ -460,7 +460,7 @@ test("a write whose completion cannot be written down is unknown, never refused,
     wrapAudit: (sink) => ({
       head: () => sink.head(),
       append(events) {
-        const ends = events.some(({ event_type }) => event_type === "action_finished");
+        const ends = events.some(({ event_type }) => event_type === "attempt_ended");
         return broken && ends ? Promise.reject(new Error("ENOSPC")) : sink.append(events);
       },
     }),

@@ -116,7 +116,7 @@ test("an intent that could not be written down is not sent, and gives its whole 
     wrapAudit: (sink) => ({
       head: () => sink.head(),
       append(events) {
-        const intends = events.some(({ event_type }) => event_type === "intent_accepted");
+        const intends = events.some(({ event_type }) => event_type === "attempt_begun");
         if (full && intends) return Promise.reject(new Denied("log_backlogged", "too much at once"));
         return sink.append(events);
       },
