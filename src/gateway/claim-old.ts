@@ -13,7 +13,7 @@ import { deploymentKey } from "./rollback/deployments.ts";
  * that it is answered with them instead of being sent. One whose pack is not trusted now waits for the start after it is.
  */
 export function claimOld(
-  core: Core,
+  core: Pick<Core, "packs">,
   store: StateStore,
   operations: readonly Operation[],
   written: readonly StateRow[],
@@ -47,7 +47,7 @@ function holderOf({ id, callId, purse, action, callerKey, createdAt, attemptId }
   };
 }
 
-function keyFor(core: Core, operation: Operation): ClaimKey | null {
+function keyFor(core: Pick<Core, "packs">, operation: Operation): ClaimKey | null {
   const definition = core.packs().find(operation.action);
   if (definition === null) return null;
   try {
@@ -59,7 +59,7 @@ function keyFor(core: Core, operation: Operation): ClaimKey | null {
   }
 }
 
-function claimFor(core: Core, definition: Definition, { input }: Operation): ClaimKey | null {
+function claimFor(core: Pick<Core, "packs">, definition: Definition, { input }: Operation): ClaimKey | null {
   const { pack, action } = definition;
   const named = { action: action.qualifiedName, credential: reachOf(definition).credential };
   if (action.rollback !== null) {

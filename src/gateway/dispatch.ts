@@ -358,7 +358,7 @@ function coveredFacts({ outbound, way }: Prepared, reasons: readonly ReasonToAsk
 }
 
 function questionOf(
-  core: Core,
+  core: Pick<Core, "tickets" | "tokens">,
   { outbound, card }: Prepared,
   reasons: readonly ReasonToAsk[],
   ticket: CallTicket,
@@ -377,7 +377,7 @@ function questionOf(
   };
 }
 
-function tokenNotes({ tokens }: Core, outbound: Prepared["outbound"]): readonly string[] {
+function tokenNotes({ tokens }: Pick<Core, "tokens">, outbound: Prepared["outbound"]): readonly string[] {
   const said = tokens.say(outbound);
   return said === null ? [] : [said];
 }

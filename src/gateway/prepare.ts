@@ -97,7 +97,7 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
 }
 
 /** What the caller may ask for: what it has, or anything that a person may be asked to add to it. */
-export function reachable(core: Core, caller: LiveCaller, run: Run): Scope {
+export function reachable(core: Pick<Core, "packs">, caller: LiveCaller, run: Run): Scope {
   const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
   return run.asksAsItGoes && caller.key === run.ownerKey
     ? { ...scope, actions: core.packs().all().map(reachOf) }
@@ -167,7 +167,7 @@ function readsAfter({ action }: Definition): readonly string[] {
   return notes;
 }
 
-function preparePreview(core: Core, scope: Scope, { action, input }: CallRequest): Prepared {
+function preparePreview(core: Pick<Core, "packs">, scope: Scope, { action, input }: CallRequest): Prepared {
   const { preview, executes } = findPair(core, action);
   requireReach(scope, preview);
   requireReach(scope, executes);
@@ -175,7 +175,7 @@ function preparePreview(core: Core, scope: Scope, { action, input }: CallRequest
 }
 
 function prepareExecution(
-  core: Core,
+  core: Pick<Core, "book" | "packs" | "ports">,
   caller: LiveCaller,
   scope: Scope,
   plan: Plan,

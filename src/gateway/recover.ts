@@ -82,7 +82,7 @@ export async function recover(
 }
 
 /** State is for what can still matter; what happened stands in the log. */
-function forgetOld({ ports }: Core, store: StateStore): void {
+function forgetOld({ ports }: Pick<Core, "ports">, store: StateStore): void {
   const beforeMs = ports.clock.wallMs() - defaults.endedStateKeptMs;
   store.forget("runs", ["ended"], firstIdAt("run", beforeMs));
   store.forget("plans", ["executed", "rejected"], firstIdAt("plan", beforeMs));
@@ -90,7 +90,7 @@ function forgetOld({ ports }: Core, store: StateStore): void {
 }
 
 /** A preview that nobody saw the answer of changed nothing; its path says that there is no plan. */
-function unseen(core: Core, row: StateRow): NewEvent {
+function unseen(core: Pick<Core, "envelope">, row: StateRow): NewEvent {
   return {
     ...core.envelope("preview_finished"),
     run_id: row.runId,
@@ -106,7 +106,7 @@ function unseen(core: Core, row: StateRow): NewEvent {
   };
 }
 
-function unobserved(core: Core, row: StateRow): NewEvent[] {
+function unobserved(core: Pick<Core, "envelope">, row: StateRow): NewEvent[] {
   const links = {
     parent_event_id: row.id,
     attempt_id: row.id,
@@ -143,7 +143,7 @@ function requestOf(body: JsonObject) {
   };
 }
 
-function ended(core: Core, row: StateRow): NewEvent[] {
+function ended(core: Pick<Core, "envelope" | "ports">, row: StateRow): NewEvent[] {
   const sessions = Array.isArray(row.body["sessions"]) ? row.body["sessions"] : [];
   const at = isoTime(core.ports.clock.wallMs());
   return [

@@ -9,12 +9,12 @@ import type { TicketNeed } from "../../conventions/ticket/need.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import type { ApprovalId, CallId } from "../../kernel/ids.ts";
-import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
 import { cardTicket } from "./card-ticket.ts";
 import { demandNow } from "./demand.ts";
+import type { ApprovalNeeds } from "./needs.ts";
 import type { Accept, Question } from "./question.ts";
 
 export interface CallAsked {
@@ -39,7 +39,7 @@ export interface CallAsked {
 
 /** A question for a person, with the card that will be shown and signed. */
 export function writeQuestion(
-  core: Core,
+  core: ApprovalNeeds,
   asked: {
     readonly mode: Question["mode"];
     readonly run: Run;
@@ -116,7 +116,7 @@ export function writeQuestion(
 }
 
 /** What a yes to it needs, where policy demands more than an operator's key: the card says so, and where. */
-export function cardDemand({ posture }: Core, demand: Demand): Pick<Card, "decide"> {
+export function cardDemand({ posture }: Pick<ApprovalNeeds, "posture">, demand: Demand): Pick<Card, "decide"> {
   if (!isDemanding(demand)) return {};
   return { decide: { ...demand, where: demand.passkey ? (posture().decisions?.where ?? []) : [] } };
 }
@@ -140,7 +140,7 @@ function usedOf({ budget }: Run): NonNullable<CardRun["used"]> {
   };
 }
 
-function modeFor(core: Core, caller: LiveCaller): Card["mode"] {
+function modeFor(core: Pick<ApprovalNeeds, "posture">, caller: LiveCaller): Card["mode"] {
   const { mode, mayDecide } = core.posture();
   return mayDecide?.(caller) === true ? "guard-rail" : mode;
 }

@@ -12,7 +12,7 @@ import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
-import { type Core, now, requireUnlocked } from "../core.ts";
+import { now, requireUnlocked } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { IntentReceipt, StateRow } from "../ports.ts";
@@ -22,6 +22,7 @@ import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
 import { completionRecord, intentEvents, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
@@ -31,7 +32,7 @@ import { type Attempted, type Beside, type Claim, type CustodySending, isPreview
  * Steps 7 to 12 for one send: reserve, make the intent durable, send, classify, settle. Every retry, redirect, poll, page
  * and cancel passes through here, so that nothing outside escapes budget or log.
  */
-export async function attempt(core: Core, sending: Sending | CustodySending): Promise<Attempted> {
+export async function attempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
   const { run, outbound } = sending;
   if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
   else requireUnlocked(core);
@@ -94,7 +95,7 @@ function lostAnswer(cause: unknown): TransportObservation {
 
 /** What the answer says. One that we cannot even read may still be the receipt of what was asked: it is withheld, unknown. */
 function readAnswer(
-  core: Core,
+  core: Pick<AttemptNeeds, "envelope" | "ports">,
   sending: Sending | CustodySending,
   attemptId: string,
   answer: TransportObservation,
@@ -118,7 +119,7 @@ const EMPTY = Buffer.alloc(0);
 
 /** Step 9. What could not be written down is not sent, so that nothing of it can be charged. */
 async function intend(
-  core: Core,
+  core: AttemptNeeds,
   sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
@@ -158,7 +159,7 @@ const NOTHING: Beside = { events: [], rows: [] };
 
 /** What must survive us of an attempt: itself and what pays for it. */
 function ownRows(
-  core: Core,
+  core: Pick<AttemptNeeds, "daySpend">,
   sending: Sending | CustodySending,
   attemptId: string,
   state: "sent" | "settled" | "unknown",
@@ -168,7 +169,7 @@ function ownRows(
 }
 
 /** None where what would pay is no longer ours to write. */
-function payerRows(core: Core, sending: Sending | CustodySending): readonly StateRow[] {
+function payerRows(core: Pick<AttemptNeeds, "daySpend">, sending: Sending | CustodySending): readonly StateRow[] {
   const row = sending.custody === undefined ? runRow(sending.run) : sending.custody();
   if (row === null) return [];
   return maximumOf(sending) > 0 ? [row, ...core.daySpend.rows()] : [row];
@@ -195,14 +196,14 @@ function maximumOf({ outbound }: Sending | CustodySending): number {
 }
 
 /** What a run spends counts for the day too. */
-function spend(core: Core, run: { budget: RunBudget }, budget: RunBudget): void {
+function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): void {
   core.daySpend.add(spentCents(budget) - spentCents(run.budget));
   run.budget = budget;
 }
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
 async function reserve(
-  core: Core,
+  core: AttemptNeeds,
   sending: Sending | CustodySending,
 ): Promise<{ reservation: Reservation; timeoutMs: number }> {
   const { run, outbound } = sending;

@@ -13,10 +13,10 @@ import type { Verdict } from "../../conventions/outcome/classify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { attemptRow } from "./row.ts";
 import type { Claim, CustodySending, Sending } from "./sending.ts";
 
@@ -35,7 +35,7 @@ export function keyOf({ bound, definition }: Outbound, intent: JsonObject | null
 }
 
 /** Whoever stands in the way of this side effect, oldest first. */
-export function holdersOf(core: Core, key: ClaimKey): readonly Holder[] {
+export function holdersOf(core: Pick<AttemptNeeds, "ledger">, key: ClaimKey): readonly Holder[] {
   const row = core.ledger.find("notes", rowId(key));
   if (row === null) return [];
   if ("tampered" in row) {
@@ -47,7 +47,10 @@ export function holdersOf(core: Core, key: ClaimKey): readonly Holder[] {
   return readHolders(row).filter((holder) => isHolding(holder, stateOf(core, holder)));
 }
 
-export function stateOf(core: Core, { operation_id }: Holder): OperationState | "unreadable" | null {
+export function stateOf(
+  core: Pick<AttemptNeeds, "ledger">,
+  { operation_id }: Holder,
+): OperationState | "unreadable" | null {
   if (operation_id === null) return null;
   const row = core.ledger.find("operations", operation_id);
   if (row === null) return null;
@@ -55,7 +58,7 @@ export function stateOf(core: Core, { operation_id }: Holder): OperationState | 
 }
 
 /** The same call is open already: it is answered with what is known of that one, and nothing is sent. */
-export function unsettled(core: Core, holder: Holder): Denied {
+export function unsettled(core: Pick<AttemptNeeds, "ledger">, holder: Holder): Denied {
   const name = nameOf(holder);
   const state = holder.under_way ? "being_sent" : (stateOf(core, holder) ?? "unknown");
   const next = holder.under_way
@@ -71,7 +74,7 @@ export function unsettled(core: Core, holder: Holder): Denied {
 
 /** The row that takes it, kept in the same commit as the intent. Whoever was faster has it. */
 export function takeClaim(
-  core: Core,
+  core: Pick<AttemptNeeds, "ledger" | "ports">,
   claim: Claim,
   sending: Sending | CustodySending,
   attemptId: string,
@@ -106,7 +109,7 @@ export function takeClaim(
  * where the store took it and the log did not, it is let go again.
  */
 export async function withdrawClaim(
-  core: Core,
+  core: Pick<AttemptNeeds, "ledger">,
   claim: Claim,
   before: Holder | null,
   sending: Sending | CustodySending,
@@ -146,7 +149,7 @@ function isOwn(holder: Holder, { callId, operationId }: Sending | CustodySending
 }
 
 /** What a person agreed to go past may have turned out to have happened: then they agreed to something else. */
-function requireStillOpen(core: Core, { despite }: Claim): void {
+function requireStillOpen(core: Pick<AttemptNeeds, "ledger">, { despite }: Claim): void {
   for (const name of despite) {
     const row = name.startsWith("op_") ? core.ledger.find("operations", name) : null;
     if (row === null || "tampered" in row || row.state !== "succeeded") continue;
@@ -156,7 +159,7 @@ function requireStillOpen(core: Core, { despite }: Claim): void {
 
 /** After an attempt: let go where its answer proves how it ended, kept otherwise. Says so on the claim. */
 export function settleClaim(
-  core: Core,
+  core: Pick<AttemptNeeds, "ledger">,
   claim: Claim,
   sending: Sending | CustodySending,
   verdict: Verdict,
@@ -186,13 +189,17 @@ function isInDoubt({ outbound, request }: Sending | CustodySending, verdict: Ver
 }
 
 /** An operation answers for it from now on: it holds for as long as that is not settled. */
-export function linkClaim(core: Core, claim: Claim, operationId: string | null): readonly StateRow[] {
+export function linkClaim(
+  core: Pick<AttemptNeeds, "ledger">,
+  claim: Claim,
+  operationId: string | null,
+): readonly StateRow[] {
   if (claim.holder === null) return [];
   claim.holder = { ...claim.holder, under_way: false, operation_id: operationId };
   return [claimRow(claim.key, [...others(core, claim), claim.holder])];
 }
 
-function releaseClaim(core: Core, claim: Claim): readonly StateRow[] {
+function releaseClaim(core: Pick<AttemptNeeds, "ledger">, claim: Claim): readonly StateRow[] {
   if (claim.holder === null) return [];
   const left = others(core, claim);
   claim.holder = null;
@@ -208,7 +215,7 @@ export function closeUnseen(claim: Claim, runId: string): readonly StateRow[] {
   return rows;
 }
 
-function others(core: Core, { key, holder }: Claim): readonly Holder[] {
+function others(core: Pick<AttemptNeeds, "ledger">, { key, holder }: Claim): readonly Holder[] {
   return holdersOf(core, key).filter(({ call_id }) => call_id !== holder?.call_id);
 }
 

@@ -3,7 +3,6 @@ import { splitReference } from "../../conventions/ticket/context.ts";
 import { type Confirmed, readLookup, type TicketService, unconfirmed } from "../../conventions/ticket/lookup.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import { requireCredential } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
@@ -12,6 +11,7 @@ import { isFresh } from "../ticket/ticket.ts";
 import type { TicketLookup, TicketUse } from "../ticket/tickets.ts";
 import { attempt } from "./attempt.ts";
 import { bindRead } from "./bind-read.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
 import type { Attempted, Beside, Sending } from "./sending.ts";
 
@@ -20,14 +20,19 @@ import type { Attempted, Beside, Sending } from "./sending.ts";
  * own, and the call goes on only when the service says that exactly this ticket is open and allows it. The reference is
  * the signed context's, never the agent's. Asked again once its last word is old, and where a redirect leads elsewhere.
  */
-export async function confirmTicket(core: Core, sending: Sending): Promise<Sending> {
+export async function confirmTicket(core: AttemptNeeds, sending: Sending): Promise<Sending> {
   const { ticket } = sending;
   const service = ticket === undefined ? null : core.tickets.serviceOf(ticket.evidence);
   if (ticket === undefined || service === null || isFresh(core, service, ticket)) return sending;
   return { ...sending, ticket: { ...ticket, lookup: await lookUp(core, sending, ticket, service) } };
 }
 
-async function lookUp(core: Core, sending: Sending, ticket: TicketUse, service: TicketService): Promise<TicketLookup> {
+async function lookUp(
+  core: AttemptNeeds,
+  sending: Sending,
+  ticket: TicketUse,
+  service: TicketService,
+): Promise<TicketLookup> {
   const { reference } = splitReference(ticket.evidence.context.ticket_ref);
   const wanted: Confirmed = {
     reference,
@@ -63,7 +68,11 @@ export function forgetLookup(sending: Sending): Sending {
 }
 
 /** The read as it is trusted now. One that would need a person, a ticket or a plan is none that can be made here. */
-function bindLookup(core: Core, service: TicketService, wanted: Confirmed): Outbound {
+function bindLookup(
+  core: Pick<AttemptNeeds, "credentials" | "packs">,
+  service: TicketService,
+  wanted: Confirmed,
+): Outbound {
   const reader = core.packs().find(service.action);
   if (reader === null) throw unconfirmed(service, wanted, "no trusted pack has that action");
   const { effect, needs, pages } = reader.action;

@@ -2,12 +2,12 @@ import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { bindRead } from "./bind-read.ts";
 import type { Followed } from "./follow.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
 import type { Sending } from "./sending.ts";
 
@@ -16,7 +16,7 @@ import type { Sending } from "./sending.ts";
  * like any other; where it cannot be made, or shows something else, the success stands unconfirmed.
  */
 export async function confirmSuccess(
-  core: Core,
+  core: AttemptNeeds,
   sending: Sending,
   { attemptId, verdict }: Followed,
   intent: JsonObject,

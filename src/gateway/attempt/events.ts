@@ -9,16 +9,16 @@ import type { TransportObservation } from "../../conventions/outcome/observation
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
-import type { Core } from "../core.ts";
 import { reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { contentEvents } from "../record/content.ts";
 import { budgetFields, destinationClass, nameCaller, requestFields } from "../record/record.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { type Attempted, type CustodySending, isPreview, type Sending, type Shot } from "./sending.ts";
 
 /** What must be on disk before the send: that it is about to happen, under whose authority, and what it may cost. */
 export function intentEvents(
-  core: Core,
+  core: Pick<AttemptNeeds, "envelope" | "ports">,
   sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
@@ -60,7 +60,7 @@ export function intentEvents(
 
 /** The intent in one record: a reader meets the grant, the intent, its start and the reservation. */
 function begunRecord(
-  core: Core,
+  core: Pick<AttemptNeeds, "ports">,
   sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
@@ -134,7 +134,7 @@ function traceFields({ traceparent }: Sending | CustodySending) {
 /** Requests whose text the log already has: a retry names it by its digest. */
 const keptBefore = new WeakSet<Outbound>();
 
-function keptEvents(core: Core, outbound: Outbound): NewEvent[] {
+function keptEvents(core: Pick<AttemptNeeds, "envelope">, outbound: Outbound): NewEvent[] {
   if (keptBefore.has(outbound)) return [];
   return contentEvents(core.envelope, "request", outbound.bound.kept.text);
 }
@@ -166,7 +166,12 @@ export function tellGranted({ authorization, outbound, context }: Shot): void {
 }
 
 /** That it was allowed is evidence of its own, kept apart from what was done under it. */
-function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: string, target: string): NewEvent[] {
+function grantEvents(
+  core: Pick<AttemptNeeds, "envelope">,
+  sending: Sending | CustodySending,
+  attemptId: string,
+  target: string,
+): NewEvent[] {
   const { run, outbound, authorization } = sending;
   if (told.has(authorization)) return [];
   const { approvalId, authorizedBy } = authorization;
@@ -186,7 +191,7 @@ function grantEvents(core: Core, sending: Sending | CustodySending, attemptId: s
 
 /** What is known once it ended, each fact with the evidence that supports it and no more. */
 export function completionRecord(
-  core: Core,
+  core: Pick<AttemptNeeds, "envelope">,
   sending: Sending | CustodySending,
   attempted: Attempted,
   startedAt: string,
@@ -215,7 +220,7 @@ export function completionRecord(
 }
 
 function previewSettled(
-  core: Core,
+  core: Pick<AttemptNeeds, "envelope">,
   sending: Sending | CustodySending,
   { attemptId, reservation, verdict, observation, cost }: Attempted,
 ): NewEvent {

@@ -10,10 +10,11 @@ import { isNestedWithin } from "../../conventions/request/json/depth.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { allowRepeat, redirect } from "./redirect.ts";
 import type { Attempted, Sending } from "./sending.ts";
 
@@ -24,7 +25,7 @@ export interface Followed extends Attempted {
   readonly firstSentMs: number;
 }
 
-export function followThrough(core: Core, first: Sending): Promise<CallResult> {
+export function followThrough(core: AttemptNeeds, first: Sending): Promise<CallResult> {
   return follow(core, first).then(({ result }) => result);
 }
 
@@ -32,7 +33,7 @@ export function followThrough(core: Core, first: Sending): Promise<CallResult> {
  * Makes attempts until the call is settled: follows the redirects that the rule allows, retries what the action's class
  * allows, and asks a person where the pack says to ask. Each of them is an attempt of its own.
  */
-export async function follow(core: Core, first: Sending): Promise<Followed> {
+export async function follow(core: AttemptNeeds, first: Sending): Promise<Followed> {
   let sending = first;
   const firstSentMs = core.ports.clock.bootMs();
   let followed = 0;
@@ -83,14 +84,19 @@ function provedNothingDone({ claim }: Sending, { observation, verdict }: Attempt
 }
 
 /** Whether a newer token may help: one was refused that was older than this call. */
-function mayRenew(core: Core, sending: Sending, attempted: Attempted, sinceMs: number): boolean {
+function mayRenew(
+  core: Pick<AttemptNeeds, "tokens">,
+  sending: Sending,
+  attempted: Attempted,
+  sinceMs: number,
+): boolean {
   const { credential, outbound } = sending;
   if (credential === null || !provedNothingDone(sending, attempted)) return false;
   return core.tokens.refused(credential, outbound, sinceMs);
 }
 
 /** Whether the provider wants to see another nonce in the proof, and named it. */
-function isChallenge(core: Core, sending: Sending, attempted: Attempted): boolean {
+function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attempted: Attempted): boolean {
   const { credential } = sending;
   if (credential === null || !provedNothingDone(sending, attempted)) return false;
   return core.tokens.challenged(credential, attempted.observation);
@@ -100,7 +106,7 @@ function isChallenge(core: Core, sending: Sending, attempted: Attempted): boolea
  * The next attempt, or null where it is refused and the one before may have gone through: then the call ends unknown, and
  * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
  */
-async function again(core: Core, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
+async function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
   if (before?.verdict.kind !== "unknown") return attempt(core, await confirmTicket(core, sending));
   try {
     return await attempt(core, { ...(await confirmTicket(core, sending)), carries: before.reservation });
@@ -116,7 +122,7 @@ function ended(attempted: Attempted | null): Attempted {
 }
 
 function retryWaitMs(
-  core: Core,
+  core: Pick<AttemptNeeds, "ports">,
   sending: Sending,
   { observation, verdict }: Attempted,
   tries: number,

@@ -2,9 +2,9 @@ import type { NewEvent } from "../../audit/event.ts";
 import { takeMinted } from "../../conventions/outcome/minted.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { isoTime } from "../../kernel/clock.ts";
-import type { Core } from "../core.ts";
 import type { StateRow } from "../ports.ts";
 import { links } from "./events.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
 import type { Beside, CustodySending, Sending } from "./sending.ts";
 
@@ -16,7 +16,7 @@ export const MINTED = "minted";
  * opens; the agent sees under which name. An answer in which they cannot be found is withheld as a whole.
  */
 export function withholdMinted(
-  core: Core,
+  core: Pick<AttemptNeeds, "envelope" | "ports">,
   sending: Sending | CustodySending,
   attemptId: string,
   observation: TransportObservation,

@@ -6,12 +6,12 @@ import { decideRedirect, type RedirectTarget } from "../../conventions/url/redir
 import { Denied } from "../../kernel/failure.ts";
 import { type Authorization, authorizedByCard } from "../approval/authorize.ts";
 import { writeQuestion } from "../approval/cards.ts";
-import type { Core } from "../core.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import type { Sending } from "./sending.ts";
 
 /** The next request, or null where the rule or a person refuses it. What a person signed for it is what it rests on. */
 export async function redirect(
-  core: Core,
+  core: AttemptNeeds,
   sending: Sending,
   answer: Answered,
   location: string,
@@ -58,7 +58,7 @@ export async function redirect(
 }
 
 /** The same call once more. A credential that asks on every use asks for this one too; null where nobody agrees. */
-export async function allowRepeat(core: Core, sending: Sending, after: string): Promise<Sending | null> {
+export async function allowRepeat(core: AttemptNeeds, sending: Sending, after: string): Promise<Sending | null> {
   if (!isEachUse(core, sending.credential)) return sending;
   const { url, method } = describeSend(sending.request);
   const because = `its credential is marked for approval on every use, and it is sent again after ${after}`;
@@ -66,13 +66,18 @@ export async function allowRepeat(core: Core, sending: Sending, after: string): 
   return authorization === null ? null : { ...sending, authorization };
 }
 
-function becauseOf(core: Core, kind: "follow" | "ask", credential: string | null, status: number): string | null {
+function becauseOf(
+  core: Pick<AttemptNeeds, "credentials">,
+  kind: "follow" | "ask",
+  credential: string | null,
+  status: number,
+): string | null {
   if (kind === "ask") return `the provider redirects it (${status}) to where its definition does not reach`;
   if (!isEachUse(core, credential)) return null;
   return `its credential is marked for approval on every use, and the provider redirects it (${status})`;
 }
 
-function isEachUse(core: Core, credential: string | null): boolean {
+function isEachUse(core: Pick<AttemptNeeds, "credentials">, credential: string | null): boolean {
   return credential !== null && core.credentials()?.find(credential)?.eachUse === true;
 }
 
@@ -86,7 +91,7 @@ function isOwnPath({ template }: HttpAction, path: string): boolean {
 }
 
 async function ask(
-  core: Core,
+  core: Pick<AttemptNeeds, "acceptTicket" | "desk" | "posture">,
   { run, session, callId, outbound, ticket, request }: Sending,
   target: Pick<RedirectTarget, "url" | "method"> & Partial<RedirectTarget>,
   because: string,

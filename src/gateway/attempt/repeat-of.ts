@@ -1,7 +1,7 @@
 import { type ClaimKey, type Holder, nameOf } from "../../conventions/outcome/claim.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import { holdersOf, stateOf, unsettled } from "./claim.ts";
+import type { AttemptNeeds } from "./needs.ts";
 
 /** A person is asked to let a call go out although the same one is open. */
 export interface RepeatAsked {
@@ -19,7 +19,11 @@ const MOST_OPEN = 8;
  * Null where nothing stands in the way. What is open answers the call, unless the agent names that very one and asks a
  * person: whatever else may have happened, they see all of it on the card, and approving sends once.
  */
-export function decideRepeatOf(core: Core, key: ClaimKey, repeatOf: string | undefined): RepeatAsked | null {
+export function decideRepeatOf(
+  core: Pick<AttemptNeeds, "ledger">,
+  key: ClaimKey,
+  repeatOf: string | undefined,
+): RepeatAsked | null {
   const open = holdersOf(core, key);
   const last = open.at(-1);
   if (last === undefined) {
@@ -41,7 +45,7 @@ export function decideRepeatOf(core: Core, key: ClaimKey, repeatOf: string | und
   };
 }
 
-function describe(core: Core, holder: Holder): string {
+function describe(core: Pick<AttemptNeeds, "ledger">, holder: Holder): string {
   const { at, started_by, run_id } = holder;
   const state = stateOf(core, holder) ?? "not known";
   return `open: ${nameOf(holder)}, ${state}, started at ${at} by ${started_by} in ${run_id}; approving this sends the call once more, and settles nothing about that one`;

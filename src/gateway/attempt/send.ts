@@ -3,14 +3,15 @@ import type { TransportObservation } from "../../conventions/outcome/observation
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
+import type { AttemptNeeds } from "./needs.ts";
 import type { Shot } from "./sending.ts";
 
 /** Step 10: the one place where something leaves the process. */
 export async function send(
-  core: Core,
+  core: AttemptNeeds,
   sending: Shot,
   receipt: IntentReceipt,
   timeoutMs: number,
@@ -25,7 +26,7 @@ export async function send(
 
 /** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */
 async function exchange(
-  core: Core,
+  core: AttemptNeeds,
   sending: Shot,
   receipt: IntentReceipt,
   timeoutMs: number,
@@ -50,7 +51,7 @@ async function exchange(
 }
 
 async function sendHttp(
-  core: Core,
+  core: AttemptNeeds,
   sending: Shot,
   request: HttpSend,
   receipt: IntentReceipt,
@@ -76,7 +77,7 @@ async function sendHttp(
 
 /** Its identifier is the attempt's: a repeat is refused on the host. */
 async function sendSsh(
-  core: Core,
+  core: Pick<AttemptNeeds, "credentials" | "ports">,
   { credential }: Shot,
   { kind: _, operation: action, ...request }: SshSend,
   receipt: IntentReceipt,
@@ -100,7 +101,12 @@ function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */
-function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string): HttpLoan {
+function lend(
+  core: Pick<AttemptNeeds, "credentials" | "ports" | "tokens">,
+  { outbound }: Shot,
+  request: HttpSend,
+  label: string,
+): HttpLoan {
   const signing = toSign(core, outbound, request, label);
   core.tokens.used(label);
   const token = core.tokens.lend(label, outbound, request, signing);
@@ -108,7 +114,12 @@ function lend(core: Core, { outbound }: Shot, request: HttpSend, label: string):
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */
-function toSign({ ports, tokens }: Core, { definition }: Outbound, request: HttpSend, label: string): ToSign | null {
+function toSign(
+  { ports, tokens }: Pick<AttemptNeeds, "ports" | "tokens">,
+  { definition }: Outbound,
+  request: HttpSend,
+  label: string,
+): ToSign | null {
   const auth = definition.pack.provider?.auth ?? null;
   const { method, url, headers, body } = request;
   const about = { method, url, headers, body, atMs: ports.clock.wallMs() + tokens.skewMs(label, url) };

@@ -9,10 +9,10 @@ import { isSettled } from "../../conventions/operation/state.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import type { Observer } from "../operation/observe.ts";
 import type { Operation } from "../operation/operations.ts";
 import { type CallbackMemory, packOf } from "./memory.ts";
+import type { CallbackNeeds } from "./needs.ts";
 import { createCallbackRecorder } from "./recorder.ts";
 import { type VerifiedCallback, verify } from "./verify.ts";
 
@@ -40,7 +40,7 @@ interface Outcome {
   readonly operation: Operation | null;
 }
 
-export function createCallbacks(core: Core, memory: CallbackMemory, observer: Observer): Callbacks {
+export function createCallbacks(core: CallbackNeeds, memory: CallbackMemory, observer: Observer): Callbacks {
   const recorder = createCallbackRecorder(core);
 
   return {
@@ -88,7 +88,7 @@ export function createCallbacks(core: Core, memory: CallbackMemory, observer: Ob
 }
 
 function hintAll(
-  core: Core,
+  core: Pick<CallbackNeeds, "operations" | "ports">,
   memory: CallbackMemory,
   observer: Observer,
   verified: VerifiedCallback,

@@ -1,10 +1,10 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Circumstance } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import type { StateRow } from "../ports.ts";
 import { createFloodGate } from "../record/flood-gate.ts";
 import { bytesOf } from "../record/written.ts";
+import type { CallbackNeeds } from "./needs.ts";
 
 const STRANGERS = "strangers";
 
@@ -21,7 +21,7 @@ export interface CallbackRecorder {
   refused(fields: Fields<"callback_refused">): Promise<NonNullable<Circumstance["recordedAs"]>>;
 }
 
-export function createCallbackRecorder(core: Core): CallbackRecorder {
+export function createCallbackRecorder(core: CallbackNeeds): CallbackRecorder {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
   const gate = createFloodGate<{ readonly pack: string | null; readonly what: string }>(
     { ...core.ports, volume: core.volume },

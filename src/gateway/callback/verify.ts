@@ -7,13 +7,18 @@ import type { Brand } from "../../kernel/brand.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HmacLoan } from "../../vault/lent.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
+import type { CallbackNeeds } from "./needs.ts";
 
 /** Proof that a callback was signed with the secret of its pack. Only this file makes one. */
 export type VerifiedCallback = Brand<{ readonly pack: Pack; readonly notice: CallbackNotice }, "VerifiedCallback">;
 
 /** Throws Denied with the true reason, which is for the log and for nobody outside. */
-export function verify(core: Core, name: string, received: ReceivedCallback): VerifiedCallback {
+export function verify(
+  core: Pick<CallbackNeeds, "credentials" | "packs" | "ports">,
+  name: string,
+  received: ReceivedCallback,
+): VerifiedCallback {
   const { pack, rule } = findRule(core, name, received);
   const loan = borrow(core, name, rule, received);
   try {
@@ -33,7 +38,7 @@ export function verify(core: Core, name: string, received: ReceivedCallback): Ve
 }
 
 function findRule(
-  core: Core,
+  core: Pick<CallbackNeeds, "packs">,
   name: string,
   received: ReceivedCallback,
 ): { readonly pack: Pack; readonly rule: CallbackRule } {
@@ -47,7 +52,12 @@ function findRule(
   throw new Denied("callback_pack_unknown", "No trusted pack of that name takes callbacks.");
 }
 
-function borrow(core: Core, name: string, { credential, scheme }: CallbackRule, received: ReceivedCallback): HmacLoan {
+function borrow(
+  core: Pick<CallbackNeeds, "credentials">,
+  name: string,
+  { credential, scheme }: CallbackRule,
+  received: ReceivedCallback,
+): HmacLoan {
   try {
     const notation = scheme.kind === "standard_webhooks" ? "standard_webhooks" : "text";
     return requireUnlocked(core).lendHmac(credential, name, notation);

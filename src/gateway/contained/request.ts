@@ -97,7 +97,7 @@ function passOn(callId: string, head: AnswerHead, pipe: Pipe, told: Promise<Cont
 const NOTHING = Buffer.alloc(0);
 
 /** The packs of the session's scope, whole: which action a request is does not depend on which are allowed. */
-function packsOf(core: Core, run: Run, caller: LiveCaller) {
+function packsOf(core: Pick<Core, "packs">, run: Run, caller: LiveCaller) {
   const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
   const names = new Set(scope.actions.map(({ action }) => action));
   const reached = core
@@ -108,7 +108,7 @@ function packsOf(core: Core, run: Run, caller: LiveCaller) {
 }
 
 async function refuse(
-  core: Core,
+  core: Pick<Core, "envelope">,
   denials: DenialRecorder,
   caller: LiveCaller,
   run: Run,
@@ -157,7 +157,7 @@ export interface WrapperRefusal {
 }
 
 function containedEvent(
-  core: Core,
+  core: Pick<Core, "envelope">,
   run: Run,
   { origin, method, target, process }: ContainedRequest,
   found: FoundAction | null,

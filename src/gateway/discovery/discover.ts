@@ -11,17 +11,17 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { bindDefinition, requireScope } from "../outbound/admit.ts";
 import { sendOf } from "../outbound/request.ts";
 import type { Continuation } from "./handles.ts";
+import type { DiscoveryNeeds } from "./needs.ts";
 import { handleFor, type ListStart } from "./start.ts";
 
 /**
  * Reads a list page by page. Every page is bound anew from the trusted definition and is an attempt of its own; whatever
  * stops the walk, the pages before it are in the result, with a report of what was and was not looked at.
  */
-export async function discover(core: Core, first: Sending, { pages, from }: ListStart): Promise<CallResult> {
+export async function discover(core: DiscoveryNeeds, first: Sending, { pages, from }: ListStart): Promise<CallResult> {
   const limits = { pages: pages.maxPages, records: pages.maxRecords, bytes: defaults.discoveryBytes };
   let walk = startWalk(limits, from?.seen);
   /** The page that is read now: its cursor, and how many of its records were handed on before. */
@@ -62,7 +62,7 @@ export async function discover(core: Core, first: Sending, { pages, from }: List
 }
 
 /** The page, or the budget that refused it once there is something to lose. Any other refusal is the call's own. */
-async function followPage(core: Core, sending: Sending, walk: Walk): Promise<Followed | StopReason> {
+async function followPage(core: DiscoveryNeeds, sending: Sending, walk: Walk): Promise<Followed | StopReason> {
   try {
     return await follow(core, sending);
   } catch (error) {
@@ -91,7 +91,12 @@ function budgetStopOf({ code }: Denied, { run }: Sending): BudgetStop | null {
 }
 
 /** Null where the cursor does not fit a request that the session may make. */
-function turnPage(core: Core, first: Sending, cursor: string, pageSize: number): Sending | null {
+function turnPage(
+  core: Pick<DiscoveryNeeds, "ports">,
+  first: Sending,
+  cursor: string,
+  pageSize: number,
+): Sending | null {
   const { definition, input } = first.outbound;
   try {
     const outbound = bindDefinition(definition, input, { cursor, pageSize });
@@ -135,7 +140,13 @@ function goesOn(walk: Walk, stop: StopReason, here: Here, from: Here | null): He
   }
 }
 
-function keepHandle(core: Core, { run, session, outbound }: Sending, pages: Pages, walk: Walk, here: Here): string {
+function keepHandle(
+  core: Pick<DiscoveryNeeds, "handles" | "ports">,
+  { run, session, outbound }: Sending,
+  pages: Pages,
+  walk: Walk,
+  here: Here,
+): string {
   const handle = `lst_${core.ports.random.bytes(defaults.tokenBytes).toString("base64url")}`;
   const { pageSize } = pages;
   const bound = { ...handleFor(outbound.definition, outbound.input), runId: run.id, callerKey: session.caller.key };
@@ -144,7 +155,7 @@ function keepHandle(core: Core, { run, session, outbound }: Sending, pages: Page
 }
 
 function report(
-  core: Core,
+  core: Pick<DiscoveryNeeds, "handles" | "ports">,
   first: Sending,
   pages: Pages,
   walk: Walk,

@@ -2,12 +2,12 @@ import type { Pages } from "../../conventions/action/pack.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run } from "../run/run.ts";
 import type { Continuation } from "./handles.ts";
+import type { DiscoveryNeeds } from "./needs.ts";
 
 export interface ListAsk {
   readonly continue?: string;
@@ -24,7 +24,7 @@ export interface ListStart {
 
 /** Binds the first page. A handle counts for the very call that got it: run, caller, action, input and pack. */
 export function prepareList(
-  core: Core,
+  core: Pick<DiscoveryNeeds, "handles" | "ports">,
   caller: LiveCaller,
   run: Run,
   definition: Definition,

@@ -10,8 +10,8 @@ import { allowedBy, cardCall, cardDemand } from "../approval/cards.ts";
 import { demandNow } from "../approval/demand.ts";
 import { NO_USER, type Question } from "../approval/question.ts";
 import { bindRead } from "../attempt/bind-read.ts";
-import type { Core } from "../core.ts";
 import { type Outbound, targetOf } from "../outbound/outbound.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -31,7 +31,7 @@ export interface ReadAsks {
 }
 
 export function createReadAsks(
-  core: Core,
+  core: OperationNeeds,
   read: (operation: Operation, authorization: Authorization) => Promise<void>,
 ): ReadAsks {
   const { clock } = core.ports;
@@ -102,7 +102,7 @@ export function createReadAsks(
 }
 
 /** The read that would come next, as it would be sent; null where none is defined. */
-function nextReadOf(core: Core, operation: Operation): Outbound | null {
+function nextReadOf(core: Pick<OperationNeeds, "packs">, operation: Operation): Outbound | null {
   const definition = definitionOf(core, operation);
   const read =
     operation.state === "create_unknown"
@@ -111,7 +111,11 @@ function nextReadOf(core: Core, operation: Operation): Outbound | null {
   return read === null ? null : bindRead(read.reader, read.known);
 }
 
-function writeReadQuestion(core: Core, operation: Operation, outbound: Outbound): Question {
+function writeReadQuestion(
+  core: Pick<OperationNeeds, "book" | "posture">,
+  operation: Operation,
+  outbound: Outbound,
+): Question {
   const { budget } = operation.purse;
   const because = ["its session is over, and its credential is marked for approval on every use"];
   const call = cardCall({ callId: operation.callId, outbound, target: targetOf(outbound), because });

@@ -11,11 +11,11 @@ import { type Followed, follow, resultOf } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import { trackedRow } from "../attempt/row.ts";
 import type { Attempted, Beside, Claim, Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { askOf } from "../outbound/admit.ts";
 import { makeToken, tokenOf } from "../outbound/request.ts";
 import { partyOf } from "../run/run.ts";
 import { nextLease } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -26,7 +26,7 @@ import { isReconcilable, NO_READ } from "./reconcile.ts";
  * Starts a job. Its record, with the local identifier and the token, is durable together with the first intent; whatever
  * the creation call then comes to, there is one operation for it and never a second.
  */
-export async function createJob(core: Core, sending: Sending): Promise<CallResult> {
+export async function createJob(core: OperationNeeds, sending: Sending): Promise<CallResult> {
   const { outbound, request } = sending;
   const token = tokenOf(request, outbound.definition.pack) ?? makeToken(core, outbound.definition.pack);
   const operation = openOperation(core, "job", { ...sending, token, input: outbound.input, party: partyFor(sending) });
@@ -61,7 +61,7 @@ export async function createJob(core: Core, sending: Sending): Promise<CallResul
 }
 
 async function settleCreation(
-  core: Core,
+  core: OperationNeeds,
   sending: Sending,
   operation: Operation,
   followed: Followed,
@@ -110,7 +110,7 @@ function creationTrigger({ outbound, claim }: Sending, { verdict, observation }:
 
 /** A write that nobody saw the end of becomes an operation, so that somebody can find out. */
 export async function trackUnknown(
-  core: Core,
+  core: OperationNeeds,
   sending: Sending,
   followed: Followed,
   intent: JsonObject,
@@ -141,7 +141,12 @@ export async function trackUnknown(
  * Something of it left, and then we failed at our own work: whatever the fault was, it says nothing about the other side.
  * Where not even that can be written, the claim in the store keeps the same call from being sent until a start finds out.
  */
-export async function endUnseen(core: Core, sending: Sending, claim: Claim, error: unknown): Promise<CallResult> {
+export async function endUnseen(
+  core: OperationNeeds,
+  sending: Sending,
+  claim: Claim,
+  error: unknown,
+): Promise<CallResult> {
   const reason = error instanceof Denied ? error.code : "internal_fault";
   const detail = error instanceof Denied ? error.message : "the gateway failed while it dealt with the answer";
   const observation = { kind: "silent", reason: "internal_fault", detail, elapsedMs: 0 } as const;

@@ -1,6 +1,6 @@
 import { decideHint, type Hint } from "../../conventions/callback/hint.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import type { Core } from "../core.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { learn, type Operation } from "./operations.ts";
 
 /** Reads that callbacks asked for, beside the schedule: when each is due, and how many there may still be. */
@@ -15,7 +15,7 @@ export interface Hints {
   clear(): void;
 }
 
-export function createHints({ ports: { clock } }: Core): Hints {
+export function createHints({ ports: { clock } }: Pick<OperationNeeds, "ports">): Hints {
   const due = new Map<Operation, number>();
   const lastRead = new WeakMap<Operation, number>();
   let window = { startMs: 0, count: 0 };

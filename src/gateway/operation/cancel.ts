@@ -4,9 +4,9 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { follow } from "../attempt/follow.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { requireLease } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -16,7 +16,7 @@ import { bindOnJob, sendAsOperator } from "./send-as-operator.ts";
 const EXPECTED = "the provider stops the work, if it has not ended by then";
 
 /** The request that asks the provider to stop, or why there is none. */
-export function bindCancel(core: Core, operation: Operation): Outbound {
+export function bindCancel(core: Pick<OperationNeeds, "packs">, operation: Operation): Outbound {
   const definition = definitionOf(core, operation);
   const { cancel } = jobOf(definition);
   if (cancel === null) throw new Denied("operation_not_cancellable", "Its definition has no way to cancel.");
@@ -36,7 +36,7 @@ function requireCancellable({ state, remoteJobId }: Operation): string {
  * ends is what the provider reports afterwards, and never that this was sent.
  */
 export async function cancelThrough(
-  core: Core,
+  core: OperationNeeds,
   sending: Sending,
   operation: Operation,
   reason: string,
@@ -55,7 +55,7 @@ export async function cancelThrough(
 
 /** An operator cancels, on their own authority. */
 export async function cancelAsOperator(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   operator: string,
   reason: string,
@@ -65,7 +65,12 @@ export async function cancelAsOperator(
   await sendAsOperator(core, operation, bindCancel(core, operation), operator, operation.callId, hooks);
 }
 
-function cancelHooks(core: Core, operation: Operation, actor: string, reason: string) {
+function cancelHooks(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  actor: string,
+  reason: string,
+) {
   return {
     errand: "cancel" as const,
     beside: (): Beside => {

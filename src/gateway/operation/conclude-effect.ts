@@ -3,12 +3,12 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { confirmSuccess } from "../attempt/confirm.ts";
 import type { Followed } from "../attempt/follow.ts";
 import type { Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { trackUnknown } from "./begin-operation.ts";
+import type { OperationNeeds } from "./needs.ts";
 
 /** What a side effect still needs after its last attempt: the read that confirms it, or a record of not knowing. */
 export async function concludeEffect(
-  core: Core,
+  core: OperationNeeds,
   sending: Sending,
   followed: Followed,
   intent: JsonObject,

@@ -2,11 +2,11 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
 import type { Beside } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { budgetBody, readBudget, runRow } from "../record/rows.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { linksOf } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
 
@@ -14,7 +14,7 @@ import { learn, type Operation } from "./operations.ts";
  * What a reconciliation proves ends the reserve that the unknown outcome kept: spent where it happened, given back where
  * it did not. Written with the event that proves it, once, and also when the run is over.
  */
-export function settleHeld(core: Core, operation: Operation): Beside {
+export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   const settlement = settlementOf(operation);
   if (operation.held === 0 || settlement === null) return { events: [], rows: [] };
   const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
@@ -40,7 +40,12 @@ function settlementOf({ state }: Operation): Settlement | null {
   return state === "failed" ? { kind: "released" } : null;
 }
 
-function settledEvent(core: Core, operation: Operation, budget: RunBudget, { kind }: Settlement): NewEvent {
+function settledEvent(
+  core: Pick<OperationNeeds, "envelope" | "packs">,
+  operation: Operation,
+  budget: RunBudget,
+  { kind }: Settlement,
+): NewEvent {
   const found = core.packs().find(operation.action);
   const channel = found === null ? "http" : reachOf(found).channel;
   return {

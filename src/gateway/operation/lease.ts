@@ -2,7 +2,8 @@ import { type Lease, mayLease } from "../../conventions/operation/record.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { momentIn } from "./operation.ts";
 import { operationRow, readOperation, termOf } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -12,7 +13,7 @@ import { stopCaring } from "./read-operation.ts";
 const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
 
 /** A lease of this process. Only a change of hands begins another term: what this process has on its way still counts. */
-export function nextLease(core: Core, before: Lease | null): Lease {
+export function nextLease(core: Pick<OperationNeeds, "ports" | "worker">, before: Lease | null): Lease {
   const { bootMs, bootId, wallMs } = now(core);
   return {
     owner: core.worker,
@@ -28,7 +29,7 @@ export function nextLease(core: Core, before: Lease | null): Lease {
  * out; where another has moved the operation on, its row is the truth. Every row that is written later names the term
  * that was taken here, so that a worker which slept through its lease writes nothing.
  */
-export async function takeLease(core: Core, operation: Operation): Promise<boolean> {
+export async function takeLease(core: OperationNeeds, operation: Operation): Promise<boolean> {
   let taken = false;
   let holder: Lease | null = null;
   const row = await core.ledger.change("lease.taken", "operations", operation.id, (stored) => {
@@ -59,7 +60,7 @@ export async function takeLease(core: Core, operation: Operation): Promise<boole
 }
 
 /** Whoever acts on it acts on what is stored, and alone. */
-export async function requireLease(core: Core, operation: Operation): Promise<void> {
+export async function requireLease(core: OperationNeeds, operation: Operation): Promise<void> {
   if (await takeLease(core, operation)) return;
   const { problem } = operation;
   if (problem?.code === "state_tampered") throw new Denied(problem.code, problem.detail);
@@ -67,7 +68,7 @@ export async function requireLease(core: Core, operation: Operation): Promise<vo
 }
 
 /** Goes by what the other one wrote, and looks again when its lease has run out. */
-export function yieldTo(core: Core, operation: Operation): void {
+export function yieldTo(core: Pick<OperationNeeds, "ledger" | "packs" | "ports">, operation: Operation): void {
   const row = core.ledger.find("operations", operation.id);
   if (row === null || "tampered" in row) return;
   const theirs = readOperation(core, row);
@@ -76,7 +77,7 @@ export function yieldTo(core: Core, operation: Operation): void {
 }
 
 /** Looks again when the lease has run out. */
-export function waitFor(core: Core, operation: Operation, holder: Lease | null): void {
+export function waitFor(core: Pick<OperationNeeds, "ports">, operation: Operation, holder: Lease | null): void {
   const leftMs = (holder?.expires_boot_ms ?? 0) - core.ports.clock.bootMs();
   learn(operation, { kind: "look_again", at: momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS)) });
 }

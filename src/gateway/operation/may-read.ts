@@ -1,6 +1,6 @@
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
+import type { OperationNeeds } from "./needs.ts";
 import type { Operation } from "./operations.ts";
 import { jobReadOf } from "./poll.ts";
 import { bindFor, definitionOf } from "./read-operation.ts";
@@ -11,7 +11,10 @@ import { prepareRepeat } from "./token-retry.ts";
  * What would refuse a read that a person asks for; null where it would be made. Told before anybody types a secret for it,
  * and read anew each time: a pack that is trusted again, or no longer, changes the answer.
  */
-export function readRefusal(core: Core, operation: Operation): Operation["problem"] {
+export function readRefusal(
+  core: Pick<OperationNeeds, "book" | "packs" | "ports">,
+  operation: Operation,
+): Operation["problem"] {
   try {
     requireReadable(core, operation);
     return null;
@@ -21,7 +24,7 @@ export function readRefusal(core: Core, operation: Operation): Operation["proble
   }
 }
 
-function requireReadable(core: Core, operation: Operation): void {
+function requireReadable(core: Pick<OperationNeeds, "book" | "packs" | "ports">, operation: Operation): void {
   const { state } = operation;
   if (isSettled(state)) throw new Denied("operation_settled", `it has ended already: ${state}`);
   const definition = definitionOf(core, operation);

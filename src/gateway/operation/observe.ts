@@ -3,11 +3,11 @@ import { isSettled } from "../../conventions/operation/state.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
-import type { Core } from "../core.ts";
 import { createReadAsks, type ReadAsks } from "./ask-read.ts";
 import { createHints } from "./callback-hints.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { takeLease, yieldTo } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -30,7 +30,7 @@ export interface Observer {
   stop(): Promise<void>;
 }
 
-export function createObserver(core: Core): Observer {
+export function createObserver(core: OperationNeeds): Observer {
   const { clock, sleep } = core.ports;
   const queue = createDueQueue<Operation>();
   const busy = new Map<Operation, Promise<void>>();
@@ -147,7 +147,7 @@ export function createObserver(core: Core): Observer {
 
 /** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
 async function observeOnce(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   asked: Authorization | null,
   asks: ReadAsks,
@@ -175,14 +175,17 @@ async function observeOnce(
 }
 
 /** The work is not taken for stopped; only that its result is late is known, whoever looks at it or does not. */
-async function passDeadline(core: Core, operation: Operation): Promise<void> {
+async function passDeadline(
+  core: Pick<OperationNeeds, "envelope" | "ledger" | "ports">,
+  operation: Operation,
+): Promise<void> {
   const [deadlineMs, nowMs] = [operation.resultDeadline.bootMs, core.ports.clock.bootMs()];
   if (deadlineMs > nowMs) return;
   const events = step(core, operation, { kind: "result_deadline_passed", deadlineMs, nowMs }, CUSTODIAN);
   if (events.length > 0) await core.ledger.record("deadline.passed", events, [operationRow(core, operation)]);
 }
 
-async function look(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
+async function look(core: OperationNeeds, operation: Operation, asked: Authorization | null): Promise<void> {
   switch (operation.state) {
     case "create_pending":
     case "reconciliation": {
@@ -225,12 +228,16 @@ async function look(core: Core, operation: Operation, asked: Authorization | nul
   }
 }
 
-function asksEachUse(core: Core, { credential }: Operation): boolean {
+function asksEachUse(core: Pick<OperationNeeds, "credentials">, { credential }: Operation): boolean {
   return credential !== null && core.credentials()?.find(credential)?.eachUse !== false;
 }
 
 /** What cannot be read is not read again and again: its allowance is over, or a person is needed. */
-async function refuse(core: Core, operation: Operation, denied: Denied): Promise<void> {
+async function refuse(
+  core: Pick<OperationNeeds, "ledger" | "packs" | "ports">,
+  operation: Operation,
+  denied: Denied,
+): Promise<void> {
   // A callback cannot bring the end of automation forward: the schedule finds out in its own time.
   if (operation.hinted.underWay && denied.code !== "operation_taken_over") return;
   switch (denied.code) {

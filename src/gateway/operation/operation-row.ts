@@ -3,15 +3,16 @@ import type { Moment } from "../../conventions/operation/evolve.ts";
 import type { OperationState } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
 import type { StateRow } from "../ports.ts";
+import type { OperationNeeds } from "./needs.ts";
 import type { Operation } from "./operations.ts";
 
 /**
  * The operation as it must survive us, written only while the lease in the store is the one we know of. The result stays
  * out: after settlement digests are enough.
  */
-export function operationRow(core: Core, operation: Operation): StateRow {
+export function operationRow(core: Pick<OperationNeeds, "ports">, operation: Operation): StateRow {
   const { purse, result: _result, resuming: _resuming, asking: _asking, id, state, ...rest } = operation;
   const { limits, attemptsUsed, sideEffectAttempts } = purse.budget;
   const body = { ...rest, boot_id: core.ports.clock.bootId(), purse: { limits, attemptsUsed, sideEffectAttempts } };
@@ -27,7 +28,7 @@ export function termOf({ body }: StateRow): number {
 }
 
 /** Back from its row. Times of this boot hold as they are; those of another are taken from the wall, within bounds. */
-export function readOperation(core: Core, row: StateRow): Operation {
+export function readOperation(core: Pick<OperationNeeds, "packs" | "ports">, row: StateRow): Operation {
   const { boot_id, purse, ...rest } = row.body as unknown as Omit<
     Operation,
     "purse" | "result" | "resuming" | "asking" | "id" | "state"
@@ -68,13 +69,16 @@ export function readOperation(core: Core, row: StateRow): Operation {
 }
 
 /** Whether another process has taken it since; then nothing that this one learned is written to it. */
-export function isOvertaken(core: Core, operation: Operation): boolean {
+export function isOvertaken(core: Pick<OperationNeeds, "ledger">, operation: Operation): boolean {
   const row = core.ledger.find("operations", operation.id);
   return row !== null && !("tampered" in row) && termOf(row) !== (operation.lease?.term ?? 0);
 }
 
 /** One that ended before this process began, from its row; null where there is none. */
-export function recallOperation(core: Core, id: string): Operation | null {
+export function recallOperation(
+  core: Pick<OperationNeeds, "ledger" | "packs" | "ports">,
+  id: string,
+): Operation | null {
   const row = core.ledger.find("operations", id);
   if (row === null) return null;
   if ("tampered" in row) {

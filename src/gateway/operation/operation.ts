@@ -12,11 +12,11 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { CallId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
-import type { Core } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { learn, type Operation } from "./operations.ts";
 
-export function momentIn(core: Core, ms: number): Moment {
+export function momentIn(core: Pick<OperationNeeds, "ports">, ms: number): Moment {
   const { clock } = core.ports;
   return { at: isoTime(clock.wallMs() + ms), bootMs: clock.bootMs() + ms };
 }
@@ -33,7 +33,7 @@ export interface Opened {
 }
 
 export function openOperation(
-  core: Core,
+  core: Pick<OperationNeeds, "ports">,
   kind: Operation["kind"],
   sent: {
     readonly run: { readonly id: RunId };
@@ -121,7 +121,7 @@ export function linksOf(operation: Operation) {
 }
 
 /** The event of the first entry in an operation's history: it exists. */
-export function openedEvent(core: Core, operation: Operation): NewEvent {
+export function openedEvent(core: Pick<OperationNeeds, "envelope">, operation: Operation): NewEvent {
   return transitionEvent(core, operation, {
     at: operation.createdAt,
     actor: operation.callerKey,
@@ -136,7 +136,12 @@ export function openedEvent(core: Core, operation: Operation): NewEvent {
  * Takes one step of the table, or none. A step that the table or the evidence refuses changes nothing; a job id that
  * contradicts the one on record stops automation, with both kept.
  */
-export function step(core: Core, operation: Operation, trigger: OperationTrigger, actor: string): readonly NewEvent[] {
+export function step(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  trigger: OperationTrigger,
+  actor: string,
+): readonly NewEvent[] {
   const at = isoTime(core.ports.clock.wallMs());
   return learn(operation, { kind: "trigger", trigger, at, actor }).map(({ entry }) =>
     transitionEvent(core, operation, entry),
@@ -144,7 +149,7 @@ export function step(core: Core, operation: Operation, trigger: OperationTrigger
 }
 
 function transitionEvent(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope">,
   operation: Operation,
   entry: Omit<TransitionRecord, "from" | "cause"> & { readonly from: OperationState | null; readonly cause: string },
 ): NewEvent {

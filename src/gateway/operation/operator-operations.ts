@@ -5,9 +5,10 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OperationId } from "../../kernel/ids.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
 import { readRefusal } from "./may-read.ts";
+import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -29,7 +30,7 @@ export interface OperatorOperations {
   watch(listener: () => void): () => void;
 }
 
-export function operatorOperations(core: Core, observer: Observer): OperatorOperations {
+export function operatorOperations(core: OperationNeeds, observer: Observer): OperatorOperations {
   return {
     list: () => core.operations.all(),
     get: (id) => core.operations.get(id),
@@ -96,7 +97,7 @@ function stopped({ id, state, remoteState, remoteJobId, problem, purse }: Operat
  * A person asks: one read beyond the allowance. Whatever stopped it is looked at again, since a person may have mended it;
  * what still stands in the way stops it again, before anything is sent.
  */
-function grantOneRead(core: Core, operation: Operation): void {
+function grantOneRead(core: Pick<OperationNeeds, "ports">, operation: Operation): void {
   const { problem, purse } = operation;
   const { budget } = purse;
   const attempts = Math.max(budget.limits.attempts, budget.attemptsUsed + 1);

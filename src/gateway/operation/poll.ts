@@ -7,14 +7,18 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { step } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
 import { CUSTODIAN, definitionOf, jobOf, keepSchedule, readFor, scheduleNext, stopCaring } from "./read-operation.ts";
 
 /** The next read about a job: of its state, or of its result once it is done. */
-export function jobReadOf(core: Core, { state, input, remoteJobId }: Operation, definition: Definition): JobRead {
+export function jobReadOf(
+  core: Pick<OperationNeeds, "packs">,
+  { state, input, remoteJobId }: Operation,
+  definition: Definition,
+): JobRead {
   const { status, result } = jobOf(definition);
   const done = state === "result_collecting" && result !== null;
   const { action, idInput } = done ? result : status;
@@ -29,7 +33,7 @@ interface JobRead {
 }
 
 /** Reads the state of a job once, and takes whatever step the answer is evidence for. */
-export async function pollJob(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
+export async function pollJob(core: OperationNeeds, operation: Operation, asked: Authorization | null): Promise<void> {
   const definition = definitionOf(core, operation);
   const job = jobOf(definition);
   const read = jobReadOf(core, operation, definition);
@@ -45,13 +49,18 @@ export async function pollJob(core: Core, operation: Operation, asked: Authoriza
   if (!one && operation.state === "result_collecting" && job.result !== null) return pollJob(core, operation, asked);
 }
 
-export function readerOf(core: Core, { pack }: Definition, name: string): Definition {
+export function readerOf(core: Pick<OperationNeeds, "packs">, { pack }: Definition, name: string): Definition {
   const found = core.packs().find(`${pack.name}.${name}`);
   if (found === null) throw new TypeError(`${pack.name} has lost its action ${name}`);
   return found;
 }
 
-function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attempted): readonly NewEvent[] {
+function settlePoll(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  job: Job,
+  attempted: Attempted,
+): readonly NewEvent[] {
   const events: NewEvent[] = [];
   const { verdict, observation } = attempted;
   const body = verdict.kind === "success" ? readJson(verdict.observation) : null;
@@ -80,7 +89,11 @@ function settlePoll(core: Core, operation: Operation, job: Job, attempted: Attem
 }
 
 /** Only what the provider reports as final moves anything; its progress does not. */
-function takeReport(core: Core, operation: Operation, report: JobReport): readonly NewEvent[] {
+function takeReport(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  report: JobReport,
+): readonly NewEvent[] {
   // An answer to a question about one job that names another is no report about ours.
   const remoteJobId = report.jobId ?? operation.remoteJobId ?? "";
   const remoteState = report.remoteState ?? "";
@@ -100,7 +113,12 @@ function takeReport(core: Core, operation: Operation, report: JobReport): readon
   }
 }
 
-function settleResult(core: Core, operation: Operation, job: Job, attempted: Attempted): readonly NewEvent[] {
+function settleResult(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  job: Job,
+  attempted: Attempted,
+): readonly NewEvent[] {
   const { verdict, observation } = attempted;
   const events =
     verdict.kind === "success" ? keepResult(core, operation, attempted, readJson(verdict.observation)) : [];
@@ -110,7 +128,12 @@ function settleResult(core: Core, operation: Operation, job: Job, attempted: Att
   return events;
 }
 
-function keepResult(core: Core, operation: Operation, { verdict }: Attempted, body: JsonValue): readonly NewEvent[] {
+function keepResult(
+  core: Pick<OperationNeeds, "envelope" | "ports">,
+  operation: Operation,
+  { verdict }: Attempted,
+  body: JsonValue,
+): readonly NewEvent[] {
   if (verdict.kind !== "success") return [];
   const resultDigest = digestBytes(verdict.observation.body);
   const actor = operation.custodian ? CUSTODIAN : operation.callerKey;

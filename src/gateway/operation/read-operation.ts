@@ -13,10 +13,10 @@ import type { Authorization } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { momentIn } from "./operation.ts";
 import { isOvertaken, operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -25,7 +25,7 @@ import { learn, type Operation } from "./operations.ts";
 export const CUSTODIAN = "gateway";
 
 /** The definition that started it. Another pack under the same name is not trusted with it. */
-export function definitionOf(core: Core, operation: Operation): Definition {
+export function definitionOf(core: Pick<OperationNeeds, "packs">, operation: Operation): Definition {
   const found = core.packs().find(operation.action);
   if (found === null || found.pack.digest !== operation.packDigest) {
     throw new Denied("definition_changed", `The pack that started ${operation.id} changed or is no longer trusted.`);
@@ -39,7 +39,10 @@ export function jobOf({ action }: Definition): Job {
 }
 
 /** The run and the session that started it, while both stand. */
-export function standingOf(core: Core, operation: Operation): { readonly run: Run; readonly session: Session } | null {
+export function standingOf(
+  core: Pick<OperationNeeds, "book">,
+  operation: Operation,
+): { readonly run: Run; readonly session: Session } | null {
   const run = core.book.run(operation.purse.id);
   if (run === undefined || run.state === "ended") return null;
   const session = [...run.sessions.values()].find(({ id }) => id === operation.sessionId);
@@ -75,7 +78,7 @@ export interface ReadAsked {
  * stands behind it; otherwise it rests on what the operation was started with.
  */
 export async function readFor(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   { errand, reader, known, asked, begin }: ReadAsked,
   settle: (attempted: Attempted) => Beside,
@@ -114,7 +117,7 @@ export function bindFor(operation: Operation, reader: Definition, known: JsonObj
 
 /** When to look again: when the provider says, otherwise doubling with jitter. */
 export function scheduleNext(
-  core: Core,
+  core: Pick<OperationNeeds, "ports">,
   operation: Operation,
   job: Job | null,
   seen: TransportObservation | null,
@@ -135,7 +138,12 @@ export function scheduleNext(
 }
 
 /** After a read beside the schedule: the schedule stands, unless the provider says when to come back. */
-export function keepSchedule(core: Core, operation: Operation, job: Job, seen: TransportObservation): void {
+export function keepSchedule(
+  core: Pick<OperationNeeds, "ports">,
+  operation: Operation,
+  job: Job,
+  seen: TransportObservation,
+): void {
   const { nextPoll } = operation;
   if (nextPoll === null || isSettled(operation.state) || operation.problem !== null) {
     scheduleNext(core, operation, job, seen);

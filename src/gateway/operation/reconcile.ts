@@ -10,10 +10,10 @@ import type { Authorization } from "../approval/authorize.ts";
 import { splitIntent } from "../attempt/confirm.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { settleHeld } from "./held-reserve.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
@@ -25,7 +25,7 @@ import { prepareRepeat, repeatUnderToken } from "./token-retry.ts";
  * The read that the definition names for finding out; the confirming read serves where it names none. A receiver keeps a
  * record of every request, which is better evidence than any state.
  */
-export function reconcilerOf(core: Core, definition: Definition): Definition | null {
+export function reconcilerOf(core: Pick<OperationNeeds, "packs">, definition: Definition): Definition | null {
   const { action, pack } = definition;
   switch (action.kind) {
     case "http":
@@ -41,7 +41,7 @@ export function reconcilerOf(core: Core, definition: Definition): Definition | n
 export const NO_READ = "the definition names no read that could tell what happened";
 
 /** Whether anything can be done to find out. */
-export function isReconcilable(core: Core, definition: Definition): boolean {
+export function isReconcilable(core: Pick<OperationNeeds, "packs">, definition: Definition): boolean {
   return definition.action.unknown.tokenRetry || reconcilerOf(core, definition) !== null;
 }
 
@@ -50,7 +50,11 @@ export function isReconcilable(core: Core, definition: Definition): boolean {
  * the log, and where it proves nothing the outcome stays unknown. It reads; only where the provider documents that a
  * repeat under the same token returns the original result is the very request sent once more.
  */
-export async function reconcile(core: Core, operation: Operation, asked: Authorization | null): Promise<void> {
+export async function reconcile(
+  core: OperationNeeds,
+  operation: Operation,
+  asked: Authorization | null,
+): Promise<void> {
   const definition = definitionOf(core, operation);
   const reader = reconcilerOf(core, definition);
   if (definition.action.unknown.tokenRetry) {
@@ -89,7 +93,7 @@ export async function reconcile(core: Core, operation: Operation, asked: Authori
 
 /** What proved a promotion may say which deployment it made: then it can be undone like one whose answer was seen. */
 function keepProven(
-  core: Core,
+  core: Pick<OperationNeeds, "keepPromotion">,
   operation: Operation,
   definition: Definition,
   { verdict }: Pick<Attempted, "verdict">,
@@ -101,7 +105,7 @@ function keepProven(
 
 /** The read that would find out, as it would be bound; null where the definition names none. */
 export function reconcileReadOf(
-  core: Core,
+  core: Pick<OperationNeeds, "packs">,
   operation: Operation,
   definition: Definition,
 ): { readonly reader: Definition; readonly known: JsonObject } | null {
@@ -120,7 +124,7 @@ function knownFor(operation: Operation, { pack }: Definition, reader: Definition
 }
 
 function settleRead(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "ports">,
   operation: Operation,
   definition: Definition,
   reader: Definition,
@@ -181,7 +185,7 @@ function settleRead(
 
 /** What the host's own record says. While the operation runs there is nothing to add; the next question may know. */
 function settleStatus(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "ports">,
   operation: Operation,
   reader: Definition,
   { verdict, observation }: Pick<Attempted, "verdict" | "observation">,

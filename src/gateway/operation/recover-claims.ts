@@ -1,8 +1,8 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Holder } from "../../conventions/outcome/claim.ts";
 import { CLAIM, claimRow, keyOfRow, readHolders } from "../attempt/claim.ts";
-import type { Core } from "../core.ts";
 import type { StateRow, StateStore } from "../ports.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { adoptAttempt } from "./recover-operations.ts";
@@ -12,7 +12,7 @@ import { adoptAttempt } from "./recover-operations.ts";
  * stopped between two sends (a redirect, a retry) has no open attempt; its claim alone tells that it may have happened.
  */
 export function recoverClaims(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
   store: StateStore,
   own: (row: StateRow) => boolean,
   adopted: ReadonlyMap<string, string>,

@@ -3,10 +3,10 @@ import { isSettled, operationStates } from "../../conventions/operation/state.ts
 import type { CallId, RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Authorization } from "../approval/authorize.ts";
-import type { Core } from "../core.ts";
 import { type PlanFill, reachOf } from "../outbound/outbound.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 import { waitFor } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { momentIn, type Opened, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow, readOperation } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -19,7 +19,7 @@ import { adoptResume } from "./resume.ts";
  * was being observed is observed again on its stored schedule. No session survived, so the gateway reads as custodian.
  */
 export function recoverOperations(
-  core: Core,
+  core: OperationNeeds,
   store: StateStore,
 ): { readonly operations: readonly Operation[]; readonly events: readonly NewEvent[]; readonly rows: StateRow[] } {
   const operations: Operation[] = [];
@@ -53,7 +53,7 @@ export function recoverOperations(
 
 /** A write that was on its way when we stopped: unknown, and from now on an operation that can be asked about. */
 export function adoptAttempt(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
   row: Pick<StateRow, "id" | "runId" | "body">,
 ): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {
   const { body } = row;
@@ -101,7 +101,7 @@ export function adoptAttempt(
 
 /** A resume that was on its way when we stopped. Its operation had failed, so that nothing else looks after it. */
 export function adoptResumed(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
   store: StateStore,
   { body, id }: StateRow,
 ): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {

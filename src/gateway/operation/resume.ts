@@ -10,9 +10,10 @@ import { Denied } from "../../kernel/failure.ts";
 import { follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { requireLease } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { momentIn, readsOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -20,7 +21,7 @@ import { definitionOf, jobOf } from "./read-operation.ts";
 import { bindOnJob, sendAsOperator } from "./send-as-operator.ts";
 
 /** The request by which failed work goes on, or why there is none. */
-export function bindResume(core: Core, operation: Operation): Outbound {
+export function bindResume(core: Pick<OperationNeeds, "packs">, operation: Operation): Outbound {
   const definition = definitionOf(core, operation);
   const resume = definition.action.job?.resume ?? null;
   if (resume === null) {
@@ -40,7 +41,7 @@ export function bindResume(core: Core, operation: Operation): Outbound {
  * token; the operation names it before it leaves, and is observed again unless the provider is proven to have refused.
  */
 export async function resumeThrough(
-  core: Core,
+  core: OperationNeeds,
   sending: Sending,
   operation: Operation,
   reason: string,
@@ -59,7 +60,7 @@ export async function resumeThrough(
 
 /** An operator resumes it, on their own authority. */
 export async function resumeAsOperator(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   operator: string,
   reason: string,
@@ -71,7 +72,12 @@ export async function resumeAsOperator(
 }
 
 /** A resume that was on its way when we stopped may have gone through: the work is observed again. */
-export function adoptResume(core: Core, operation: Operation, attemptId: string, actor: string) {
+export function adoptResume(
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
+  operation: Operation,
+  attemptId: string,
+  actor: string,
+) {
   const record = operation.resumes.find(({ attempt_id, outcome }) => attempt_id === attemptId && outcome === "pending");
   if (record === undefined) return null;
   learn(operation, { kind: "resume_noted", record: { ...record, outcome: "unknown" } });
@@ -83,7 +89,11 @@ function beingResumed(): Denied {
 }
 
 /** One resume at a time: the state is looked at again, since a person may have thought about it for minutes. */
-async function claimed<Result>(core: Core, operation: Operation, work: () => Promise<Result>): Promise<Result> {
+async function claimed<Result>(
+  core: OperationNeeds,
+  operation: Operation,
+  work: () => Promise<Result>,
+): Promise<Result> {
   if (operation.state !== "failed" || operation.resuming) throw beingResumed();
   learn(operation, { kind: "resume_began" });
   try {
@@ -96,7 +106,13 @@ async function claimed<Result>(core: Core, operation: Operation, work: () => Pro
   }
 }
 
-function resumeHooks(core: Core, operation: Operation, callId: string, actor: string, reason: string) {
+function resumeHooks(
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
+  operation: Operation,
+  callId: string,
+  actor: string,
+  reason: string,
+) {
   return {
     errand: "resume" as const,
     beside: (attemptId: string): Beside => {
@@ -130,7 +146,12 @@ function outcomeOf(verdict: Verdict): ResumeRecord["outcome"] {
 }
 
 /** Where the answer names another job than the one on record, both are kept and a person is needed. */
-function checkJob(core: Core, operation: Operation, verdict: Verdict, actor: string) {
+function checkJob(
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
+  operation: Operation,
+  verdict: Verdict,
+  actor: string,
+) {
   if (verdict.kind !== "success" && verdict.kind !== "accepted") return [];
   const body = readJson(verdict.observation);
   const remoteJobId = body === null ? null : readJobReport(jobOf(definitionOf(core, operation)), body).jobId;
@@ -138,7 +159,12 @@ function checkJob(core: Core, operation: Operation, verdict: Verdict, actor: str
 }
 
 /** Back to observing, with deadlines, allowances and reads of its own. */
-function goOn(core: Core, operation: Operation, attemptId: string, actor: string) {
+function goOn(
+  core: Pick<OperationNeeds, "envelope" | "packs" | "ports">,
+  operation: Operation,
+  attemptId: string,
+  actor: string,
+) {
   const job = jobOf(definitionOf(core, operation));
   const trigger = { kind: "resume_sent", documented: job.resume !== null, attemptId } as const;
   const events = step(core, operation, trigger, actor);
@@ -147,7 +173,7 @@ function goOn(core: Core, operation: Operation, attemptId: string, actor: string
   return events;
 }
 
-function reopen(core: Core, operation: Operation, job: Job): void {
+function reopen(core: Pick<OperationNeeds, "ports">, operation: Operation, job: Job): void {
   const { purse, hinted } = operation;
   const { limits } = purse.budget;
   purse.budget = openBudget(

@@ -8,17 +8,17 @@ import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import { keyOf, openClaim } from "../attempt/claim.ts";
 import type { Attempted, CustodySending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { isOvertaken, operationRow } from "./operation-row.ts";
 import type { Operation } from "./operations.ts";
 import { readerOf } from "./poll.ts";
 
 /** An action on a job that exists: its identifier goes where the pack says, the rest comes from the creating call. */
 export function bindOnJob(
-  core: Core,
+  core: Pick<OperationNeeds, "packs">,
   definition: Definition,
   { action, idInput }: JobAction,
   input: JsonObject,
@@ -30,7 +30,7 @@ export function bindOnJob(
 
 /** An operator acts on it: one send on their own authority, with the credential that the operation was started with. */
 export async function sendAsOperator(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   outbound: Outbound,
   operator: string,

@@ -1,9 +1,9 @@
 import { type SettlementStatement, statementBytes, type Verified } from "../../conventions/approval/decision.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import { settleHeld } from "./held-reserve.ts";
 import { requireLease } from "./lease.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -13,7 +13,7 @@ import { learn, type Operation } from "./operations.ts";
  * statement as it was signed. While evidence may still come by itself nobody has to say anything, unless they say why.
  */
 export async function settleByPerson(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   { statement, signature }: Verified<SettlementStatement>,
 ): Promise<void> {

@@ -10,12 +10,12 @@ import { Denied } from "../../kernel/failure.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { askOf, bindDefinition } from "../outbound/admit.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import { executionInput } from "../plan/execute.ts";
 import type { StateRow } from "../ports.ts";
+import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
@@ -23,7 +23,7 @@ import { scheduleNext, standingOf, stopCaring } from "./read-operation.ts";
 
 /** Whether the stored request may go out once more under its token, and the request itself as it was built again. */
 export function prepareRepeat(
-  core: Core,
+  core: Pick<OperationNeeds, "book" | "ports">,
   operation: Operation,
   definition: Definition,
 ): { readonly decision: RepeatDecision; readonly outbound: Outbound } {
@@ -54,7 +54,7 @@ function bindAgain({ input, plan }: Operation, definition: Definition): Outbound
  * first one's reserve, since under one token there is at most one charge.
  */
 export async function repeatUnderToken(
-  core: Core,
+  core: OperationNeeds,
   operation: Operation,
   outbound: Outbound,
   provenRows: (attempted: Attempted) => readonly StateRow[],
@@ -120,7 +120,7 @@ function keepHold(
 }
 
 function settleRepeat(
-  core: Core,
+  core: Pick<OperationNeeds, "envelope" | "ports">,
   operation: Operation,
   { definition }: Outbound,
   { verdict, observation }: Attempted,

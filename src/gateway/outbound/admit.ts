@@ -9,10 +9,11 @@ import { decideScope, type Scope } from "../../conventions/scope/scope.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { type Core, ceilingsOf, now, requireUnlocked } from "../core.ts";
+import { ceilingsOf, now, requireUnlocked } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import { requireGrant } from "./grants.ts";
+import type { OutboundNeeds } from "./needs.ts";
 import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
 
 /** Step 1: the caller is still the process that connected, right now. */
@@ -69,12 +70,16 @@ export function askOf(outbound: Outbound): ReservationAsk {
 }
 
 /** Policy may have become narrower since the run began. */
-export function holdToCeilings(core: Core, budget: RunBudget): RunBudget {
+export function holdToCeilings(core: Pick<OutboundNeeds, "posture">, budget: RunBudget): RunBudget {
   return narrowBudget(budget, ceilingsOf(core));
 }
 
 /** With what the day leaves; `freed` is what an earlier send of the same call gives back for it. */
-export function askToday(core: Core, outbound: Outbound, freed: number): ReservationAsk {
+export function askToday(
+  core: Pick<OutboundNeeds, "daySpend" | "posture">,
+  outbound: Outbound,
+  freed: number,
+): ReservationAsk {
   const dayLeftCents = ceilingsOf(core).daySpendCents - core.daySpend.spentCents() + freed;
   return { ...askOf(outbound), dayLeftCents };
 }
@@ -85,14 +90,21 @@ export function reservedFor({ action, definition }: Outbound, provider_reference
 }
 
 /** Step 5: nobody is asked about a call that cannot run. */
-export function requireFit(core: Core, run: Run, outbound: Outbound): void {
+export function requireFit(
+  core: Pick<OutboundNeeds, "daySpend" | "ports" | "posture">,
+  run: Run,
+  outbound: Outbound,
+): void {
   const decided = decideReservation(holdToCeilings(core, run.budget), askToday(core, outbound, 0), now(core));
   if (decided.decision === "allow") return;
   run.budget = decided.budget;
   throw budgetDenied(decided.decision, run.budget);
 }
 
-export function requireCredential(core: Core, outbound: Outbound): { readonly eachUse: boolean } {
+export function requireCredential(
+  core: Pick<OutboundNeeds, "credentials">,
+  outbound: Outbound,
+): { readonly eachUse: boolean } {
   const credentials = requireUnlocked(core);
   if (outbound.credential === null) return { eachUse: false };
   const found = credentials.find(outbound.credential);
@@ -113,7 +125,7 @@ export function requireCredential(core: Core, outbound: Outbound): { readonly ea
 }
 
 /** The run and the session still stand. Asked before every attempt and after every wait. */
-export function requireStanding(core: Core, run: Run, session: Session): void {
+export function requireStanding(core: OutboundNeeds, run: Run, session: Session): void {
   requireUnlocked(core);
   // First: an ended session has let go of its caller, who may well be alive and should learn what ended.
   if (!mayContinue(session)) {

@@ -5,12 +5,12 @@ import { digestGrant } from "../../conventions/grant/record.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
-import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Session, StandingOn } from "../run/run.ts";
+import type { OutboundNeeds } from "./needs.ts";
 
 /** The grant under which a session begins: one that this caller may use now, and that names all that was asked for. */
-export function findGrant(core: Core, asked: Scope, caller: LiveCaller, wraps: boolean): Grant | null {
+export function findGrant(core: OutboundNeeds, asked: Scope, caller: LiveCaller, wraps: boolean): Grant | null {
   const found = core
     .grants()
     .find(
@@ -29,7 +29,7 @@ export function standOn(grant: Grant): StandingOn {
 }
 
 /** The grant that a session stands on, as signed policy holds it now. It must be the very one, and let this caller act still. */
-export function requireGrant(core: Core, session: Session): Grant | null {
+export function requireGrant(core: OutboundNeeds, session: Session): Grant | null {
   const { grant: on, caller } = session;
   if (on === null) return null;
   const grant = core.grants().find((one) => one.name === on.name && digestGrant(one) === on.digest);
@@ -46,7 +46,7 @@ export function requireGrant(core: Core, session: Session): Grant | null {
  * Otherwise why a person is asked after all.
  */
 export async function coveringGrant(
-  core: Core,
+  core: OutboundNeeds,
   own: Grant,
   { caller, runId }: Session,
   call: CallFacts,
@@ -61,7 +61,11 @@ export async function coveringGrant(
   return { beyond };
 }
 
-async function reasonBeyondGrant(core: Core, grant: Grant, call: CallFacts): Promise<ReasonToAsk | null> {
+async function reasonBeyondGrant(
+  core: Pick<OutboundNeeds, "dayCounts">,
+  grant: Grant,
+  call: CallFacts,
+): Promise<ReasonToAsk | null> {
   const cover = coverCall(grant, call);
   if (cover.kind === "not_covered") return beyond(`the grant ${grant.name} does not cover it: ${cover.why}`);
   if (await core.dayCounts.take(`grant ${grant.name}`, grant.callsPerDay)) return null;
@@ -73,13 +77,17 @@ function beyond(words: string): ReasonToAsk {
 }
 
 /** What a wrapper started belongs to its run, as long as the wrapper lives; the wrapper itself is no wrapped command. */
-export function wrappingOf(core: Core, runId: RunId, { key }: LiveCaller): "wrapped" | undefined {
+export function wrappingOf(
+  core: Pick<OutboundNeeds, "book">,
+  runId: RunId,
+  { key }: LiveCaller,
+): "wrapped" | undefined {
   const run = core.book.run(runId);
   return run !== undefined && run.kin !== null && run.ownerKey !== key ? "wrapped" : undefined;
 }
 
 export function coverNow(
-  core: Core,
+  core: OutboundNeeds,
   grant: Grant,
   { evidence, uid }: LiveCaller,
   wrapping: "wrapper" | "wrapped" | undefined,

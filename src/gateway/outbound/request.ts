@@ -3,11 +3,16 @@ import type { Pack } from "../../conventions/action/pack.ts";
 import type { HttpSend, Send } from "../../conventions/action/send.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { CallId } from "../../kernel/ids.ts";
-import type { Core } from "../core.ts";
+import type { OutboundNeeds } from "./needs.ts";
 import type { Outbound } from "./outbound.ts";
 
 /** The bound command as it goes out, with what is ours to add; `token` where it is sent once more under the one it had. */
-export function sendOf(core: Core, outbound: Outbound, callId: CallId, token: string | null = null): Send {
+export function sendOf(
+  core: Pick<OutboundNeeds, "ports">,
+  outbound: Outbound,
+  callId: CallId,
+  token: string | null = null,
+): Send {
   const { bound } = outbound;
   switch (bound.kind) {
     case "http":
@@ -21,7 +26,7 @@ export function sendOf(core: Core, outbound: Outbound, callId: CallId, token: st
 
 /** With the headers that are ours to add: correlation and, for writes, the token. */
 function httpSendOf(
-  core: Core,
+  core: Pick<OutboundNeeds, "ports">,
   { definition: { pack, action }, sideEffect }: Outbound,
   { kind, method, url, headers: bare, body }: BoundHttp,
   callId: CallId,
@@ -47,7 +52,7 @@ function httpSendOf(
 }
 
 /** High in entropy, and never the same twice: what makes a repeat recognisable to the provider. A UUID unless it says otherwise. */
-export function makeToken({ ports: { random } }: Core, { provider }: Pack): string {
+export function makeToken({ ports: { random } }: Pick<OutboundNeeds, "ports">, { provider }: Pack): string {
   if (provider?.idempotency?.format === "opaque") return random.bytes(defaults.tokenBytes).toString("base64url");
   const bytes = random.bytes(16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import { type Followed, follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
+import type { PlanNeeds } from "./needs.ts";
 import { planRow, planStale, requireExecutable } from "./plan.ts";
 import type { Plan } from "./shelf.ts";
 
@@ -24,7 +24,7 @@ export function executionInput(previewed: JsonObject, { action }: Definition): J
  * a crash can use it again; whatever then happens, only a new preview leads to another try.
  */
 export async function executeThrough(
-  core: Core,
+  core: PlanNeeds,
   sending: Sending,
   plan: Plan,
   expectedRevision: string,

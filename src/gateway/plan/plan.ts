@@ -8,15 +8,16 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller, StateRow } from "../ports.ts";
 import { partyOf, type Run } from "../run/run.ts";
+import type { PlanNeeds } from "./needs.ts";
 import type { Plan } from "./shelf.ts";
 
 /** Stores what was previewed, for as long as the plan, the run and the provider allow, whichever is least. */
 export function makePlan(
-  core: Core,
+  core: Pick<PlanNeeds, "ports">,
   run: Run,
   caller: LiveCaller,
   outbound: Outbound,
@@ -56,7 +57,7 @@ export function makePlan(
 
 /** Caller, digest, expiry, single use and revisions, as they are right now. Asked before the card and before the send. */
 export function requireExecutable(
-  core: Core,
+  core: Pick<PlanNeeds, "book" | "ports">,
   plan: Plan,
   caller: LiveCaller,
   definition: Definition,

@@ -14,15 +14,18 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { describeAuthorization } from "../approval/authorize.ts";
 import { follow } from "../attempt/follow.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { notPermitted } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { requestFields } from "../record/record.ts";
+import type { PlanNeeds } from "./needs.ts";
 import { makePlan, planRecord, planRow } from "./plan.ts";
 import type { Plan } from "./shelf.ts";
 
 /** Who previews what: either side of the pair may be named, and the pair must be the only one. */
-export function findPair(core: Core, name: string): { readonly preview: Definition; readonly executes: Definition } {
+export function findPair(
+  core: Pick<PlanNeeds, "packs">,
+  name: string,
+): { readonly preview: Definition; readonly executes: Definition } {
   const found = core.packs().find(name);
   if (found === null) throw notPermitted();
   const { pack, action } = found;
@@ -44,7 +47,7 @@ export function findPair(core: Core, name: string): { readonly preview: Definiti
  * Asks the provider what it would do. The answer becomes a stored plan in the same write that records it, on the path of
  * previews: nothing of it looks like a change to whoever reads the log.
  */
-export async function previewThrough(core: Core, sending: Sending, executes: Definition): Promise<CallResult> {
+export async function previewThrough(core: PlanNeeds, sending: Sending, executes: Definition): Promise<CallResult> {
   let plan: Plan | null = null;
   let refused: Denied | null = null;
   const after = (attempted: Attempted): Beside => {
@@ -67,7 +70,7 @@ export async function previewThrough(core: Core, sending: Sending, executes: Def
  * Planning may itself take time: a 202 names where the plan will be, and that place is read until it answers with a plan
  * or fails. Every read is an attempt of the run; the run's own time and attempts end it at the latest.
  */
-async function followPlanning(core: Core, first: Sending): Promise<CallResult> {
+async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResult> {
   let sending = first;
   for (let checks = 0; ; checks++) {
     const { result, verdict, observation } = await follow(core, sending);
@@ -98,7 +101,12 @@ function statusOf({ request, outbound }: Sending, { headers }: Answered): HttpSe
 }
 
 /** Null where the attempt simply failed: its own result says how. */
-function readAnswer(core: Core, sending: Sending, executes: Definition, { verdict }: Attempted): Plan | Denied | null {
+function readAnswer(
+  core: Pick<PlanNeeds, "ports">,
+  sending: Sending,
+  executes: Definition,
+  { verdict }: Attempted,
+): Plan | Denied | null {
   if (verdict.kind !== "success") return null;
   const { status, body, withheld } = verdict.observation;
   if (withheld !== null) return previewInvalid("it was withheld because it held the credential", status);
@@ -125,7 +133,12 @@ function previewInvalid(why: string, status: number): Denied {
   return new Denied("preview_invalid", message, { extra: { provider_status: status } });
 }
 
-function finished(core: Core, sending: Sending, { attemptId, verdict }: Attempted, plan: Plan | null): NewEvent {
+function finished(
+  core: Pick<PlanNeeds, "envelope">,
+  sending: Sending,
+  { attemptId, verdict }: Attempted,
+  plan: Plan | null,
+): NewEvent {
   const { outbound, run, callId, session, authorization } = sending;
   const status = verdict.observation.kind === "answered" ? verdict.observation.status : null;
   return {

@@ -1,9 +1,9 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type Denied, placeDenied } from "../../kernel/failure.ts";
-import type { Core } from "../core.ts";
 import type { LiveCaller } from "../ports.ts";
 import { createFloodGate } from "./flood-gate.ts";
+import type { RecordNeeds } from "./needs.ts";
 import { nameCaller } from "./record.ts";
 import { bytesOf, payerOf } from "./written.ts";
 
@@ -25,7 +25,7 @@ export interface DenialRecorder {
   record(denied: Denied, context: DenialContext): Promise<void>;
 }
 
-export function createDenialRecorder(core: Core): DenialRecorder {
+export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
   const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
     { ...core.ports, volume: core.volume },

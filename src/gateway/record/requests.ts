@@ -4,9 +4,9 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import { contentEvents } from "./content.ts";
 import { createFloodGate } from "./flood-gate.ts";
+import type { RecordNeeds } from "./needs.ts";
 import { bytesOf } from "./written.ts";
 
 /** One request of one plane, when its reply is ready. */
@@ -43,7 +43,7 @@ export interface RequestRecorder {
 
 type Counted = Pick<PlaneRequest, "plane" | "principal"> & { readonly code: Denied["code"] | null };
 
-export function createRequestRecorder(core: Core): RequestRecorder {
+export function createRequestRecorder(core: RecordNeeds): RequestRecorder {
   const tell = async (counted: readonly { what: Counted; count: number; firstAt: string; lastAt: string }[]) =>
     core.ledger.record(
       "requests.counted",
@@ -86,7 +86,7 @@ export function createRequestRecorder(core: Core): RequestRecorder {
 }
 
 /** Whether a person has said yes: it is an operator's own, or a call that was taken in a run with a session. */
-function isApproved({ book }: Core, { operator, outcome }: PlaneRequest): boolean {
+function isApproved({ book }: Pick<RecordNeeds, "book">, { operator, outcome }: PlaneRequest): boolean {
   if (operator !== null) return true;
   if (outcome.kind === "denied" || outcome.runId === null || outcome.callId === null) return false;
   return (book.run(outcome.runId as RunId)?.sessions.size ?? 0) > 0;
@@ -102,7 +102,7 @@ function textOf(fields: JsonObject, units: number): string | null {
   return text.length > units ? null : text;
 }
 
-function eventsOf(core: Core, request: PlaneRequest): readonly NewEvent[] {
+function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): readonly NewEvent[] {
   const { plane, principal, operator, traceparent, endpoint, requestDigest, correlationId, outcome } = request;
   const fields = textOf(request.fields, outcome.kind === "denied" ? REFUSED_UNITS : ACCEPTED_UNITS);
   const shared = {

@@ -2,11 +2,11 @@ import type { Pack } from "../../conventions/action/pack.ts";
 import { readPromotion } from "../../conventions/rollback/read-provenance.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { holdCapability } from "./capability.ts";
 import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
+import type { RollbackNeeds } from "./needs.ts";
 
 const undoable = new WeakMap<Pack, ReadonlySet<string>>();
 
@@ -22,7 +22,7 @@ export function isUndoable({ pack, action }: Definition): boolean {
  * promotion whose answer was lost can then be undone like any other.
  */
 export function keepPromotion(
-  core: Core,
+  core: Pick<RollbackNeeds, "deployments" | "ports">,
   { pack, action }: Definition,
   made: { readonly runId: string; readonly party: string },
   answer: JsonValue,

@@ -8,13 +8,13 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { type Followed, follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
-import type { Core } from "../core.ts";
 import { concludeEffect } from "../operation/conclude-effect.ts";
 import { bindDefinition } from "../outbound/admit.ts";
 import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 import { partyOf, type Run } from "../run/run.ts";
 import { type Deployment, endDeployment } from "./deployments.ts";
+import type { RollbackNeeds } from "./needs.ts";
 import { keepPromotion } from "./promotion.ts";
 import { StaleDeployment, sayStale } from "./stale.ts";
 
@@ -31,7 +31,7 @@ export interface PreparedRollback {
 
 /** Builds the request from the stored link. The agent says which deployment and why; everything else is on record. */
 export function prepareRollback(
-  core: Core,
+  core: Pick<RollbackNeeds, "credentials" | "deployments" | "ports">,
   caller: LiveCaller,
   run: Run,
   definition: Definition,
@@ -84,7 +84,11 @@ export function prepareRollback(
 }
 
 /** Only while the generation that it created is the newest we know of; the provider has the last word. */
-function requireCurrent(core: Core, deployment: Deployment, definition: Definition): void {
+function requireCurrent(
+  core: Pick<RollbackNeeds, "deployments">,
+  deployment: Deployment,
+  definition: Definition,
+): void {
   const { provenance, pack } = deployment;
   const newest = core.deployments.newest(pack, provenance.environment);
   if (deployment.state === "current" && (newest === undefined || newest.id === deployment.id)) return;
@@ -96,7 +100,11 @@ function requireCurrent(core: Core, deployment: Deployment, definition: Definiti
 }
 
 /** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
-export async function rollBackThrough(core: Core, sending: Sending, deployment: Deployment): Promise<CallResult> {
+export async function rollBackThrough(
+  core: RollbackNeeds,
+  sending: Sending,
+  deployment: Deployment,
+): Promise<CallResult> {
   const after = ({ verdict, observation }: Attempted): Beside => {
     if (isReceipt(sending, verdict)) return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
     const stale =
@@ -120,7 +128,7 @@ function isReceipt(
 
 /** Keeps the provenance of a promotion together with its completion. What undoing it needs is never asked of an agent. */
 export async function promoteThrough(
-  core: Core,
+  core: RollbackNeeds,
   sending: Sending,
   through: (sending: Sending) => Promise<Followed>,
   intent: JsonObject,

@@ -7,12 +7,12 @@ import { authorizedBySession } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import { readJson } from "../attempt/read-json.ts";
-import type { Core } from "../core.ts";
 import { requireCredential } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Deployment } from "./deployments.ts";
+import type { RollbackNeeds } from "./needs.ts";
 
 /** What was seen of a target, when, and with which read; the answer to a later promotion shows it as well as a read does. */
 export interface Seen {
@@ -55,7 +55,13 @@ export function sayStale(seen: string): string {
 }
 
 /** The same refusal with what the target is now, where the session that asks may be answered and the read can be made. */
-export async function lookAtTarget(core: Core, run: Run, session: Session | undefined, callId: CallId, error: unknown) {
+export async function lookAtTarget(
+  core: RollbackNeeds,
+  run: Run,
+  session: Session | undefined,
+  callId: CallId,
+  error: unknown,
+) {
   if (!(error instanceof StaleDeployment)) return error;
   const { deployment, definition, later } = error;
   const seen = await readNow(core, run, session, callId, error);
@@ -66,7 +72,7 @@ export async function lookAtTarget(core: Core, run: Run, session: Session | unde
 
 /** What is there, or why nobody read it. One plain read, as the definition confirms with, under the session's approval. */
 async function readNow(
-  core: Core,
+  core: RollbackNeeds,
   run: Run,
   session: Session | undefined,
   callId: CallId,

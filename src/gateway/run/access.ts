@@ -3,10 +3,11 @@ import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import { writeQuestion } from "../approval/cards.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
 import { requireLiveCaller, requireStanding } from "../outbound/admit.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
+import type { RunNeeds } from "./needs.ts";
 import type { Run } from "./run.ts";
 import { widen } from "./widen.ts";
 
@@ -35,7 +36,7 @@ export interface AccessAnswer {
  * Widens a standing session by a card of its own. Only what a trusted pack defines can come in this way; for the rest
  * the person's answer is recorded and told, and nothing else changes.
  */
-export function requestAccess(core: Core, run: Run, caller: LiveCaller, request: AccessRequest): Access {
+export function requestAccess(core: RunNeeds, run: Run, caller: LiveCaller, request: AccessRequest): Access {
   requireLiveCaller(caller);
   requireUnlocked(core);
   const session = run.sessions.get(caller.key);

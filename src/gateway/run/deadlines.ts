@@ -1,6 +1,7 @@
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { type Core, now } from "../core.ts";
+import { now } from "../core.ts";
+import type { RunNeeds } from "./needs.ts";
 import type { Run } from "./run.ts";
 import { closeSession, endRun } from "./sessions.ts";
 
@@ -9,7 +10,7 @@ export interface Deadlines {
   watch(run: Run): void;
 }
 
-export function createDeadlines(core: Core): Deadlines {
+export function createDeadlines(core: RunNeeds): Deadlines {
   let looking = false;
   let napEndsMs = Number.NEGATIVE_INFINITY;
   let nap = new AbortController();
@@ -35,7 +36,7 @@ export function createDeadlines(core: Core): Deadlines {
 }
 
 /** How long until the next one is over; null where none is open. */
-function endWhatIsOver(core: Core): number | null {
+function endWhatIsOver(core: RunNeeds): number | null {
   const moment = now(core);
   let soonestMs: number | null = null;
   for (const run of [...core.book.openRuns()]) {
@@ -46,7 +47,7 @@ function endWhatIsOver(core: Core): number | null {
   return soonestMs;
 }
 
-async function endOverdue(core: Core, run: Run): Promise<void> {
+async function endOverdue(core: RunNeeds, run: Run): Promise<void> {
   run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
   for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
   await endRun(core, run, "run_deadline_exhausted");

@@ -3,10 +3,10 @@ import { narrowScope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import { writeQuestion } from "../approval/cards.ts";
-import type { Core } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { coverNow, wrappingOf } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
+import type { RunNeeds } from "./needs.ts";
 import type { Footing, Kin, Run, Session } from "./run.ts";
 import { startSession } from "./sessions.ts";
 
@@ -36,7 +36,7 @@ export function isDescendant(run: Run, caller: LiveCaller): boolean {
 }
 
 /** The session of a process that `isDescendant` let in, now or once a person has answered about its image. */
-export function joinAsDescendant(core: Core, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
+export function joinAsDescendant(core: RunNeeds, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
   const known = kin.joining.get(caller.key);
   if (known !== undefined) return known;
   const joining = admit(core, run, kin, caller).finally(() => kin.joining.delete(caller.key));
@@ -45,7 +45,7 @@ export function joinAsDescendant(core: Core, run: Run, kin: Kin, caller: LiveCal
   return joining;
 }
 
-async function admit(core: Core, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
+async function admit(core: RunNeeds, run: Run, kin: Kin, caller: LiveCaller): Promise<Session> {
   requireDescendant(run, caller);
   const footing = await footingOf(core, run, kin, caller);
   // A person may have taken minutes: the parents are walked again before anything is granted.
@@ -60,7 +60,7 @@ function requireDescendant(run: Run, caller: LiveCaller): void {
   if (!isDescendant(run, caller)) throw new Denied("not_found", "There is no such run for this caller.");
 }
 
-function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing | Promise<Footing> {
+function footingOf(core: RunNeeds, run: Run, kin: Kin, caller: LiveCaller): Footing | Promise<Footing> {
   const owner = run.sessions.get(run.ownerKey);
   if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
   const { cdhash } = caller.evidence;
@@ -77,12 +77,17 @@ function footingOf(core: Core, run: Run, kin: Kin, caller: LiveCaller): Footing 
 }
 
 /** Under a grant it is the grant that says which programs below the wrapper may act; a person is asked about others. */
-function isCovered(core: Core, { grant: on, runId }: Session, caller: LiveCaller): boolean {
+function isCovered(core: RunNeeds, { grant: on, runId }: Session, caller: LiveCaller): boolean {
   const grant = core.grants().find(({ name }) => name === on?.name);
   return grant !== undefined && coverNow(core, grant, caller, wrappingOf(core, runId, caller)).kind === "covered";
 }
 
-async function askAboutImage(core: Core, run: Run, owner: Session, caller: LiveCaller): Promise<Footing> {
+async function askAboutImage(
+  core: Pick<RunNeeds, "acceptTicket" | "desk" | "posture">,
+  run: Run,
+  owner: Session,
+  caller: LiveCaller,
+): Promise<Footing> {
   const notes = [
     `process ${owner.caller.pid} started it with gw run, and no card of this run has shown this image (${caller.evidence.cdhash}); approving lets every process with this image that it starts act in this run`,
   ];

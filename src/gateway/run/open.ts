@@ -6,7 +6,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
 import { needsPerson } from "../approval/demand.ts";
-import { type Core, ceilingsOf, now, requireSpace, requireUnlocked, requireVolume } from "../core.ts";
+import { ceilingsOf, now, requireSpace, requireUnlocked, requireVolume } from "../core.ts";
 import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant } from "../outbound/grants.ts";
 import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
@@ -15,6 +15,7 @@ import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
+import type { RunNeeds } from "./needs.ts";
 import { newTally, type Run } from "./run.ts";
 import { endRun, requestSession } from "./sessions.ts";
 
@@ -55,7 +56,7 @@ const proxiedNote =
   "NOT CONTAINED: what it starts is asked to use this program as its proxy, and can go past it to any network, with any credential it finds";
 
 /** Opens a run and asks a person for its first session. */
-export async function openRun(core: Core, caller: LiveCaller, request: RunRequest): Promise<Run> {
+export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRequest): Promise<Run> {
   requireLiveCaller(caller);
   requireUnlocked(core);
   requireSpace(core);
@@ -134,7 +135,7 @@ function requestBytesOf({ contained, proxied }: RunRequest): number {
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */
 function requireOpening(
-  core: Core,
+  core: Pick<RunNeeds, "desk" | "openings" | "ports">,
   caller: LiveCaller,
   { purpose, actions, command = [] }: RunRequest,
   ahead: boolean,
@@ -150,7 +151,7 @@ function requireOpening(
 }
 
 /** Asks a person to let another process act in a run that stands. */
-export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefined): Promise<Run> {
+export async function joinRun(core: RunNeeds, caller: LiveCaller, id: RunId | undefined): Promise<Run> {
   requireLiveCaller(caller);
   requireUnlocked(core);
   requireSpace(core);
@@ -171,7 +172,7 @@ export async function joinRun(core: Core, caller: LiveCaller, id: RunId | undefi
 }
 
 /** Nobody was asked about it, and nobody will be: the call that should have come did not, or did not fit. */
-async function endUnlessCalled(core: Core, run: Run): Promise<void> {
+async function endUnlessCalled(core: RunNeeds, run: Run): Promise<void> {
   await core.ports.sleep.sleep(defaults.firstCallMs, run.over.signal);
   if (run.state === "pending" && run.admission === null) await endRun(core, run, "no_call_came");
 }

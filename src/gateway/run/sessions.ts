@@ -12,18 +12,19 @@ import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
 import { needsPerson } from "../approval/demand.ts";
-import { type Core, requireVolume } from "../core.ts";
+import { requireVolume } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
 import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { payerOf } from "../record/written.ts";
+import type { RunNeeds } from "./needs.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
 /** Asks a person to tie this caller to the run, or does so where a grant in signed policy decides it ahead. */
 export function requestSession(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   caller: LiveCaller,
   mode: "session" | "join",
@@ -53,7 +54,7 @@ export function requestSession(
   }
 }
 
-async function takeBack(core: Core, run: Run, callerKey: string): Promise<void> {
+async function takeBack(core: RunNeeds, run: Run, callerKey: string): Promise<void> {
   if (run.state === "pending") await endRun(core, run, "process_exited");
   else
     await core.desk.withdraw(
@@ -64,7 +65,7 @@ async function takeBack(core: Core, run: Run, callerKey: string): Promise<void> 
 
 /** One card serves both when a call that needs its own approval comes while the session's question is still open. */
 export function mergeIntoAdmission(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   caller: LiveCaller,
   call: CallAsked,
@@ -80,7 +81,7 @@ export function mergeIntoAdmission(
 }
 
 function admissionOf(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   caller: LiveCaller,
   ask: { readonly approvalId: ApprovalId; readonly answer: Promise<Verified<DecisionStatement>> },
@@ -99,7 +100,7 @@ function admissionOf(
 }
 
 async function grantSession(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   caller: LiveCaller,
   { statement }: Verified<DecisionStatement>,
@@ -127,7 +128,7 @@ async function grantSession(
 }
 
 /** Ties the caller to the run by a decision made ahead; every call is held against it again. */
-async function startUnderGrant(core: Core, run: Run, caller: LiveCaller, grant: Grant): Promise<Session> {
+async function startUnderGrant(core: RunNeeds, run: Run, caller: LiveCaller, grant: Grant): Promise<Session> {
   requireLiveCaller(caller);
   run.budget = narrowBudget(run.budget, grant.limits);
   run.state = "open";
@@ -143,7 +144,7 @@ async function startUnderGrant(core: Core, run: Run, caller: LiveCaller, grant: 
 
 /** Ties the caller to the run. Whoever calls this has just looked at the caller and holds the approval. */
 export async function startSession(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   caller: LiveCaller,
   { scope, approvalId, approvedBy, approvedAt, grant }: Footing,
@@ -176,7 +177,7 @@ export async function startSession(
   return session;
 }
 
-function sessionEvents(core: Core, run: Run, session: Session): NewEvent[] {
+function sessionEvents(core: Pick<RunNeeds, "envelope">, run: Run, session: Session): NewEvent[] {
   const { evidence } = session.caller;
   const { limits } = run.budget;
   // What was known of the caller first: it is what the session was granted on.
@@ -212,7 +213,7 @@ function sessionEvents(core: Core, run: Run, session: Session): NewEvent[] {
 
 /** Ends one session; the run ends with its last one. What was already sent is left to end by itself. */
 export async function closeSession(
-  core: Core,
+  core: RunNeeds,
   run: Run,
   session: Session,
   reason: SessionEnding,
@@ -243,7 +244,7 @@ export async function closeSession(
   if (![...run.sessions.values()].some(mayContinue)) await endRun(core, run, reason);
 }
 
-export async function endRun(core: Core, run: Run, reason: string): Promise<void> {
+export async function endRun(core: RunNeeds, run: Run, reason: string): Promise<void> {
   if (run.state === "ended") return;
   run.state = "ended";
   run.endReason = reason;
@@ -260,7 +261,7 @@ export async function endRun(core: Core, run: Run, reason: string): Promise<void
 
 /** Ends a session because an operator signed that it ends. */
 export async function revokeSession(
-  core: Core,
+  core: RunNeeds,
   { statement, signature }: Verified<RevocationStatement>,
 ): Promise<void> {
   const session = core.book.session(statement.session_id as SessionId);

@@ -1,9 +1,9 @@
 import type { ActionReach, Scope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
-import type { Core } from "../core.ts";
 import { type Outbound, reachOf } from "../outbound/outbound.ts";
 import type { Way } from "../prepare.ts";
+import type { RunNeeds } from "./needs.ts";
 import type { Run, Session } from "./run.ts";
 
 /** What a session needs for this call and does not have yet. A preview is of no use without what carries it out. */
@@ -15,7 +15,7 @@ export function lackedBy({ scope }: Session, outbound: Outbound, way: Way): read
 
 /** By a person's card, or by the grant that covers the call which needs it. */
 export async function widen(
-  core: Core,
+  core: Pick<RunNeeds, "envelope" | "ledger" | "ports">,
   run: Run,
   session: Session,
   more: Scope["actions"],

@@ -10,12 +10,12 @@ import type { Code } from "../../kernel/codes.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Accept } from "../approval/question.ts";
-import type { Core } from "../core.ts";
 import type { Run } from "../run/run.ts";
+import type { TicketNeeds } from "./needs.ts";
 import type { TicketUse } from "./tickets.ts";
 
 /** Attaches a signed work context to its run. */
-export async function attachTicket(core: Core, run: Run, token: string): Promise<TicketEvidence> {
+export async function attachTicket(core: TicketNeeds, run: Run, token: string): Promise<TicketEvidence> {
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
   const { evidence, event } = await verifyTicket(core, run, token, () => undefined);
   await core.ledger.record("ticket.attached", [event]);
@@ -30,7 +30,7 @@ export interface TicketEntry {
   use(): TicketUse;
 }
 
-export function openEntry(core: Core, run: Run, need: TicketNeed, args: JsonObject): TicketEntry {
+export function openEntry(core: TicketNeeds, run: Run, need: TicketNeed, args: JsonObject): TicketEntry {
   let taken: TicketEvidence | null = null;
   return {
     need,
@@ -60,7 +60,7 @@ export function openEntry(core: Core, run: Run, need: TicketNeed, args: JsonObje
 }
 
 /** A person who lets a run begin may assign its work in the same breath; the context is then the run's. */
-export function acceptForRun(core: Core, run: Run): Accept {
+export function acceptForRun(core: TicketNeeds, run: Run): Accept {
   return async ({ statement }) => {
     if (statement.ticket_context === undefined) return { events: [], take: () => undefined };
     const { evidence, event } = await verifyTicket(core, run, statement.ticket_context, (found) => {
@@ -87,7 +87,7 @@ function requireWithin({ context }: TicketEvidence, { budget }: Run, narrow: Dec
 
 /** Verified and bound to the run, with its record. What is refused is recorded here, with the reason and none of its words. */
 async function verifyTicket(
-  core: Core,
+  core: TicketNeeds,
   run: Run,
   token: string,
   requireMore: (evidence: TicketEvidence) => void,
@@ -116,7 +116,7 @@ async function verifyTicket(
 
 /** What was seen of a ticket, and whether it counts. A state of null is the one that its context names. */
 export function observedEvent(
-  core: Core,
+  core: Pick<TicketNeeds, "envelope">,
   run: Run,
   { at, state }: { readonly at: string; readonly state: string | null },
   context: WorkContext | null,

@@ -10,12 +10,12 @@ import { Denied } from "../../kernel/failure.ts";
 import type { CallId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
-import type { Core } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { nameCaller, requestFields } from "../record/record.ts";
 import type { Run, Session } from "../run/run.ts";
 import { batchOf, openEntry, type TicketEntry } from "./attach.ts";
+import type { TicketNeeds } from "./needs.ts";
 import type { TicketUse } from "./tickets.ts";
 
 /** What of a send the ticket is held against. */
@@ -39,7 +39,12 @@ export type CallTicket =
  * Step 4: an action that needs a ticket has one that covers exactly this call. A run with none can be given one by whoever
  * approves the call; one whose ticket covers something else is denied, and nobody is asked.
  */
-export function findTicket(core: Core, run: Run, outbound: Outbound, planned: JsonObject | undefined): CallTicket {
+export function findTicket(
+  core: TicketNeeds,
+  run: Run,
+  outbound: Outbound,
+  planned: JsonObject | undefined,
+): CallTicket {
   if (outbound.definition.action.needs.ticket && core.tickets.of(run) === null) {
     const args = { ...planned, ...outbound.shownArguments };
     const need = needOf(outbound.action, { location: locationOf(outbound.bound), arguments: args });
@@ -51,7 +56,7 @@ export function findTicket(core: Core, run: Run, outbound: Outbound, planned: Js
 
 /** The same where nobody is there to assign one: what the run holds covers the call, or it is denied. */
 export function requireTicket(
-  core: Core,
+  core: Pick<TicketNeeds, "ports" | "tickets">,
   run: Run,
   outbound: Outbound,
   planned: JsonObject | undefined,
@@ -66,7 +71,7 @@ export function requireTicket(
 }
 
 /** One approval covers the read of the ticket too: the card says which. */
-export function lookupNotes(core: Core, ticket: CallTicket): readonly string[] {
+export function lookupNotes(core: Pick<TicketNeeds, "tickets">, ticket: CallTicket): readonly string[] {
   if (ticket.kind === "not_needed") return [];
   const held = ticket.kind === "held" ? core.tickets.serviceOf(ticket.use.evidence) : null;
   const services = ticket.kind === "held" ? (held === null ? [] : [held]) : core.tickets.services();
@@ -91,7 +96,10 @@ export function ticketUsed(ticket: CallTicket): TicketUse | undefined {
  * Asked again before every send: time has passed, a redirect may lead elsewhere, an issuer may be gone. A context that
  * was replaced meanwhile is not the one on the card.
  */
-export function requireTicketStill(core: Core, sending: Ticketed): TicketEvidence | null {
+export function requireTicketStill(
+  core: Pick<TicketNeeds, "ports" | "tickets">,
+  sending: Ticketed,
+): TicketEvidence | null {
   const { outbound, run, request, ticket } = sending;
   if (!outbound.definition.action.needs.ticket) return null;
   const evidence = ticket?.of === "call" ? ticket.evidence : core.tickets.of(run);
@@ -106,7 +114,11 @@ export function requireTicketStill(core: Core, sending: Ticketed): TicketEvidenc
 }
 
 /** A ticket that a service has to confirm counts for as long as its last word is fresh, and no send waits on an old one. */
-function requireFresh(core: Core, evidence: TicketEvidence, ticket: TicketUse | undefined): void {
+function requireFresh(
+  core: Pick<TicketNeeds, "ports" | "tickets">,
+  evidence: TicketEvidence,
+  ticket: TicketUse | undefined,
+): void {
   const service = core.tickets.serviceOf(evidence);
   if (service === null || isFresh(core, service, ticket)) return;
   throw unconfirmed(
@@ -116,14 +128,18 @@ function requireFresh(core: Core, evidence: TicketEvidence, ticket: TicketUse | 
   );
 }
 
-export function isFresh(core: Core, service: TicketService, ticket: TicketUse | undefined): boolean {
+export function isFresh(
+  core: Pick<TicketNeeds, "ports">,
+  service: TicketService,
+  ticket: TicketUse | undefined,
+): boolean {
   const lookup = ticket?.lookup;
   if (lookup === undefined || lookup.action !== service.action) return false;
   return core.ports.clock.bootMs() - lookup.bootMs < defaults.ticketObservedMs;
 }
 
 function covered(
-  core: Core,
+  core: Pick<TicketNeeds, "ports" | "tickets">,
   run: Run,
   { action }: Outbound,
   location: string,
@@ -137,7 +153,7 @@ function covered(
 
 /** The intent with its ticket, durable in the same write as the attempt's own. */
 export function ticketIntent(
-  core: Core,
+  core: Pick<TicketNeeds, "envelope">,
   sending: Ticketed,
   { context, scopeDigest, observedAt, issuer }: TicketEvidence,
   attemptId: string,

@@ -12,9 +12,10 @@ import { attempt } from "../attempt/attempt.ts";
 import { links } from "../attempt/events.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
-import { type Core, now, requireUnlocked } from "../core.ts";
+import { now, requireUnlocked } from "../core.ts";
 import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
 import type { Narrowing } from "./narrow.ts";
+import type { TokenNeeds } from "./needs.ts";
 import { revocationRequest, tokenRequest } from "./request.ts";
 
 /** For whom an exchange is made: the call that needs its token. */
@@ -34,7 +35,7 @@ export interface Exchanged {
  * durable before anything else is made of the answer.
  */
 export async function exchangeToken(
-  core: Core,
+  core: TokenNeeds,
   label: string,
   { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
   narrowing: Narrowing,
@@ -86,7 +87,7 @@ export async function exchangeToken(
 
 /** RFC 7009: the provider forgets the refresh token, and with most of them whatever was got with it. */
 export async function revokeToken(
-  core: Core,
+  core: TokenNeeds,
   label: string,
   { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
   endpoint: string,
@@ -111,7 +112,10 @@ export async function revokeToken(
 }
 
 /** An attempt with an allowance of its own. */
-export function paidAlone(core: Core, { run: { id }, session, callId, authorization }: ExchangeFor) {
+export function paidAlone(
+  core: Pick<TokenNeeds, "ports">,
+  { run: { id }, session, callId, authorization }: ExchangeFor,
+) {
   return {
     errand: "exchange",
     run: { id, budget: openBudget(id, LIMITS, now(core)) },
@@ -148,7 +152,7 @@ export function withoutBody(observation: TransportObservation): TransportObserva
 }
 
 function told(
-  core: Core,
+  core: Pick<TokenNeeds, "envelope">,
   sending: CustodySending,
   attemptId: string,
   label: string,

@@ -1,8 +1,8 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { Core } from "../core.ts";
 import type { StateRow } from "../ports.ts";
+import type { TokenNeeds } from "./needs.ts";
 
 /** What must survive us of a credential that is exchanged. The store seals it, like every row. */
 export interface KeptGrant {
@@ -17,7 +17,7 @@ export interface KeptGrant {
 
 const STATE = "token";
 
-export function readGrant(core: Core, label: string, version: number): KeptGrant {
+export function readGrant(core: Pick<TokenNeeds, "ledger">, label: string, version: number): KeptGrant {
   const fresh: KeptGrant = { label, version, refreshToken: null, pending: null };
   const row = core.ledger.find("notes", idOf(label));
   if (row === null) return fresh;
@@ -36,7 +36,10 @@ function readPending(value: JsonValue | undefined): KeptGrant["pending"] {
 }
 
 /** Written only while no other gateway on this store is in the middle of an exchange: a refresh token is used once. */
-export function grantRow(core: Core, { label, version, refreshToken, pending }: KeptGrant): StateRow {
+export function grantRow(
+  core: Pick<TokenNeeds, "ports" | "worker">,
+  { label, version, refreshToken, pending }: KeptGrant,
+): StateRow {
   return {
     table: "notes",
     id: idOf(label),
@@ -53,7 +56,10 @@ export function grantRow(core: Core, { label, version, refreshToken, pending }: 
 }
 
 /** Whether another gateway that may still be alive has begun one. */
-export function isElsewhere({ worker, ports: { clock } }: Core, pending: KeptGrant["pending"]): boolean {
+export function isElsewhere(
+  { worker, ports: { clock } }: Pick<TokenNeeds, "ports" | "worker">,
+  pending: KeptGrant["pending"],
+): boolean {
   if (pending === null || pending.worker === worker || pending.bootId !== clock.bootId()) return false;
   return clock.bootMs() - pending.bootMs < 2 * defaults.tokenExchangeMs;
 }

@@ -3,9 +3,10 @@ import { Secret } from "../../kernel/secret.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { SecretSource, VaultSource } from "../../vault/source/source.ts";
 import { attempt } from "../attempt/attempt.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
 import { type ExchangeFor, jsonOf, paidAlone, withoutBody } from "./exchange.ts";
 import { grantRow, readGrant } from "./grant-row.ts";
+import type { TokenNeeds } from "./needs.ts";
 import { sourceRequest, type TokenRequest } from "./request.ts";
 
 /** What a source gave, or why it gave nothing, in our own words. */
@@ -27,14 +28,14 @@ export function createSources() {
     tokens.delete(label);
   }
 
-  function findToken(core: Core, label: string, version: number): Secret | null {
+  function findToken(core: TokenNeeds, label: string, version: number): Secret | null {
     const one = tokens.get(label);
     if (one !== undefined && one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one.token;
     forget(label);
     return null;
   }
 
-  async function read(core: Core, label: string, { version, source }: Plan, need: ExchangeFor): Promise<Sourced> {
+  async function read(core: TokenNeeds, label: string, { version, source }: Plan, need: ExchangeFor): Promise<Sourced> {
     const lifeMs = source.leaseS * 1_000;
     if (source.kind !== "vault-kv") {
       const found = await core.ports.sources?.read(source);
@@ -52,7 +53,7 @@ export function createSources() {
   }
 
   async function readVault(
-    core: Core,
+    core: TokenNeeds,
     label: string,
     version: number,
     source: VaultSource,
@@ -78,7 +79,7 @@ export function createSources() {
 
   /** AppRole: a role and its secret_id for a token that lasts a while. */
   async function login(
-    core: Core,
+    core: TokenNeeds,
     label: string,
     version: number,
     source: VaultSource,
@@ -133,7 +134,7 @@ type Asked = Failed | { readonly kind: "text"; readonly text: string };
 
 /** One request, which is an attempt like any other. Nothing behind this sees the answer's body. */
 async function ask(
-  core: Core,
+  core: TokenNeeds,
   label: string,
   version: number,
   { wire, outbound }: TokenRequest,

@@ -7,11 +7,12 @@ import { Secret } from "../../kernel/secret.ts";
 import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
-import { type Core, requireUnlocked } from "../core.ts";
+import { requireUnlocked } from "../core.ts";
 import type { HttpSend } from "../ports.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { asksForNonce, createHeard } from "./heard.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
+import type { TokenNeeds } from "./needs.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 import { createSources, type Sourced } from "./source.ts";
 
@@ -29,7 +30,7 @@ interface Failure {
   readonly why: Denied;
 }
 
-export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
+export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const sources = createSources();
   const heard = createHeard();
   /** By label and what they are narrowed to. */
@@ -40,7 +41,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   const facts = new Map<string, TokenFacts>();
   const lastUses = new Map<string, string>();
 
-  function find(core: Core, key: string, version: number): Held | null {
+  function find(core: TokenNeeds, key: string, version: number): Held | null {
     const one = held.get(key);
     if (one === undefined) return null;
     if (one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one;
@@ -60,7 +61,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
     held.set(key, one);
   }
 
-  async function obtain(core: Core, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
+  async function obtain(core: TokenNeeds, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
     const { clock } = core.ports;
     const { version } = wanted;
     const before = failures.get(label);
@@ -93,7 +94,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   }
 
   /** What a send needs got before it leaves; null where its credential is lent as it is sealed. */
-  function wantedFor(core: Core, label: string, narrow: (exchange: TokenExchange) => Narrowing): Wanted | null {
+  function wantedFor(core: TokenNeeds, label: string, narrow: (exchange: TokenExchange) => Narrowing): Wanted | null {
     const credentials = requireUnlocked(core);
     const plan = credentials.exchangeOf(label);
     if (plan !== null) {
@@ -120,7 +121,11 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
   }
 
   /** What the proof says that goes with a bound token: this very request, now, once. */
-  function toProve({ ports: { clock, ids } }: Core, label: string, { method, url, headers, body }: HttpSend): ToSign {
+  function toProve(
+    { ports: { clock, ids } }: TokenNeeds,
+    label: string,
+    { method, url, headers, body }: HttpSend,
+  ): ToSign {
     const { origin } = new URL(url);
     const atMs = clock.wallMs() + skewMs(label, url);
     const nonce = heard.nonce(label, origin);
@@ -222,7 +227,7 @@ export function createTokens(coreOf: () => Core): Tokens & TokenDesk {
 }
 
 /** Nobody's run: an operator asks for it themselves. */
-function askedBy({ ports: { ids, clock } }: Core, operator: string): ExchangeFor {
+function askedBy({ ports: { ids, clock } }: Pick<TokenNeeds, "ports">, operator: string): ExchangeFor {
   const id = ids.next("run");
   return {
     run: { id },
@@ -232,7 +237,7 @@ function askedBy({ ports: { ids, clock } }: Core, operator: string): ExchangeFor
   };
 }
 
-function requireEnabled(core: Core, label: string): void {
+function requireEnabled(core: Pick<TokenNeeds, "credentials">, label: string): void {
   const found = requireUnlocked(core).find(label);
   if (found === null) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
   if (found.disabled) throw disabled(label);
@@ -275,7 +280,7 @@ function readGot(label: string, exchanged: Exchanged, waitMs: number): Got {
 }
 
 /** What a source gave must be a secret of its kind: one line, nothing that could end a header. */
-function readSourced(core: Core, label: string, sourced: Sourced, waitMs: number): Got {
+function readSourced(core: Pick<TokenNeeds, "credentials">, label: string, sourced: Sourced, waitMs: number): Got {
   const refused = (why: Denied): Got => ({ kind: "refused", why, ended: false });
   const again = `It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`;
   if (sourced.kind === "failed")

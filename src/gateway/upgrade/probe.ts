@@ -12,10 +12,11 @@ import { basicValue, prefixed } from "../../vault/http-loan.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
-import { type Core, now, requireUnlocked } from "../core.ts";
+import { now, requireUnlocked } from "../core.ts";
 import { describePlain } from "../outbound/plain.ts";
 import type { HttpSend, StateRow } from "../ports.ts";
 import { budgetBody } from "../record/rows.ts";
+import type { UpgradeNeeds } from "./needs.ts";
 
 /** A test token of one probe run: kept here for its length and nowhere else, and lent to the two origins alone. */
 export interface ProbeCredential {
@@ -55,7 +56,7 @@ interface Probe {
   readonly purse: { readonly id: RunId; budget: RunBudget };
 }
 
-export function createProbes(core: Core): Probes {
+export function createProbes(core: UpgradeNeeds): Probes {
   const probes = new Map<RunId, Probe>();
   const forget = ({ opening, purse }: Probe): void => {
     probes.delete(purse.id);
@@ -131,7 +132,7 @@ export function createProbes(core: Core): Probes {
 }
 
 /** One send like any other: reserved, logged before it leaves, settled. It is neither retried nor redirected. */
-async function sendProbe(core: Core, probe: Probe, request: ProbeRequest): Promise<ProbeExchange> {
+async function sendProbe(core: UpgradeNeeds, probe: Probe, request: ProbeRequest): Promise<ProbeExchange> {
   const url = URL.parse(request.url);
   if (url === null || !probe.origins.has(url.origin))
     throw new Denied(

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { createGroupMembers } from "../../adapters/platform/group-members.ts";
 import { findOpenPath, type OpenPath } from "../../adapters/platform/open-path.ts";
 import { groupsOf, peerUid } from "../../adapters/platform/users.ts";
-import type { Posture } from "../../gateway/core.ts";
+import type { Posture } from "../../gateway/posture.ts";
 import type { OperatorUsers } from "./operator-users.ts";
 import type { Settings } from "./settings.ts";
 

@@ -6,7 +6,7 @@ import { NO_RULES } from "../../conventions/passkey/demand.ts";
 import { type EnrolledPasskey, isEnrolledBy } from "../../conventions/passkey/passkey.ts";
 import type { TicketService } from "../../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../../conventions/ticket/verify.ts";
-import type { Posture } from "../../gateway/core.ts";
+import type { Posture } from "../../gateway/posture.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { anchorOf } from "../../vault/anchor.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
