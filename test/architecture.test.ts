@@ -152,6 +152,21 @@ test("no room of the gateway uses itself through others", () => {
   assert.ok(uses.size > 8);
 });
 
+test("a room of the gateway takes what it names in its needs, not the whole core", () => {
+  // `contained` begins whole calls, as an agent does.
+  const whole = [...imports.keys()].filter(
+    (file) =>
+      roomInGateway(file) !== null &&
+      roomInGateway(file) !== "contained" &&
+      !file.endsWith(".test.ts") &&
+      /import [^;]*\bCore\b[^;]*core\.ts"/.test(readFileSync(file, "utf8")),
+  );
+  assert.deepEqual(
+    whole.map((file) => relative(src, file)),
+    [],
+  );
+});
+
 test("only adapters, surfaces and programs read the time, randomness or timers of the machine", () => {
   const breaches: string[] = [];
   for (const file of sources) {
