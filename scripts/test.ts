@@ -1,5 +1,6 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { compileProduct } from "./suite/product.ts";
@@ -15,8 +16,9 @@ const CONCURRENCY = 4;
 const MOST_AGAIN = 8;
 /** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
 const LONG = /^test\/(crash|watch|e2e|attack|mcp|run|upgrade|conformance|demo|ssh)/;
-/** These touch nothing but memory, so that one process runs them all. */
-const PURE = /^src\/(kernel|conventions)\//;
+/** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
+const PURE = /^src\/(audit|console|conventions|gateway|hub|kernel|reference|surfaces|vault)\/(?!kdf\.test)/;
+type Out = "inherit" | number;
 const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2);
 
@@ -29,28 +31,50 @@ const host = files.filter((file) => file.endsWith(".host.test.ts"));
 const product = await compileProduct(root);
 const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product) : own;
+const beside = [`--test-concurrency=${CONCURRENCY}`];
+const later = tellLater();
+const pure = runTests(
+  plain.filter((file) => PURE.test(file)),
+  stand,
+  ["--test-isolation=none"],
+  later.place,
+);
 const failed = [
-  runTests(
-    plain.filter((file) => PURE.test(file)),
-    stand,
-    ["--test-isolation=none"],
-  ),
-  runTests(
+  await runTests(
     plain.filter((file) => !PURE.test(file)),
     stand,
-    [`--test-concurrency=${CONCURRENCY}`],
+    beside,
   ),
-  runTests(host, own, [`--test-concurrency=${CONCURRENCY}`]),
+  await pure.finally(later.tell),
+  await runTests(host, own, beside),
 ].some((status) => status !== 0);
 stand.remove();
 product.remove();
 process.exit(failed ? 1 : 0);
 
+/** Lines of what runs beside others: told in one piece when those are through, so that nobody's stand among another's. */
+function tellLater(): { readonly place: number; tell(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "gw-test-told-"));
+  const file = join(folder, "lines");
+  const place = openSync(file, "w");
+  const tell = (): void => {
+    closeSync(place);
+    process.stdout.write(readFileSync(file));
+    rmSync(folder, { recursive: true });
+  };
+  return { place, tell };
+}
+
 /**
  * Runs the files together; those with a failure run once more, alone. What fails only beside others on a crowded machine is
- * named, what fails alone fails the run.
+ * named, what fails alone fails the run; with GW_TEST_STRICT=1 both do.
  */
-function runTests(tests: readonly string[], where: Stand, together: readonly string[]): number {
+async function runTests(
+  tests: readonly string[],
+  where: Stand,
+  together: readonly string[],
+  out: Out = "inherit",
+): Promise<number> {
   if (tests.length === 0) return 0;
   const list = join(mkdtempSync(join(tmpdir(), "gw-test-failed-")), "files");
   writeFileSync(list, "");
@@ -62,7 +86,7 @@ function runTests(tests: readonly string[], where: Stand, together: readonly str
     `--test-reporter=${join(where.clone, "scripts", "suite", "failed-files.ts")}`,
     `--test-reporter-destination=${list}`,
   ];
-  const status = runFiles(tests, where, [...together, ...reporters]);
+  const status = await runFiles(tests, where, [...together, ...reporters], out);
   // A test may run in a clone of its own: its file is known by the end of its path. What is not known at all stays failed.
   const told = readFileSync(list, "utf8").split("\n").slice(0, -1);
   const known = told.map((path) => tests.find((file) => path.endsWith(`/${file}`)));
@@ -71,13 +95,13 @@ function runTests(tests: readonly string[], where: Stand, together: readonly str
   console.error(
     `\nfailed beside the others, so they run once more alone:\n${again.map((file) => `  ${file}`).join("\n")}\n`,
   );
-  const alone = runFiles(again, where, ["--test-concurrency=1"]);
+  const alone = await runFiles(again, where, ["--test-concurrency=1"], out);
   if (alone === 0)
     console.error(`\npassed alone, failed beside the others (a fault to look for):\n  ${again.join("\n  ")}\n`);
-  return alone;
+  return process.env["GW_TEST_STRICT"] === "1" ? status : alone;
 }
 
-function runFiles(tests: readonly string[], where: Stand, how: readonly string[]): number {
+async function runFiles(tests: readonly string[], where: Stand, how: readonly string[], out: Out): Promise<number> {
   const argv = [
     ...where.command,
     where.node,
@@ -90,13 +114,10 @@ function runFiles(tests: readonly string[], where: Stand, how: readonly string[]
     "--test-force-exit",
     ...tests,
   ];
-  const done = spawnSync(argv[0] ?? "", argv.slice(1), {
-    cwd: root,
-    stdio: ["ignore", "inherit", "inherit"],
-    env: { ...process.env, ...where.env },
-  });
-  if (done.error) throw done.error;
-  return done.status ?? 1;
+  const env = { ...process.env, ...where.env };
+  const child = spawn(argv[0] ?? "", argv.slice(1), { cwd: root, stdio: ["ignore", out, out], env });
+  const [status] = (await once(child, "exit")) as [number | null];
+  return status ?? 1;
 }
 
 function listTests(): string[] {

@@ -11,7 +11,7 @@ const asRoot = process.getuid?.() === 0 ? {} : { skip: "only root drops to anoth
 const PARTS = ["bin", "packs", "package.json", "scripts", "src", "tsconfig.json", "tsconfig.build.json"];
 const PROBE = `
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 test("this runs without root and sees what stands beside the clone", () => {
   assert.notEqual(process.getuid(), 0);
@@ -19,6 +19,11 @@ test("this runs without root and sees what stands beside the clone", () => {
 });
 test("the program is the compiled product", () => assert.ok(existsSync(process.env.GW_PROGRAM)));
 if (process.env.FAILING === "yes") test("fails", () => assert.fail());
+if (process.env.FLAKY === "yes") test("fails the first time", () => {
+  const again = existsSync(process.env.HOME + "/failed");
+  writeFileSync(process.env.HOME + "/failed", "");
+  assert.ok(again);
+});
 `;
 
 test("in a folder that others cannot enter the suite runs, with and without shared data beside it", asRoot, (t) => {
@@ -45,4 +50,9 @@ test("in a folder that others cannot enter the suite runs, with and without shar
   assert.equal(failing.status, 1);
   assert.match(failing.stderr, /once more alone:\n {2}test\/probe\.test\.ts/);
   assert.match(failing.stdout, /pass 2\n/);
+
+  // What passes alone is named; whoever asks for it strictly has it fail the run.
+  const flaky = run({ WITH_SHARED: "yes", FLAKY: "yes", GW_TEST_STRICT: "1" });
+  assert.match(flaky.stderr, /passed alone, failed beside the others/);
+  assert.equal(flaky.status, 1);
 });
