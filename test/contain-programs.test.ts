@@ -56,6 +56,12 @@ const programs: readonly { program: string; probe?: string; command: string; say
     says: /mine@2[.]0[.]0/,
   },
   {
+    program: "npm publish of 30 MiB",
+    probe: "npm --version",
+    command: `mkdir /tmp/r && cd /tmp/r && echo '{"name":"mine","version":"3.0.0"}' > package.json && head -c 31457280 /dev/urandom > data && echo '//registry.example/:_authToken=\${NPM_TOKEN}' > .npmrc && npm publish ${NPM}`,
+    says: /mine@3[.]0[.]0/,
+  },
+  {
     program: "git",
     command: `git clone -q https://github.com/octo-org/app /tmp/app && cd /tmp/app && git ${PERSON} commit -q --allow-empty -m two && git push origin main`,
     says: /main -> main/,
@@ -102,6 +108,6 @@ describe("programs as they are, in one box on a machine of its own", asUser, () 
 
   test("the providers were shown their credential and nothing else, and have what was published", () => {
     assert.equal(end?.foreign, false);
-    assert.deepEqual(end?.published, present("npm --version") ? ["2.0.0"] : []);
+    assert.deepEqual(end?.published, present("npm --version") ? ["2.0.0", "3.0.0"] : []);
   });
 });

@@ -184,7 +184,7 @@ function respell(bound: BoundHttp, noise: readonly number[]): PlainRequest {
     ...request,
     target: query === "" ? path : `${path}?${query}`,
     headers: [...NOISE, ...accept, ...headers],
-    body: bound.headers["content-type"] === "application/json" ? rewrite(bound.body, a) : bound.body,
+    body: bound.headers["content-type"] === "application/json" ? rewrite(bound.body as Buffer, a) : bound.body,
   };
 }
 
@@ -217,7 +217,8 @@ function mutate(request: PlainRequest, where: number, how: number): PlainRequest
     case 3: {
       if (request.body === null) return { ...request, body: Buffer.from(bit) };
       const at = how % (request.body.byteLength + 1);
-      const bytes = [request.body.subarray(0, at), Buffer.from(bit), request.body.subarray(at)];
+      const body = request.body as Buffer;
+      const bytes = [body.subarray(0, at), Buffer.from(bit), body.subarray(at)];
       return { ...request, body: Buffer.concat(bytes) };
     }
     default: {

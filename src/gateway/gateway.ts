@@ -20,7 +20,7 @@ import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
 import { answerContained, type ContainedRequest, recordRefused, type WrapperRefusal } from "./contained/request.ts";
-import { type Core, requireUnlocked } from "./core.ts";
+import { type Core, requireSpace, requireUnlocked } from "./core.ts";
 import { createHandles } from "./discovery/handles.ts";
 import { type CallRequest, startCall } from "./dispatch.ts";
 import { createObserver } from "./operation/observe.ts";
@@ -30,7 +30,7 @@ import { type OperatorOperations, operatorOperations, reconcileNow } from "./ope
 import { requireLiveCaller } from "./outbound/admit.ts";
 import type { Definition, PackBook } from "./outbound/outbound.ts";
 import { createShelf } from "./plan/shelf.ts";
-import type { Credentials, LiveCaller, Ports, StateStore } from "./ports.ts";
+import type { Credentials, LiveCaller, Ports, SpoolFile, StateStore } from "./ports.ts";
 import type { Posture } from "./posture.ts";
 import { createDayCounts } from "./record/day-counts.ts";
 import { createDenialRecorder } from "./record/denials.ts";
@@ -115,6 +115,8 @@ export interface Gateway {
     request: ContainedRequest,
     onGone: (takeBack: () => void) => void,
   ): Promise<ContainedAnswer>;
+  /** Room for the body of such a request, where it is larger than what is held. */
+  openSpool(): SpoolFile;
   /** What the wrapper of a box refused itself. */
   recordRefused(caller: LiveCaller, runId: RunId | undefined, refusal: WrapperRefusal): Promise<void>;
   call(caller: LiveCaller, id: CallId | undefined): Call;
@@ -338,6 +340,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     answerContained: async (caller, runId, request, onGone) => {
       const run = findRunToAct(caller, runId, `${request.method} ${request.origin}`.slice(0, 200));
       return answerContained(core, denials, caller, run, request, onGone);
+    },
+    openSpool() {
+      requireSpace(core);
+      if (core.ports.spool === undefined)
+        throw new Denied("body_too_large", "this gateway has no room for large bodies");
+      return core.ports.spool.open();
     },
     recordRefused: async (caller, runId, refusal) =>
       recordRefused(denials, caller, findRun(core, caller, runId), refusal),

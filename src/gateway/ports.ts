@@ -1,7 +1,9 @@
 import type { NewEvent } from "../audit/event.ts";
 import type { IntentReceipt } from "../audit/receipt.ts";
 import type { HttpSend } from "../conventions/action/send.ts";
+import type { SpooledBody } from "../conventions/action/spooled.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
+import type { FileSink } from "../conventions/request/multipart/part.ts";
 import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -146,7 +148,22 @@ export interface HubGate {
   beforeAnswer(sideEffect: boolean): Promise<void>;
 }
 
+/** Room for a body that is not held in memory. */
+export interface SpoolPort {
+  /** Denied where there are enough on their way. */
+  open(): SpoolFile;
+}
+
+export interface SpoolFile extends FileSink {
+  /** Once all of it is written. */
+  body(digest: string): SpooledBody;
+  /** Lets it go for good. */
+  close(): void;
+}
+
 export interface Ports {
+  /** Absent where no tool in a box is served. */
+  readonly spool?: SpoolPort;
   /** Absent where nothing waits for a hub. */
   readonly hub?: HubGate;
   /** Absent where no credential has such a source. */

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../audit/event.ts";
+import type { SpooledBody } from "../conventions/action/spooled.ts";
 import { quote } from "../conventions/approval/render-line.ts";
 import { describePush } from "../conventions/git/describe-push.ts";
 import type { PageAsked } from "../conventions/reverse/plain.ts";
@@ -36,6 +37,8 @@ export interface CallRequest {
   readonly page?: PageAsked;
   /** Who gets the answer while it comes, of an action that streams. */
   readonly stream?: AnswerStream;
+  /** The body that a text among the input stands for, of a tool that sent more than is held in memory. */
+  readonly spooled?: SpooledBody;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
   /** The open operation that the agent asks a person to go past. */
@@ -139,7 +142,8 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
     const { outbound, list } = prepareList(core, caller, run, definition, request);
     return { outbound, way: { kind: "plain", list }, ...NOTHING };
   }
-  const outbound = bindDefinition(definition, request.input);
+  const { spooled } = request;
+  const outbound = bindDefinition(definition, request.input, spooled === undefined ? {} : { spooled });
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
   const { action } = definition;
   const pushed = action.kind === "http" && action.body === "git-receive-pack" ? describePush(request.input) : [];

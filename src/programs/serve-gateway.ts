@@ -7,6 +7,7 @@ import { createDiskWatch } from "../adapters/platform/disk.ts";
 import { createLocalSources } from "../adapters/platform/local-sources.ts";
 import { createSocketPeers } from "../adapters/platform/socket-peer.ts";
 import { systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
+import { createSpool } from "../adapters/store/spool.ts";
 import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
 import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
 import { createHttpTransport } from "../adapters/transport/http/transport.ts";
@@ -157,7 +158,20 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     passkeys: passkeysOf(state.trust),
   });
   const gateway = createGateway(
-    { clock, sleep, random, ids, audit, http, ssh, sources, space, traffic, hub: gate },
+    {
+      clock,
+      sleep,
+      random,
+      ids,
+      audit,
+      http,
+      ssh,
+      sources,
+      space,
+      traffic,
+      hub: gate,
+      spool: createSpool(join(folder, "spool")),
+    },
     {
       packs: () => state.packs.book,
       posture: () => ({

@@ -236,7 +236,7 @@ describe("a full URL is taken only by its own kind of action", () => {
     const bound = bind(odd, "upload", { url: "http://127.0.0.1:8080/upload/x?sig=1", file: "AAEC" });
     assert.equal(bound.credential, "store");
     assert.equal(bound.network, "private");
-    assert.ok(bound.body?.includes(Buffer.from([0, 1, 2])));
+    assert.ok((bound.body as Buffer).includes(Buffer.from([0, 1, 2])));
   });
 });
 
@@ -329,7 +329,7 @@ describe("multipart", () => {
     const one = bind(acme, "artifact.upload", args);
     assert.deepEqual(one.body, bind(acme, "artifact.upload", args).body);
     const type = one.headers["content-type"] ?? "";
-    const form = await new Response(one.body, { headers: { "content-type": type } }).formData();
+    const form = await new Response(one.body as Buffer<ArrayBuffer>, { headers: { "content-type": type } }).formData();
     assert.deepEqual([...form.keys()], ["manifest", "file"]);
     const file = form.get("file");
     assert.ok(file instanceof File);

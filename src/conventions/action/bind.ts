@@ -121,7 +121,7 @@ function writeCommand(pack: Pack, action: HttpAction | UrlAction, args: JsonObje
   const gathered = gather(action, args, fill);
   const { url, origin } =
     action.kind === "url" ? admitUrl(String(args["url"]), action.allow) : buildActionUrl(pack, action, gathered);
-  const body = writeBody(action, gathered.body);
+  const body = writeBody(action, gathered.body, fill.spooled);
   const headers = writeHeaders(pack, action, gathered.headers, body.mediaType);
   // The members stand in canonical order, so that this text is the canonical JSON of the command.
   const text = `{"action":${JSON.stringify(action.qualifiedName)},"body":${body.digested},"headers":${canonicalJson(headers)},"method":"${action.method}","url":${JSON.stringify(url)}}`;

@@ -1,22 +1,26 @@
-import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import { PUSH_MEDIA_TYPE, type RefUpdate, writePush } from "../git/push.ts";
 import { buildQuery, type QueryPair, type Scalar, scalarText } from "../url/query.ts";
 import type { BodyValue } from "./gather.ts";
 import { digestPart, type Part, writeMultipart } from "./multipart.ts";
 import { type HttpAction, type UrlAction, WHOLE } from "./pack.ts";
 import { ROLLBACK_BODY } from "./rollback.ts";
+import { byDigest, type SentBody, type SpooledBody, standInFor } from "./spooled.ts";
 
 export interface WrittenBody {
-  readonly bytes: Buffer | null;
+  readonly bytes: SentBody | null;
   readonly mediaType: string | null;
   /** Canonical JSON of what the digest covers: the value itself, form text, or the parts by digest. */
   readonly digested: string;
 }
 
 /** Writes the one body that an action declares, always the same bytes for the same values. */
-export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<string, BodyValue>): WrittenBody {
+export function writeBody(
+  action: HttpAction | UrlAction,
+  values: ReadonlyMap<string, BodyValue>,
+  spooled?: SpooledBody,
+): WrittenBody {
   switch (action.body) {
     case null:
       return NONE;
@@ -37,7 +41,7 @@ export function writeBody(action: HttpAction | UrlAction, values: ReadonlyMap<st
     }
     case "opaque": {
       const [[name, { value }] = ["", { value: "" }]] = [...values];
-      const bytes = decodeFile(name, String(value));
+      const bytes = standsFor(String(value), spooled) ?? decodeFile(name, String(value));
       const mediaType = action.kind === "http" ? action.mediaType : null;
       return { bytes, mediaType, digested: canonicalJson(byDigest(bytes)) };
     }
@@ -136,8 +140,9 @@ interface PushInput {
   readonly packfile?: string;
 }
 
-function byDigest(bytes: Buffer): JsonObject {
-  return { bytes: bytes.byteLength, digest: digestBytes(bytes) };
+/** The body that the text stands for, where it is the one that came with it; an agent that writes such a text has none. */
+function standsFor(text: string, spooled: SpooledBody | undefined): SpooledBody | null {
+  return spooled !== undefined && text === standInFor(spooled) ? spooled : null;
 }
 
 function decodeFile(name: string, text: string): Buffer {

@@ -5,6 +5,7 @@ import type { QueryPair, Scalar } from "../url/query.ts";
 import { checkHeaderValue } from "./headers.ts";
 import type { ActionDefinition, HttpAction, InputField, Slot, UrlAction } from "./pack.ts";
 import { ROLLBACK_BODY, type RollbackFill } from "./rollback.ts";
+import type { SpooledBody } from "./spooled.ts";
 
 /** What the gateway itself puts into a request, from its own records and never from the agent. */
 export interface GatewayFill {
@@ -15,6 +16,8 @@ export interface GatewayFill {
   readonly page?: { readonly size: number | null; readonly cursor: string | null };
   readonly pageSize?: number;
   readonly rollback?: RollbackFill;
+  /** The body that a text among the arguments stands for. */
+  readonly spooled?: SpooledBody;
 }
 
 export interface BodyValue {

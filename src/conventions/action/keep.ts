@@ -2,6 +2,7 @@ import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { argumentOf } from "./gather.ts";
 import { type ActionDefinition, type InputField, isByDigest, WHOLE } from "./pack.ts";
+import { readStandIn } from "./spooled.ts";
 
 /** The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. */
 export function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
@@ -52,8 +53,10 @@ export function nameOnWire(action: ActionDefinition, args: JsonObject): JsonObje
 /** A file by what will be sent, other values by their canonical text. */
 function showOpaque({ sensitive, part }: InputField, value: JsonValue): JsonObject {
   const text = typeof value === "string" ? value : canonicalJson(value);
-  const bytes = Buffer.from(text, part === "file" || part === "bytes" ? "base64" : "utf8");
   const why = sensitive ? { sensitive: true } : { opaque: true };
+  const spooled = part === "bytes" ? readStandIn(text) : null;
+  if (spooled !== null) return { ...why, ...spooled };
+  const bytes = Buffer.from(text, part === "file" || part === "bytes" ? "base64" : "utf8");
   return { ...why, bytes: bytes.byteLength, digest: digestBytes(bytes) };
 }
 

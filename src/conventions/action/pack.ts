@@ -221,6 +221,13 @@ export interface InputField {
   readonly schema: JsonSchema;
 }
 
+/** How many bytes an opaque body may have, as its pack says; 0 where there is none. */
+export function opaqueBytes(action: ActionDefinition): number {
+  if (action.kind !== "http" || action.body !== "opaque") return 0;
+  const [field] = action.inputs.filter(({ place }) => place === "body");
+  return Math.floor((field?.schema.maxLength ?? 0) / 4) * 3;
+}
+
 /** The document that an action sends, where it speaks GraphQL. */
 export function documentOf({ inputs }: Pick<ActionBase, "inputs">): InputField | null {
   return inputs.find(({ language }) => language === "graphql") ?? null;

@@ -1,5 +1,6 @@
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import type { SentBody } from "./spooled.ts";
 
 /**
  * One request as it goes out, by the kind of its transport. Whatever differs between kinds is asked here or in a switch
@@ -14,7 +15,7 @@ export interface HttpSend {
   readonly url: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | null;
+  readonly body: SentBody | null;
   /** `private` only where the pack's own origin names such an address. */
   readonly network: "public" | "private";
   readonly ca: string | null;
@@ -39,7 +40,7 @@ export interface SshSend {
 export interface SendWords {
   readonly method: string;
   readonly url: string;
-  readonly payload: Buffer | null;
+  readonly payload: SentBody | null;
   readonly mediaType: string | null;
 }
 

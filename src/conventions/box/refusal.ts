@@ -44,7 +44,6 @@ export const boxRefusals = {
   greeting: "A TLS greeting failed: the tool does not trust the box, or speaks HTTP/2 alone.",
   stranger: "It came from a process that this run did not start.",
   crowded: "Too many requests at once.",
-  body: "The body is larger than what is carried.",
 } as const;
 
 export type BoxRefusal = keyof typeof boxRefusals;

@@ -1,6 +1,7 @@
-import { canonicalJson, type Digest, digestBytes, digestJson } from "../../kernel/canonical-json.ts";
+import { canonicalJson, type Digest, digestJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { BoundAction, BoundHttp } from "../action/bind.ts";
+import { digestBody } from "../action/spooled.ts";
 import { isSettled, type OperationState } from "../operation/state.ts";
 
 /**
@@ -45,7 +46,7 @@ function httpClaim(bound: BoundHttp, versionHeader: string | null): ClaimKey {
     method: bound.method,
     url: bound.url,
     headers: Object.fromEntries(headers),
-    body: bound.body === null ? null : digestBytes(bound.body),
+    body: bound.body === null ? null : digestBody(bound.body),
     credential: bound.credential,
   });
 }

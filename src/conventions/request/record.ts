@@ -2,6 +2,7 @@ import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { FileSink } from "./multipart/part.ts";
 import type { AcceptedRequest } from "./pipeline.ts";
 import { followPointer } from "./pointer.ts";
 import type { Command, Route } from "./route.ts";
@@ -46,6 +47,8 @@ export interface Steps<
 > {
   /** How large a body may be from this sender, asked before a byte of it is read; as large as the route says where absent. */
   mostBytes?(params: C["params"], principal: Who): number;
+  /** Where the files of this sender's request go while they arrive; into memory where absent. */
+  openFile?(principal: Who): FileSink;
   /** Names the rule that allowed it, or throws Denied. */
   authorize(request: AcceptedRequest<C>, principal: Who): string | Promise<string>;
   execute(request: AcceptedRequest<C>, principal: Who): Answer | Promise<Answer>;

@@ -55,7 +55,9 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
       const { mostBytes } = steps;
       const bounded = mostBytes === undefined || principal === undefined;
       const limit = bounded ? {} : { mostBytes: (params: JsonObject) => mostBytes(params as C["params"], principal) };
-      const intake = beginRequest(route, head, { openFile, ...limit });
+      const own = steps.openFile;
+      const sinks = own === undefined || principal === undefined ? openFile : () => own(principal);
+      const intake = beginRequest(route, head, { openFile: sinks, ...limit });
       return {
         intake,
         async conclude(principal, rawTrailers) {

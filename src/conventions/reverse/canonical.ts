@@ -1,5 +1,6 @@
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { BodyType } from "../action/pack.ts";
+import { isSpooled, type SentBody, standInFor } from "../action/spooled.ts";
 import { parseJson } from "../request/json/parse.ts";
 import { readPairs } from "../request/pairs.ts";
 import { splitTarget } from "../request/target.ts";
@@ -34,8 +35,9 @@ export function canonicalRequest(request: PlainRequest, compared: Compared): str
   ]);
 }
 
-function bodyOf(body: Buffer | null, { body: type, emptyIsNone }: Compared): string {
+function bodyOf(body: SentBody | null, { body: type, emptyIsNone }: Compared): string {
   if (body === null || body.byteLength === 0) return "none";
+  if (isSpooled(body)) return `bytes ${standInFor(body)}`;
   switch (type) {
     case null:
     case "multipart/form-data":

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { documentOf, type HttpAction } from "../action/pack.ts";
+import { isSpooled, type SentBody } from "../action/spooled.ts";
 import { documentKey, readOperations } from "../graphql/document.ts";
 import { parseJsonValue } from "../request/json/parse.ts";
 import type { PlainRequest } from "./plain.ts";
@@ -15,7 +16,7 @@ export function withDocument(
 ): PlainRequest {
   const field = documentOf(action);
   if (field === null) return request;
-  const body = request.body === null ? null : readOnce(request.body);
+  const body = request.body === null || isSpooled(request.body) ? null : readOnce(request.body);
   const { [field.wireName]: said = null, ...rest } = isJsonObject(body) ? body : {};
   const own = String(field.constant);
   if (typeof said !== "string" || keyOf(said) !== keyOf(own)) {
@@ -27,10 +28,10 @@ export function withDocument(
 }
 
 /** Whether the action has no document, or the very one that the tool sent: what has another is not looked at any further. */
-export function mayBeDocument(action: HttpAction, body: Buffer | null): boolean {
+export function mayBeDocument(action: HttpAction, body: SentBody | null): boolean {
   const field = documentOf(action);
   if (field === null) return true;
-  const said = body === null ? null : readOnce(body);
+  const said = body === null || isSpooled(body) ? null : readOnce(body);
   const text = isJsonObject(said) ? said[field.wireName] : null;
   return typeof text === "string" && keyOf(text) === keyOf(String(field.constant));
 }

@@ -2,6 +2,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { bindAction } from "../action/bind.ts";
 import { type HttpAction, hasSideEffect, type InputField, type Pack, type Place } from "../action/pack.ts";
+import { isSpooled } from "../action/spooled.ts";
 import { readPairs } from "../request/pairs.ts";
 import type { RequestTarget } from "../request/target.ts";
 import { acceptFit, rankAccept } from "./accept.ts";
@@ -9,7 +10,7 @@ import { canonicalRequest } from "./canonical.ts";
 import { withDocument } from "./document.ts";
 import { changesMeaning, type Head } from "./head.ts";
 import type { FoundAction, PageAsked, PlainRequest } from "./plain.ts";
-import { readPlainBody, unzip } from "./read-body.ts";
+import { membersOf, unzip } from "./read-body.ts";
 import { readText } from "./value.ts";
 
 export type Match =
@@ -148,7 +149,7 @@ function takeBody(action: HttpAction, head: Head, { body }: PlainRequest, input:
     for (const field of fields) requireAbsence(field, "body");
     return;
   }
-  const left = new Map(within("body", () => readPlainBody(body, head.contentType, action)));
+  const left = new Map(within("body", () => membersOf(body, head.contentType, action)));
   for (const field of fields) {
     const value = left.get(field.wireName);
     left.delete(field.wireName);
@@ -164,6 +165,7 @@ function isUnzipped({ gzip }: HttpAction, name: string, value: string | undefine
 
 function unzipped(request: PlainRequest): PlainRequest {
   const { body } = request;
+  if (body !== null && isSpooled(body)) throw new Unfit("body", "a compressed body of that size is not unpacked");
   return body === null ? request : { ...request, body: within("body", () => unzip(body)) };
 }
 
@@ -176,7 +178,11 @@ function requireSame(
   request: PlainRequest,
   dropped: readonly string[],
 ): void {
-  const bound = bindAction(pack, action.name, input, page === null ? {} : { page });
+  const { body } = request;
+  const bound = bindAction(pack, action.name, input, {
+    ...(page === null ? {} : { page }),
+    ...(body !== null && isSpooled(body) ? { spooled: body } : {}),
+  });
   if (bound.kind !== "http") throw new Unfit("whole", "it is not an HTTP action");
   const tolerated = dropped.filter((name) => name.startsWith("query ")).map((name) => name.slice(6));
   const compared = {

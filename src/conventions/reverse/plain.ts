@@ -7,6 +7,7 @@
 import type { Code } from "../../kernel/codes.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { ActionDefinition, Pack } from "../action/pack.ts";
+import type { SentBody } from "../action/spooled.ts";
 
 /** What a tool sent, as it came: names of header fields in lower case, in their order. */
 export interface PlainRequest {
@@ -15,7 +16,7 @@ export interface PlainRequest {
   readonly target: string;
   readonly headers: readonly HeaderLine[];
   /** Null where none was sent. */
-  readonly body: Buffer | null;
+  readonly body: SentBody | null;
 }
 
 export type HeaderLine = readonly [name: string, value: string];

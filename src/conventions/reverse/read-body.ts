@@ -3,6 +3,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type HttpAction, type InputField, WHOLE } from "../action/pack.ts";
+import { base64Length, isSpooled, type SentBody, type SpooledBody, standInFor } from "../action/spooled.ts";
 import { PUSH_MEDIA_TYPE, readPush } from "../git/push.ts";
 import { parseJson } from "../request/json/parse.ts";
 import { readMediaType } from "../request/media-type.ts";
@@ -13,12 +14,29 @@ import { readText } from "./value.ts";
 type Members = ReadonlyMap<string, JsonValue>;
 
 /** Reads a body as the one media type that the action sends. Throws a refusal that says what is wrong with it. */
-export function readPlainBody(body: Buffer, contentType: string | null, action: HttpAction): Members {
+export function membersOf(body: SentBody, contentType: string | null, action: HttpAction): Members {
   const { essence } = readMediaType(contentType ?? "");
   const wanted = mediaTypeOf(action);
   if (essence !== wanted)
     throw new Denied("media_type_unsupported", `the body is ${essence}, and the action sends ${wanted}`);
   const fields = action.inputs.filter(({ place }) => place === "body");
+  return isSpooled(body) ? spooledMember(body, action, fields[0]) : readMembers(body, action, fields);
+}
+
+/** What is too large to be looked into stands as a whole, where the action takes it so and its pack lets it be so large. */
+function spooledMember(body: SpooledBody, { body: type }: HttpAction, field: InputField | undefined): Members {
+  if (type !== "opaque" || field === undefined)
+    throw new Denied(
+      "body_too_large",
+      `a body of ${body.byteLength} bytes is taken by actions with body: opaque alone`,
+    );
+  const { maxLength } = field.schema;
+  if (maxLength === undefined || base64Length(body.byteLength) > maxLength)
+    throw new Denied("body_too_large", `the body has ${body.byteLength} bytes, and its pack allows fewer (maxLength)`);
+  return new Map([[field.wireName, standInFor(body)]]);
+}
+
+function readMembers(body: Buffer, action: HttpAction, fields: readonly InputField[]): Members {
   switch (action.body) {
     case "application/json":
       if (fields[0]?.wireName === WHOLE) return new Map([[WHOLE, parseJson(body).value]]);

@@ -1,6 +1,7 @@
 import { plainUrl } from "../../audit/event/attempts.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import { describeSend, reachedBy } from "../../conventions/action/send.ts";
+import { digestBody } from "../../conventions/action/spooled.ts";
 import { attemptsRemaining, spendRemainingCents } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { type CostRecord, reservationRecord } from "../../conventions/budget/record.ts";
@@ -86,7 +87,7 @@ function begunRecord(
     method,
     path,
     ...(url === plainUrl(outbound.channel, destination, path) ? {} : { url }),
-    ...(payload === null ? {} : { payload_sha256: digestBytes(payload) }),
+    ...(payload === null ? {} : { payload_sha256: digestBody(payload) }),
     ...(mediaType === null ? {} : { media_type: mediaType }),
     ...traceFields(sending),
     request_digest: outbound.requestDigest,

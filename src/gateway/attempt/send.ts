@@ -1,4 +1,5 @@
 import type { SshSend } from "../../conventions/action/send.ts";
+import { requireHeld } from "../../conventions/action/spooled.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -121,10 +122,11 @@ function toSign(
   label: string,
 ): ToSign | null {
   const auth = definition.pack.provider?.auth ?? null;
-  const { method, url, headers, body } = request;
+  if (auth === null || (auth.scheme !== "http-signature" && auth.scheme !== "aws-sigv4")) return null;
+  const { method, url, headers } = request;
+  const body = requireHeld(request.body);
   const about = { method, url, headers, body, atMs: ports.clock.wallMs() + tokens.skewMs(label, url) };
-  if (auth?.scheme === "http-signature") return { ...about, scheme: auth.scheme, nonce: ports.ids.next("evt") };
-  if (auth?.scheme !== "aws-sigv4") return null;
+  if (!("region" in auth)) return { ...about, scheme: "http-signature", nonce: ports.ids.next("evt") };
   const { region, service, form } = auth;
   const expiresS = form === "query" ? defaults.presignedS : null;
   return { ...about, scheme: auth.scheme, scope: { region, service, expiresS } };

@@ -1,3 +1,4 @@
+import { isSpooled } from "../../conventions/action/spooled.ts";
 import { splitTarget } from "../../conventions/request/target.ts";
 import type { PlainRequest } from "../../conventions/reverse/plain.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
@@ -14,14 +15,15 @@ export function keepPlain({ origin, method, target, headers, body }: PlainReques
   const field = (wanted: string): string | null => headers.find(([name]) => name === wanted)?.[1] ?? null;
   const bare: JsonObject = { method, origin, path: pathOf(target), header_names: names };
   if (code === "credential_foreign") return canonicalJson(bare);
-  const text = body === null ? null : body.toString("utf8");
-  const readable = text !== null && body !== null && Buffer.from(text, "utf8").equals(body);
+  const held = body === null || isSpooled(body) ? null : body;
+  const text = held?.toString("utf8") ?? null;
+  const readable = text !== null && held !== null && Buffer.from(text, "utf8").equals(held);
   return canonicalJson({
     ...bare,
     target,
     accept: field("accept"),
     content_type: field("content-type"),
-    body: readable && body.byteLength <= defaults.containedKeptBytes ? text : null,
+    body: readable && held.byteLength <= defaults.containedKeptBytes ? text : null,
     body_bytes: body?.byteLength ?? 0,
   });
 }

@@ -3,6 +3,7 @@
  * from then on it is a call like any other: card, budget, intent, outcome, log. Whatever is refused is an answer too.
  */
 import type { NewEvent } from "../../audit/event.ts";
+import { isSpooled } from "../../conventions/action/spooled.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
 import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import type { FoundAction, NoAction, PlainRequest } from "../../conventions/reverse/plain.ts";
@@ -60,6 +61,7 @@ export async function answerContained(
     traceparent: request.traceparent,
     context: (callId) => containedEvent(core, run, request, found, callId),
     ...(pipe === null ? {} : { stream: pipe }),
+    ...(request.body !== null && isSpooled(request.body) ? { spooled: request.body } : {}),
   });
   onGone(() => {
     void takeBackCall(core, caller, call).catch(() => undefined);

@@ -1,3 +1,4 @@
+import { opaqueBytes } from "../../conventions/action/pack.ts";
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
 import { withinCeilings } from "../../conventions/budget/ceilings.ts";
@@ -65,7 +66,7 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
   }
   const limits = withinCeilings(request.limits, ceilingsOf(core));
   const definitions = pickActions(core.packs(), request.actions);
-  const asked = { actions: definitions.map(reachOf), requestBytes: requestBytesOf(request) };
+  const asked = { actions: definitions.map(reachOf), requestBytes: requestBytesOf(request, definitions) };
   const ahead =
     findGrant(core, asked, caller, request.descendants === true) !== null && !needsPerson(core, asked.actions);
   if (!ahead) requireVolume(core, caller);
@@ -128,9 +129,13 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
 /** Its rows in the state, and how it ends where nobody approves it. */
 const RUN_BYTES = 4_096;
 
-/** Tools push and upload; what an agent writes by itself is short. */
-function requestBytesOf({ contained, proxied }: RunRequest): number {
-  return contained === true || proxied === true ? defaults.containedBodyBytes : defaults.runRequestBytes;
+/** Tools push and upload, as much as a pack lets an opaque body be; what an agent writes by itself is short. */
+function requestBytesOf({ contained, proxied }: RunRequest, definitions: readonly Definition[]): number {
+  if (contained !== true && proxied !== true) return defaults.runRequestBytes;
+  const largest = Math.max(0, ...definitions.map(({ action }) => opaqueBytes(action)));
+  return largest <= defaults.containedBodyBytes
+    ? defaults.containedBodyBytes
+    : Math.min(largest, defaults.spooledBodyBytes) + defaults.agentHeaderBytes;
 }
 
 /** Nobody is asked and nothing is written where there is no room on the desk, or this user opened too much in a short time. */

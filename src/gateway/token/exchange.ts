@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { requireHeld } from "../../conventions/action/spooled.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { readTokenAnswer } from "../../conventions/token/answer.ts";
@@ -67,7 +68,7 @@ export async function exchangeToken(
       atMs,
       assertionId: ids.next("evt"),
       nonce: core.tokens.heard.nonce(label, origin),
-      toSign: { method, url, headers, body, atMs },
+      toSign: { method, url, headers, body: requireHeld(body), atMs },
     } as const;
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
   };

@@ -121,15 +121,11 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   }
 
   /** What the proof says that goes with a bound token: this very request, now, once. */
-  function toProve(
-    { ports: { clock, ids } }: TokenNeeds,
-    label: string,
-    { method, url, headers, body }: HttpSend,
-  ): ToSign {
+  function toProve({ ports: { clock, ids } }: TokenNeeds, label: string, { method, url, headers }: HttpSend): ToSign {
     const { origin } = new URL(url);
     const atMs = clock.wallMs() + skewMs(label, url);
     const nonce = heard.nonce(label, origin);
-    return { scheme: "dpop", method, url, headers, body, atMs, proofId: ids.next("evt"), nonce };
+    return { scheme: "dpop", method, url, headers, body: null, atMs, proofId: ids.next("evt"), nonce };
   }
 
   /** One at a time of one credential. */

@@ -1,8 +1,12 @@
 import { STATUS_CODES } from "node:http";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { Answer } from "../../conventions/request/serve.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
+import type { ContainedRequest } from "../../gateway/contained/request.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { SpoolFile } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
@@ -28,19 +32,8 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
         answers: { 200: { description: "What the tool is to be told, a refusal too" } },
       },
       async ({ params, body }, { caller, onGone }) => {
-        const { origin, method, target, headers, process } = body;
-        const request = {
-          origin,
-          method,
-          target,
-          headers: headers.map(([name, value]) => [name ?? "", value ?? ""] as const),
-          body: body.body === undefined ? null : decode(body.body),
-          process: process ?? null,
-          traceparent: traceIn(headers),
-        };
-        const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
-        const { stream } = answer;
-        return { status: 200, body: recordOf(answer), ...(stream === undefined ? {} : { more: linesOf(stream) }) };
+        const request = requestOf(body, body.body === undefined ? null : decode(body.body));
+        return told(await gateway.answerContained(caller, readId("run", params.run_id), request, onGone));
       },
       anyCaller,
       // Megabytes are read, and parsed, for a run that a person let begin: anybody could hold everybody up with them.
@@ -48,6 +41,49 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
         gateway.run(caller, readId("run", run_id)).sessions.size > 0
           ? defaults.containedRequestBytes
           : defaults.jsonBodyBytes,
+    ),
+    planeRoute(
+      {
+        method: "POST",
+        path: "/v1/runs/{run_id}/requests/large",
+        params: runParams,
+        body: {
+          kind: "multipart",
+          parts: {
+            request: { kind: "json", schema: headSchema, maxBytes: defaults.spooledHeadBytes, contentType: "optional" },
+            body: { kind: "file", filename: "optional", contentType: "optional", maxBytes: defaults.spooledBodyBytes },
+          },
+          maxBytes: defaults.spooledBodyBytes + defaults.spooledHeadBytes,
+        },
+        recorded: ["/params/run_id", "/body/request/origin", "/body/request/method"],
+      },
+      {
+        summary: "The same with a body that is too large to be held: it lies in a file until the answer",
+        answers: { 200: { description: "What the tool is to be told, a refusal too" } },
+      },
+      async ({ params, body }, context) => {
+        const file = spooled.get(context);
+        try {
+          const request = requestOf(body.request, file?.body(body.body.digest) ?? null);
+          const { caller, onGone } = context;
+          const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
+          await answer.stream?.end;
+          return told(answer);
+        } finally {
+          file?.close();
+        }
+      },
+      anyCaller,
+      // Nothing is written to the disk for whom no person has let do so, nor more than the card says.
+      ({ run_id }, { caller }) => {
+        const session = gateway.run(caller, readId("run", run_id)).sessions.get(caller.key);
+        return (session?.scope.requestBytes ?? 0) + defaults.spooledHeadBytes;
+      },
+      (context) => {
+        const file = gateway.openSpool();
+        spooled.set(context, file);
+        return file;
+      },
     ),
     planeRoute(
       {
@@ -68,6 +104,24 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
       anyCaller,
     ),
   ];
+}
+
+/** By the request that brings it: the file of a body until that is answered. */
+const spooled = new WeakMap<AgentContext, SpoolFile>();
+
+function requestOf(
+  { origin, method, target, headers, process }: FromSchema<typeof headSchema>,
+  body: ContainedRequest["body"],
+): ContainedRequest {
+  return {
+    ...{ origin, method, target, body, process: process ?? null, traceparent: traceIn(headers) },
+    headers: headers.map(([name, value]) => [name ?? "", value ?? ""] as const),
+  };
+}
+
+function told(answer: ContainedAnswer): Answer {
+  const { stream } = answer;
+  return { status: 200, body: recordOf(answer), ...(stream === undefined ? {} : { more: linesOf(stream) }) };
 }
 
 /** The tool's own header, where it sent one; twice is none, as on the plane itself. */
@@ -111,7 +165,7 @@ async function* linesOf({ pieces, end }: NonNullable<ContainedAnswer["stream"]>)
   yield { end: { ...(await end) } };
 }
 
-const plainSchema = {
+const headSchema = {
   type: "object",
   properties: {
     origin: { type: "string", minLength: 8, maxLength: 300 },
@@ -122,7 +176,6 @@ const plainSchema = {
       maxItems: 200,
       items: { type: "array", minItems: 2, maxItems: 2, items: { type: "string", maxLength: 16_384 } },
     },
-    body: { type: "string", maxLength: defaults.containedRequestBytes },
     process: {
       type: "object",
       properties: {
@@ -134,4 +187,9 @@ const plainSchema = {
     },
   },
   required: ["origin", "method", "target", "headers"],
+} as const satisfies JsonSchema;
+
+const plainSchema = {
+  ...headSchema,
+  properties: { ...headSchema.properties, body: { type: "string", maxLength: defaults.containedRequestBytes } },
 } as const satisfies JsonSchema;

@@ -149,7 +149,7 @@ async function answer(
   };
   const carryNothing = (why: BoxRefusal): BoxAnswer => {
     report(out, why, scheme, request.headers.host ?? "", request.method ?? "");
-    return refuse(why === "body" ? "body_too_large" : "box_request_refused", boxRefusals[why]);
+    return refuse("box_request_refused", boxRefusals[why]);
   };
   const { method = "", url: target = "", socket } = request;
   const headers = linesOf(request.rawHeaders);
@@ -158,7 +158,6 @@ async function answer(
   if (found.kind === "refused") return carryNothing(found.why);
   if (crowded) return carryNothing("crowded");
   const body = await readBody(request);
-  if (body === null) return carryNothing("body");
   const holder = holderOf(socket, out);
   try {
     const given = await out.carry(
@@ -167,7 +166,7 @@ async function answer(
         method,
         target,
         headers,
-        ...(body.length === 0 ? {} : { body: body.toString("base64") }),
+        ...bodyIn(body),
         ...(holder == null ? {} : { process: holder }),
       },
       gone,
@@ -194,16 +193,27 @@ function holderOf(socket: Socket, out: WayOut): ReturnType<WayOut["findHolder"]>
   return found;
 }
 
-/** Null for more than is carried; what comes after that is not kept. */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+/** All of it, or as it comes where it is more than is held. */
+async function readBody(request: IncomingMessage): Promise<Buffer | AsyncIterable<Buffer>> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length <= defaults.boxBodyBytes) chunks.push(chunk);
-    else if (length > defaults.boxBodyBytes * 2) return null;
+  const coming = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  for (let next = await coming.next(); next.done !== true; next = await coming.next()) {
+    chunks.push(next.value);
+    length += next.value.length;
+    if (length > defaults.boxBodyBytes) return goOn(chunks, coming);
   }
-  return length > defaults.boxBodyBytes ? null : Buffer.concat(chunks);
+  return Buffer.concat(chunks);
+}
+
+async function* goOn(first: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield* first;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+function bodyIn(body: Buffer | AsyncIterable<Buffer>): Pick<CarriedRequest, "body" | "large"> {
+  if (!Buffer.isBuffer(body)) return { large: body };
+  return body.length === 0 ? {} : { body: body.toString("base64") };
 }
 
 function linesOf(raw: readonly string[]): readonly (readonly [string, string])[] {

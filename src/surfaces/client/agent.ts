@@ -70,6 +70,8 @@ export interface RunOpening {
 type HeaderLines = readonly (readonly [string, string])[];
 
 export interface CarriedRequest {
+  /** Instead of `body`: one that is too large to be held, as it comes. */
+  readonly large?: AsyncIterable<Buffer>;
   readonly origin: string;
   readonly method: string;
   readonly target: string;
@@ -154,9 +156,17 @@ export function connectAgent(door: Door): AgentClient {
     reconcileOperation: async (id) =>
       (await connection.ask("POST", path("operations", id, "reconcile"))).body as JsonObject,
     async carry(runId, request, signal) {
-      const body = { ...request } as unknown as JsonObject;
-      const asked = { body, signal, ...prefer(defaults.preferWaitMs / 1000) };
-      const { body: told, more } = await connection.ask("POST", path("runs", runId, "requests"), asked);
+      const { large, ...plain } = request;
+      const asked = {
+        ...{ body: plain as unknown as JsonObject, signal, ...prefer(defaults.preferWaitMs / 1000) },
+        ...(large === undefined ? {} : { file: large }),
+      };
+      const requests = path("runs", runId, "requests");
+      const { body: told, more } = await connection.ask(
+        "POST",
+        large === undefined ? requests : `${requests}/large`,
+        asked,
+      );
       const answer = told as unknown as CarriedAnswer;
       return more === undefined ? answer : { ...answer, pieces: piecesOf(more) };
     },

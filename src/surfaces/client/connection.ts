@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Code } from "../../kernel/codes.ts";
 import { codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -27,6 +30,8 @@ export interface StreamEvent {
 
 export interface AskOptions {
   readonly body?: JsonValue;
+  /** Goes along as a file beside `body`, as it comes. */
+  readonly file?: AsyncIterable<Buffer>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Hangs up: whoever asked is no longer there. */
   readonly signal?: AbortSignal;
@@ -109,15 +114,23 @@ function over(socketPath: string, agent: Agent): Connection {
   const send = (method: string, path: string, options: AskOptions, signal?: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const text = options.body === undefined ? null : JSON.stringify(options.body);
+      const { file } = options;
       const headers = {
         ...options.headers,
-        ...(text === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+        ...(file !== undefined
+          ? { "content-type": `multipart/form-data; boundary=${BOUNDARY}` }
+          : text === null
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
       };
       const call = request({ socketPath, agent, method, path, headers, ...(signal ? { signal } : {}) }, resolve);
       call.on("error", (error) =>
         reject(error instanceof Denied ? error : new Unreachable(describe(error, socketPath), error)),
       );
-      if (text === null) call.end();
+      // An answer may come before all of it is sent; then nobody reads the rest.
+      if (file !== undefined)
+        pipeline(Readable.from(partsOf(text ?? "", file)), call).catch((error: Error) => call.destroy(error));
+      else if (text === null) call.end();
       else call.end(text);
     });
 
@@ -165,6 +178,17 @@ function over(socketPath: string, agent: Agent): Connection {
       agent.destroy();
     },
   };
+}
+
+/** Nobody whose bytes are sent knows it, so that nothing can end its own part. */
+const BOUNDARY = `gw-${randomBytes(24).toString("hex")}`;
+
+async function* partsOf(text: string, file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const disposition = (name: string): string => `content-disposition: form-data; name="${name}"`;
+  yield Buffer.from(`--${BOUNDARY}\r\n${disposition("request")}\r\n\r\n${text}\r\n`);
+  yield Buffer.from(`--${BOUNDARY}\r\n${disposition("body")}\r\n\r\n`);
+  yield* file;
+  yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
 }
 
 async function readText(response: IncomingMessage, socketPath: string): Promise<string> {

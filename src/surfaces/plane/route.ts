@@ -1,3 +1,4 @@
+import type { FileSink } from "../../conventions/request/multipart/part.ts";
 import type { About } from "../../conventions/request/openapi.ts";
 import type { Principal } from "../../conventions/request/record.ts";
 import { type CommandOf, defineRoute, type RouteDeclaration } from "../../conventions/request/route.ts";
@@ -22,12 +23,14 @@ export function planeRoute<Context extends Principal, const Declaration extends 
   authorize: (context: Context) => string,
   /** Where a body is larger than anybody's may be: how large this sender's may. Denied where it may send none. */
   mostBytes?: (params: CommandOf<Declaration>["params"], context: Context) => number,
+  openFile?: (context: Context) => FileSink,
 ): PlaneRoute<Context> {
   const route = defineRoute(declaration);
   const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
     authorize: (_request, context) => authorize(context),
     execute: (request, context) => handle(request.command, context, request.files),
     ...(mostBytes === undefined ? {} : { mostBytes }),
+    ...(openFile === undefined ? {} : { openFile }),
   });
   return { declaration, about, bound };
 }

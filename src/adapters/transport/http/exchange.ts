@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
+import { isSpooled, type SentBody, type SpooledBody } from "../../../conventions/action/spooled.ts";
 import type { Silent, Streamed } from "../../../conventions/outcome/observation.ts";
 import type { Connection } from "./connection.ts";
 import type { PassOn } from "./pass-on.ts";
@@ -27,7 +29,7 @@ export interface ExchangeRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: string[];
-  readonly body: Buffer | null;
+  readonly body: SentBody | null;
   readonly responseBytes: number;
   readonly answerHeader?: string | undefined;
   readonly passOn?: PassOn | null;
@@ -39,8 +41,17 @@ export function exchange(connection: Connection, request: ExchangeRequest, stop:
     const reader = new AnswerReader(request, connection.socket, stop, resolve);
     const { method, path, headers, body } = request;
     // `idempotent: false` and one client per socket: undici has neither reason nor means to send anything twice.
-    connection.client.dispatch({ method, path, headers, body, idempotent: false, blocking: true }, reader);
+    const written = body !== null && isSpooled(body) ? fromFile(body, headers) : { headers, body };
+    connection.client.dispatch({ method, path, ...written, idempotent: false, blocking: true }, reader);
   });
+}
+
+/** Read while it is sent; its length is known before. */
+function fromFile(
+  body: SpooledBody,
+  headers: readonly string[],
+): { readonly headers: string[]; readonly body: Readable } {
+  return { headers: [...headers, "content-length", String(body.byteLength)], body: body.read() };
 }
 
 /** A few are normal (103 Early Hints); a stream of them is somebody holding the connection. */

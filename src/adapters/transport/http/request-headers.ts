@@ -1,3 +1,4 @@
+import { isSpooled, type SentBody } from "../../../conventions/action/spooled.ts";
 import { prepareScreen, type Screen } from "../../../conventions/outcome/echo.ts";
 import type { HttpSend, LentCredential } from "../../../gateway/ports.ts";
 import type { Secret } from "../../../kernel/secret.ts";
@@ -45,7 +46,7 @@ export function checkRequestHeaders(
 /** What one exchange takes along: the header section with the credential in it, and the eye for its return. */
 export interface Loaded {
   readonly headers: string[];
-  readonly body: Buffer | null;
+  readonly body: SentBody | null;
   /** For the end of the query; empty where the credential has nothing there. */
   readonly query: string;
   readonly screen: Screen;
@@ -54,7 +55,7 @@ export interface Loaded {
 /** The only place where the secret becomes text. The array goes to the socket's writer at once and is kept nowhere. */
 export function loadCredential(
   flat: readonly string[],
-  body: Buffer | null,
+  body: SentBody | null,
   credential: LentCredential | null,
 ): Read<Loaded> {
   if (credential === null)
@@ -62,7 +63,13 @@ export function loadCredential(
   try {
     const { secrets, headerValue } = credential;
     const screen = prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
-    const joined = joinJson(joinForm(body, credential), credential.json ?? []);
+    const spooled = body !== null && isSpooled(body);
+    if (spooled && hasBodyFields(credential))
+      return {
+        kind: "refused",
+        why: `credential ${JSON.stringify(credential.label)} goes into a body, and this one is too large for that`,
+      };
+    const joined = spooled ? body : joinJson(joinForm(body, credential), credential.json ?? []);
     const own = hasHeader(credential) ? [credential.headerName, headerValue.use(latin1)] : [];
     const further = (credential.further ?? []).flatMap((field) => [field.name, field.value.use(latin1)]);
     return {
@@ -78,6 +85,10 @@ function queryOf({ query = [] }: LentCredential): string {
   return query
     .map(({ name, value }) => `${encodeURIComponent(name)}=${encodeURIComponent(value.use(String))}`)
     .join("&");
+}
+
+function hasBodyFields({ formField, form = [], json = [] }: LentCredential): boolean {
+  return formField !== undefined || form.length > 0 || json.length > 0;
 }
 
 /** What goes into a form, and what the connection itself shows, has none. */

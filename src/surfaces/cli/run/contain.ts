@@ -97,7 +97,7 @@ export async function prepareContainment(
         findHolder,
         async carry(request, signal) {
           const answer = await agent.client.carry(runId, request, signal);
-          notebook?.note(request, answer);
+          if (request.large === undefined) notebook?.note(request, answer);
           return answer;
         },
         refused: (message) => io.err(`gw run: refused: ${showText(message)}`),

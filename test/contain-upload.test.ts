@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { approveRun, contained, startContained, workOf } from "./support/box.ts";
+import { asUser, demoPack, type Gateway, GW, Home, makeFolder, until, within } from "./support/home.ts";
+
+/** Uploads that are larger than what anybody holds in memory: real curl in a box, the real gateway, a provider on loopback. */
+const skip = asUser;
+const MIB = 1_048_576;
+let home: Home;
+let gateway: Gateway;
+const received: {
+  readonly url: string;
+  readonly length: string | undefined;
+  readonly bytes: number;
+  readonly digest: string;
+}[] = [];
+const provider = createServer(async (request, response) => {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    bytes += chunk.byteLength;
+  }
+  const { url = "", headers } = request;
+  received.push({ url, length: headers["content-length"], bytes, digest: hash.digest("hex") });
+  response.writeHead(201, { "content-type": "application/json" }).end('{"kept":true}');
+});
+let origin: string;
+
+const UPLOAD = `  file.put:
+    effect: write
+    needs: { approval: each_use }
+    request: { method: PUT, path: "/v1/files/{name}", body: opaque, media_type: application/octet-stream }
+    input:
+      name: { in: path, type: string, maxLength: 64 }
+      content: { in: body, type: string, maxLength: 55924056 }
+`;
+
+before(async () => {
+  if ("skip" in skip) return;
+  await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  home = await new Home(makeFolder()).init();
+  await home.addCredential("demo-token", origin);
+  await home.trustPack("demo", demoPack(origin, UPLOAD));
+  gateway = await home.up();
+});
+after(async () => {
+  await gateway?.end("SIGTERM");
+  provider.closeAllConnections();
+  provider.close();
+});
+
+const put = (name: string) =>
+  `curl -sS -m 600 -T ${name} -H 'content-type: application/octet-stream' -w '%{http_code}' ${origin}/v1/files/${name}`;
+
+test("curl -T of 30 MiB is sent from a file without a name; the card has its size and digest", skip, async () => {
+  const digest = createHash("sha256")
+    .update(Buffer.alloc(30 * MIB, "a"))
+    .digest("hex");
+  const run = startContained(home, ["sh", "-c", `head -c ${30 * MIB} /dev/zero | tr '\\0' a > big; ${put("big")}`]);
+  await approveRun(home, run);
+  const [card] = await home.approvals();
+  const shown = JSON.stringify(card);
+  assert.ok(shown.includes(`sha256:${digest}`), shown);
+  assert.ok(shown.includes(String(30 * MIB)), shown);
+  assert.deepEqual(readdirSync(join(home.folder, "spool")), [], "nobody can open it by a name");
+  await home.approve(String(card?.["approval_id"]));
+  const { code, out, err } = await within(run.exited, 120_000, "it ends");
+  assert.equal(code, 0, err);
+  assert.equal(out, '{"kept":true}201');
+  assert.deepEqual(received, [{ url: "/v1/files/big", length: String(30 * MIB), bytes: 30 * MIB, digest }]);
+  const [intent] = await home.events("intent_accepted");
+  assert.equal(intent?.["payload_sha256"], `sha256:${digest}`);
+});
+
+test("more than the pack allows, and what stands for a file in gw call, are refused in words", skip, async () => {
+  const before = received.length;
+  const script = `head -c ${41 * MIB} /dev/zero > more; ${put("more")} | tr -d '\\n'; echo
+head -c ${9 * MIB} /dev/zero > json; curl -sS -m 600 -T json -X POST -H 'content-type: application/json' -w '%{http_code}' ${origin}/v1/things | tr -d '\\n'; echo
+${GW} call demo.file.put name=x content=spooled:5:sha256:${"0".repeat(64)} 2>&1`;
+  const { out, err } = await contained(home, script);
+  const [more = "", json = "", called = ""] = out.split("\n");
+  assert.match(more, /body_too_large.*403$/, err);
+  assert.match(json, /opaque.*403$/, err);
+  assert.match(called, /value_not_allowed/);
+  assert.equal(received.length, before);
+});
+
+test("who hangs up leaves nothing behind, and the next upload has its place", skip, async () => {
+  const before = received.length;
+  const script = `head -c ${9 * MIB} /dev/zero > left; for n in 1 2 3 4; do ${put("left")} & done; while [ ! -e stop ]; do sleep 0.1; done; kill $(jobs -p); wait
+${put("left")} ; while [ ! -e done ]; do sleep 0.1; done`;
+  const run = startContained(home, ["bash", "-c", script], { extra: ["--attempts", "30"] });
+  await approveRun(home, run);
+  await until(
+    "one question waits for the four",
+    async () => Number((await home.status())["approvals_pending"]) > 0,
+    60_000,
+  );
+  writeFileSync(join(workOf(home), "stop"), "");
+  await until(
+    "it is asked about anew, once",
+    async () => {
+      const waiting = await home.operator(["approvals", "--json"]);
+      return waiting.code === 0 && (JSON.parse(waiting.out) as readonly unknown[]).length === 1;
+    },
+    60_000,
+  );
+  assert.deepEqual(readdirSync(join(home.folder, "spool")), []);
+  writeFileSync(join(workOf(home), "done"), "");
+  run.child.kill("SIGKILL");
+  await within(run.exited, 60_000, "it ends");
+  assert.equal(received.length, before);
+});
