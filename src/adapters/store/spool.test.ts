@@ -14,8 +14,9 @@ test("what a process that was killed left behind is gone at the start, and the f
   const spool = join(folder, "left");
   mkdirSync(spool, { mode: 0o755 });
   writeFileSync(join(spool, "0"), "somebody's upload");
-  createSpool(spool);
+  const file = createSpool(spool).open();
   assert.deepEqual(readdirSync(spool), []);
+  file.close();
   assert.equal(statSync(spool).mode & 0o777, 0o700);
 });
 

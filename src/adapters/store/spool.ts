@@ -12,11 +12,10 @@ const PIECE_BYTES = 262_144;
 
 /**
  * Files for bodies that are too large to be held, in a folder of the gateway's own. Each loses its name the moment it is made:
- * nobody else can open it, and it is gone with the process, however that ends. The folder is emptied at the start for the one moment between.
+ * nobody else can open it, and it is gone with the process, however that ends. The folder is taken away at the start, for the one moment between.
  */
 export function createSpool(folder: string): SpoolPort {
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   let open = 0;
   let made = 0;
   return {
@@ -26,6 +25,7 @@ export function createSpool(folder: string): SpoolPort {
           "too_many_requests",
           `${open} large uploads are on their way already. Try again when one is done.`,
         );
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
       const path = join(folder, String(made++));
       const fd = openSync(path, "wx+", 0o600);
       unlinkSync(path);
