@@ -79,6 +79,8 @@ export interface Surroundings {
   /** Nobody where absent. */
   isAgentUser?(uid: number): boolean;
   operators(): DecidingKeys;
+  /** Puts what a passkey answered into the log in clear. Nowhere where absent. */
+  showHand?(text: string): void;
   /** Whose work contexts count beside the operators' own. */
   ticketIssuers(): readonly IssuerKey[];
   /** Where tickets are looked up before they count; none where it is not given. */
@@ -178,7 +180,16 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     resultBytes: defaults.resultsHeldBytes,
   });
   const volume = createKeptVolume(ledger, ports.clock);
-  const desk = createDesk({ ...ports, record: ledger.record, volume, operators: around.operators });
+  const { record, find } = ledger;
+  const { operators, showHand } = around;
+  const desk = createDesk({
+    ...ports,
+    record,
+    find,
+    volume,
+    operators,
+    ...(showHand === undefined ? {} : { showHand }),
+  });
   const memory = createCallbackMemory();
   let unlocked: Unlocked | null = null;
   const tokens = createTokens(() => core);

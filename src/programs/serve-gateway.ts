@@ -14,6 +14,7 @@ import { createHttpTransport } from "../adapters/transport/http/transport.ts";
 import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
 import { probeHost } from "../adapters/transport/ssh/probe.ts";
 import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
+import { encodeSection, HANDS_A_FRAME } from "../audit/frame/section.ts";
 import { openLog } from "../audit/log.ts";
 import { readMarks } from "../audit/read/marks.ts";
 import { openResumable } from "../audit/resumable.ts";
@@ -124,7 +125,13 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       company: () => traffic.calls,
     }),
   );
-  log.stamp(() => stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()));
+  const hands: string[] = [];
+  log.stamp(() =>
+    encodeSection(
+      stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()),
+      hands.splice(0, HANDS_A_FRAME),
+    ),
+  );
   tellClock(health.facts, writtenAhead);
   watchClock(health.facts, clock);
   const space = createDiskWatch(folder, clock);
@@ -183,6 +190,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       grants: () => state.trust.policy?.grants ?? [],
       isAgentUser: modes.isAgentUser,
       operators,
+      showHand: (text) => void hands.push(text),
       ticketIssuers: () => ticketIssuersOf(state.trust),
       ticketServices: () => ticketServicesOf(state.trust),
       worker: `log ${log.logId}`,

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { ReadFile } from "../files.ts";
 import { decodeOpen, type OpenBody } from "../frame/bodies.ts";
-import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
+import { isLinked, openCursor } from "../frame/cursor.ts";
 import {
-  DATA_FLAG_REDO,
   FRAME_OVERHEAD_BYTES,
   FRAME_TYPES,
   HEADER_BYTES,
@@ -17,7 +16,8 @@ import {
   segmentName,
   segmentOf,
 } from "../frame/layout.ts";
-import { decodeStamp, type Stamp } from "../frame/stamp.ts";
+import { sectionOf } from "../frame/section.ts";
+import { decodeStamp, STAMP_BYTES, type Stamp } from "../frame/stamp.ts";
 import { openReadFile } from "../node-files.ts";
 
 /** How new vault and policy were, as the log says it without any key: what is older than this was put back. */
@@ -116,19 +116,10 @@ function stampsIn(file: ReadFile): readonly Stamp[] {
     const section = sectionOf(cursor);
     if (section === undefined || last?.equals(section) === true || !isLinked(cursor)) continue;
     last = Buffer.from(section);
-    const stamp = decodeStamp(last);
+    const stamp = decodeStamp(last.subarray(0, STAMP_BYTES));
     if (stamp !== undefined) stamps.push(stamp);
   }
   return stamps;
-}
-
-function sectionOf({ buffer, at, header }: Cursor): Buffer | undefined {
-  const LENGTH_BYTES = 4;
-  if (header.type !== FRAME_TYPES.data || (header.flags & DATA_FLAG_REDO) === 0 || header.bodyLength < LENGTH_BYTES)
-    return undefined;
-  const end = at + HEADER_BYTES + header.bodyLength - LENGTH_BYTES;
-  const length = buffer.readUInt32LE(end);
-  return length > header.bodyLength - LENGTH_BYTES ? undefined : buffer.subarray(end - length, end);
 }
 
 function named(hash: Buffer): Digest {

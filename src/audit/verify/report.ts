@@ -14,6 +14,28 @@ export interface SeenAttestation {
   readonly pinned: boolean | null;
 }
 
+/** A passkey's answer that stands in clear beside a decision, and verified. */
+export interface SeenHand {
+  readonly operator: string;
+  /** The operator's key that signed for the passkey, raw Ed25519. */
+  readonly operatorKey: Buffer;
+  readonly passkey: string;
+  readonly credentialId: string;
+  readonly counter: number;
+  /** The digest that was answered for: of the sealed statement, which names the card by its digest. */
+  readonly challenge: string;
+}
+
+/** Decisions by passkey, counted by whose they are. */
+export interface HandCount {
+  readonly operator: string;
+  readonly keyId: string;
+  readonly passkey: string;
+  readonly decisions: number;
+  /** Null when no operator was pinned. */
+  readonly pinned: boolean | null;
+}
+
 export interface UncleanEnd {
   readonly segment: number;
   readonly lastFrame: number;
@@ -41,6 +63,7 @@ export interface VerifyReport {
   readonly eras: readonly Era[];
   readonly uncleanEnds: readonly UncleanEnd[];
   readonly attestations: readonly SeenAttestation[];
+  readonly hands: readonly HandCount[];
   /** Whether the caller said whose attestations count. */
   readonly operatorsPinned: boolean;
   /** Most frames between two seals. */

@@ -10,6 +10,7 @@ import { examineTail } from "../frame/tail.ts";
 import { isWriterLive } from "../lock.ts";
 import { openReadFile } from "../node-files.ts";
 import type { Breach, BreachCode } from "./findings.ts";
+import { type ReadHand, startHands } from "./hands.ts";
 import type { VerifyReport } from "./report.ts";
 import { strangeSideFiles } from "./side-files.ts";
 import { cutOf, findStart, type Start, WHOLE, walkFrom } from "./start.ts";
@@ -36,6 +37,8 @@ export interface VerifyOptions {
   readonly cutAt?: number | "newest";
   /** What an earlier check of this very log reported as its cut, remembered outside the log's folder: only what follows is checked. */
   readonly from?: Cut | null;
+  /** Verifies what passkeys answered, where it stands in clear. */
+  readonly readHand?: ReadHand;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
 }
 
@@ -113,6 +116,7 @@ function startCheck(options: VerifyOptions, start: Start) {
     attestations: [],
     notices: [],
     pins,
+    hands: options.readHand === undefined ? null : startHands(options.readHand, pins),
     tree: growTree(),
     ...(start.cut === null ? {} : walkFrom(start.cut)),
     onSeal(seal) {
@@ -317,6 +321,7 @@ function startCheck(options: VerifyOptions, start: Start) {
       eras: walk.eras,
       uncleanEnds: walk.uncleanEnds,
       attestations: walk.attestations,
+      hands: walk.hands?.counts() ?? [],
       operatorsPinned: pins !== null,
       largestUnsealed: walk.largestUnsealed,
       checkpoint:

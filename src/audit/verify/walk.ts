@@ -13,11 +13,13 @@ import {
   SEAL_FLAG_ROTATE,
 } from "../frame/layout.ts";
 import { paddedLength } from "../frame/padding.ts";
+import { handsIn, sectionOf } from "../frame/section.ts";
 import type { Tail } from "../frame/tail.ts";
 import { isSignedBy, keyIdOf } from "../keys/raw.ts";
 import { sealMessage } from "../keys/seal-key.ts";
 import type { Era, SealedPoint } from "./era.ts";
 import type { Breach, BreachCode, Notice } from "./findings.ts";
+import type { Hands } from "./hands.ts";
 import type { SeenAttestation, UncleanEnd } from "./report.ts";
 
 /** The end of the segment that was just walked, for the next OPEN to agree with. */
@@ -56,6 +58,8 @@ export interface Walk {
   attestations: SeenAttestation[];
   notices: Notice[];
   readonly pins: readonly Buffer[] | null;
+  /** Null where nobody here can read them. */
+  readonly hands: Hands | null;
   readonly tree: Tree;
   readonly onSeal: (seal: SealedPoint) => BreachCode | null;
 }
@@ -84,7 +88,17 @@ function visitData(walk: Walk, cursor: Cursor): BreachCode | null {
   const { bodyLength, flags } = cursor.header;
   if (flags !== DATA_FLAG_REDO && paddedLength(bodyLength - TAG_BYTES) !== bodyLength - TAG_BYTES) return "frame_size";
   walk.sinceSeal++;
-  return null;
+  return flags === DATA_FLAG_REDO && walk.hands !== null ? visitHands(walk, walk.hands, cursor) : null;
+}
+
+function visitHands(walk: Walk, hands: Hands, cursor: Cursor): BreachCode | null {
+  const section = sectionOf(cursor);
+  const texts = section === undefined ? [] : handsIn(section);
+  if (texts === undefined) return "hand_invalid";
+  if (texts.length === 0) return null;
+  const { wrong, unpinned } = hands.take(texts);
+  if (unpinned !== null) notice(walk, cursor, "hand_not_pinned", `signed as ${JSON.stringify(unpinned)}`);
+  return wrong;
 }
 
 function visitOpen(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): BreachCode | null {

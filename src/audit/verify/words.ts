@@ -39,6 +39,17 @@ function proofWords(report: VerifyReport): string[] {
     const words = by === "" ? "attested by nobody" : `attested by ${by}`;
     lines.push(`Frames ${era.firstFrame} to ${era.lastFrame} are of one process (${era.reason}), ${words}.`);
   }
+  for (const { operator, keyId, passkey, decisions, pinned } of report.hands) {
+    const whose =
+      pinned === null
+        ? `by somebody with the key ${keyId}, who signed as ${showIdentifier(operator)}; pin it with --operator`
+        : pinned
+          ? `by ${showIdentifier(operator)}, whose key you pinned`
+          : `by ${showIdentifier(operator)}, whose key ${keyId} you did not pin`;
+    lines.push(
+      `${count(decisions, "decision")} by the passkey ${showIdentifier(passkey)}, enrolled ${whose}: each answer is signed by it, for one sealed statement.`,
+    );
+  }
   if (report.checkpoint !== null) {
     const { seals, signed, held } = report.checkpoint;
     const by = signed

@@ -15,9 +15,11 @@ import {
   stricter,
 } from "../../conventions/passkey/demand.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
-import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import type { StateRow } from "../ports.ts";
+import type { Ledger } from "../record/ledger.ts";
 import type { Approval, Given, Question } from "./question.ts";
 
 /** What of signed policy counts here. */
@@ -40,9 +42,23 @@ export function demandOf({ card }: Approval, question: Question): Demand {
   return stricter(card?.decide ?? NO_DEMAND, question.demand?.() ?? NO_DEMAND);
 }
 
-/** The passkeys that answered, with what their counters said last as far as this process knows. */
-export function createHands() {
+/** The passkeys that answered, with what their counters said last: in memory, and in the state for the next start. */
+export function createHands(find: Ledger["find"]) {
   const counters = new Map<string, number>();
+
+  function counterOf({ credentialId, counter, name }: EnrolledPasskey): number {
+    const known = counters.get(credentialId);
+    if (known !== undefined) return known;
+    const row = find("notes", rowId(credentialId));
+    if (row !== null && "tampered" in row) {
+      throw new Denied(
+        "passkey_refused",
+        `What the counter of the passkey ${name} said last does not authenticate, so that a copy of it could not be told. Remove it with gw passkey remove, and enrol it anew.`,
+      );
+    }
+    return Math.max(counter, Number(row?.body["counter"] ?? 0));
+  }
+
   return {
     /** The passkey that answered with this decision; null where none did. */
     take(
@@ -51,12 +67,23 @@ export function createHands() {
       passkeys: readonly EnrolledPasskey[],
     ): EnrolledPasskey | null {
       if (assertion === undefined) return null;
-      const counterOf = ({ credentialId, counter }: EnrolledPasskey) => counters.get(credentialId) ?? counter;
       const { passkey, counter } = verifyHand(verified, assertion, passkeys, counterOf);
       counters.set(passkey.credentialId, counter);
       return passkey;
     },
+    /** What is kept with the decision that this passkey answered for. */
+    rows(passkey: EnrolledPasskey | null): readonly StateRow[] {
+      if (passkey === null) return [];
+      const { credentialId } = passkey;
+      const body = { counter: counters.get(credentialId) ?? 0 };
+      return [{ table: "notes", id: rowId(credentialId), runId: "", state: "hand", body }];
+    },
   };
+}
+
+/** An authenticator names a credential as it likes, and at length. */
+function rowId(credentialId: string): string {
+  return `hand ${digestText(credentialId)}`;
 }
 
 /** Two people, and the same thing. */

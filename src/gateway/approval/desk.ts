@@ -25,11 +25,12 @@ import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+import type { StateRow } from "../ports.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
-import { decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
+import { clearHand, decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
 /**
@@ -65,6 +66,9 @@ export interface DeskPorts {
   readonly sleep: Sleep;
   readonly ids: Ids;
   readonly record: Ledger["record"];
+  readonly find: Ledger["find"];
+  /** Puts what a passkey answered into the log in clear, for whoever has no key to it. */
+  showHand?(text: string): void;
   readonly volume: Volume;
   operators(): DecidingKeys;
 }
@@ -85,7 +89,7 @@ export function createDesk(ports: DeskPorts): Desk {
   const entries = new Map<ApprovalId, Entry>();
   const finished: Approval[] = [];
   const listeners = new Set<(approval: Approval) => void>();
-  const hands = createHands();
+  const hands = createHands(ports.find);
   let coolDowns: CoolDowns = new Map();
 
   const open = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card !== null);
@@ -149,7 +153,8 @@ export function createDesk(ports: DeskPorts): Desk {
     trigger: ApprovalTrigger,
     evidence: "signature" | "observation",
     change: Pick<Approval, "decidedBy" | "reason">,
-    ...events: readonly NewEvent[]
+    events: readonly NewEvent[],
+    rows: readonly StateRow[] = [],
   ): Promise<void> {
     const state = stepApproval(entry.approval.state, trigger, evidence);
     if (state === null) throw new Fault(`an approval that is ${entry.approval.state} cannot take ${trigger}`);
@@ -157,9 +162,16 @@ export function createDesk(ports: DeskPorts): Desk {
     entries.delete(entry.approval.approvalId);
     finished.push(entry.approval);
     if (finished.length > defaults.cardsRemembered) finished.shift();
-    await ports.record("approval.finished", events);
+    await ports.record("approval.finished", events, rows);
     announce(entry.approval);
     moveLine();
+  }
+
+  function showHand(signed: GivenDecision, passkey: EnrolledPasskey | null): void {
+    const { vaultId, keys } = ports.operators();
+    const owner = keys.find(({ keyId }) => keyId === passkey?.operatorKeyId);
+    const text = owner === undefined ? null : clearHand(signed, passkey, vaultId, owner.publicKey);
+    if (text !== null) ports.showHand?.(text);
   }
 
   /** The entry that this decision is about: shown, this very card, and in time. */
@@ -187,7 +199,8 @@ export function createDesk(ports: DeskPorts): Desk {
     const given = [...entry.approval.given, { operator, operatorKeyId, decidedAt, narrow }];
     entry.approval = { ...entry.approval, given };
     const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
-    await ports.record("approval.given", [...statementEvents(envelope, signed, hand), event]);
+    showHand(signed, hand);
+    await ports.record("approval.given", [...statementEvents(envelope, signed, hand), event], hands.rows(hand));
     announce(entry.approval);
     return entry.approval;
   }
@@ -219,7 +232,7 @@ export function createDesk(ports: DeskPorts): Desk {
   ): Promise<void> {
     const resolvers = entry.resolvers;
     try {
-      await finish(entry, trigger, "observation", { decidedBy: null, reason }, event);
+      await finish(entry, trigger, "observation", { decidedBy: null, reason }, [event]);
     } finally {
       const code = codeOfState(trigger === "time_passed" ? "expired" : "withdrawn");
       const message =
@@ -253,7 +266,7 @@ export function createDesk(ports: DeskPorts): Desk {
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
       const entry = enter(question, [...old.resolvers.splice(0), resolve]);
       const event = { ...envelope("approval_withdrawn"), ...links(old.approval), reason: "superseded" };
-      void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, event).catch(
+      void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, [event]).catch(
         () => undefined,
       );
       moveLine();
@@ -285,7 +298,8 @@ export function createDesk(ports: DeskPorts): Desk {
           requireOpen(asked, verified);
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
           const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
-          await finish(asked, "operator_approved", "signature", change, ...events);
+          showHand(signed, hand);
+          await finish(asked, "operator_approved", "signature", change, events, hands.rows(hand));
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
@@ -296,7 +310,8 @@ export function createDesk(ports: DeskPorts): Desk {
           const reason = statement.reason ?? "no reason given";
           const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason };
           const events = [...statementEvents(envelope, signed, hand), refused];
-          await finish(asked, "operator_denied", "signature", change, ...events);
+          showHand(signed, hand);
+          await finish(asked, "operator_denied", "signature", change, events, hands.rows(hand));
           for (const resolve of resolvers) {
             resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
           }

@@ -1,4 +1,6 @@
+import type { KeyObject } from "node:crypto";
 import type { NewEvent } from "../../audit/event.ts";
+import { rawPublicOf } from "../../audit/keys/raw.ts";
 import { type GivenDecision, statementBytes } from "../../conventions/approval/decision.ts";
 import { assertionRecord } from "../../conventions/passkey/assertion.ts";
 import { type EnrolledPasskey, passkeyRecord } from "../../conventions/passkey/passkey.ts";
@@ -38,6 +40,22 @@ export function statementEvents(envelope: Envelope, given: GivenDecision, passke
 function handText({ assertion }: GivenDecision, passkey: EnrolledPasskey | null): string | null {
   if (assertion === undefined || passkey === null) return null;
   return canonicalJson({ passkey: passkeyRecord(passkey), assertion: assertionRecord(assertion) });
+}
+
+/** The same with the operator's key that signed for the passkey: all that it takes to check it without the log's keys. */
+export function clearHand(
+  { assertion }: GivenDecision,
+  passkey: EnrolledPasskey | null,
+  vaultId: string,
+  operatorKey: KeyObject,
+): string | null {
+  if (assertion === undefined || passkey === null) return null;
+  return canonicalJson({
+    vault_id: vaultId,
+    operator_key: rawPublicOf("ed25519", operatorKey).toString("base64url"),
+    passkey: passkeyRecord(passkey),
+    assertion: assertionRecord(assertion),
+  });
 }
 
 /** The decision with the signature that proves it, and the head of the log that the person saw. */

@@ -2,6 +2,7 @@ import type { Cutter } from "../../../audit/cut/cut.ts";
 import type { VerifyReport } from "../../../audit/verify/report.ts";
 import { type VerifyOptions, verifyLog } from "../../../audit/verify/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
+import { readHand } from "./check-hand.ts";
 
 /** The one way in which commands verify a log: whoever may have cut it, the vault's list of operators says. */
 export function checkLog(
@@ -9,7 +10,7 @@ export function checkLog(
   vault: Pick<Vault, "lineage"> | null,
   options: Omit<VerifyOptions, "folder" | "cutters"> = {},
 ): Promise<VerifyReport> {
-  return verifyLog({ folder, ...options, ...(vault === null ? {} : { cutters: cuttersOf(vault) }) });
+  return verifyLog({ folder, readHand, ...options, ...(vault === null ? {} : { cutters: cuttersOf(vault) }) });
 }
 
 /** Everybody who is or was an operator, by the name that the list has, and when they ceased to be one. */
