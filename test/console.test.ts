@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
@@ -24,7 +25,6 @@ import {
   press,
   prove,
   says,
-  secretOf,
   startConsole,
 } from "./support/console.ts";
 import {
@@ -35,6 +35,7 @@ import {
   demoPack,
   type Gateway,
   Home,
+  type Members,
   makeFolder,
   openRun,
   startAgent,
@@ -53,6 +54,7 @@ describe("gw console", able, () => {
   let port: number;
   let browser: Browser;
   let desk: Sight;
+  let authenticator: Awaited<ReturnType<typeof addAuthenticator>>;
 
   const origin = (): string => served.origin;
   const nextLink = (): Promise<string> => served.nextLink();
@@ -95,20 +97,16 @@ describe("gw console", able, () => {
     const agent = await newAgent();
     const id = await askFor(agent, ["demo.thing.get", "demo.thing.make", "demo.thing.burn"]);
     await press(desk, /Approve/);
-    const field = desk.page.getByRole("dialog").locator("input");
-    const yes = desk.page.getByRole("dialog").getByRole("button", { name: "Approve" });
-    await field.fill("not the passphrase at all");
-    await yes.click();
+    await prove(desk, home, "not the passphrase at all");
     await says(desk, /not the passphrase/);
     await clean(desk, "waiting-passphrase");
-    await field.fill(secretOf(home));
-    await yes.click();
+    await prove(desk, home);
     await says(desk, new RegExp(`${id} is approved`));
     agent.close();
   });
 
   test("enrols a passkey, approves with it, and what it decided can be checked from the log", async () => {
-    await addAuthenticator(desk);
+    authenticator = await addAuthenticator(desk);
     await go(desk, "#/people");
     await desk.page.getByLabel("Name of the new one").fill("laptop");
     await desk.page.getByRole("button", { name: "Enrol a passkey" }).click();
@@ -144,6 +142,7 @@ describe("gw console", able, () => {
     const shown = JSON.parse((await home.must(["activity", "show", approvalId, "--json"])).out);
     assert.equal(shown.approvals[0].decision.passkey, "verifies");
     assert.equal(shown.approvals[0].decision.signature, "verifies");
+    await checkWithoutKey(home);
 
     await go(desk, "#/activity");
     await desk.page.getByText("demo.thing.get").first().waitFor();
@@ -412,6 +411,22 @@ describe("gw console", able, () => {
     await says(desk, /not one that gw console let in/);
   });
 
+  test("knows a copy of a passkey by its counter, although the gateway has been started anew since", async () => {
+    await served.program.end("SIGTERM");
+    served = startConsole(home, port);
+    await desk.page.goto(await nextLink());
+    await says(desk, /connected/);
+    const agent = await newAgent();
+    const id = await askFor(agent, ["demo.thing.get"], "with a copied key");
+    await go(desk, `#/waiting/${id}`);
+    await authenticator.countFrom(1);
+    await press(desk, /Approve with passkey/);
+    await says(desk, /there may be a second one/);
+    assert.ok((await home.approvals()).some(({ approval_id }) => approval_id === id));
+    await home.must(["deny", id]);
+    agent.close();
+  });
+
   test("asked nothing of anybody but itself, and weighs little", async (context) => {
     const foreign = desk.asked.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith("blob:"));
     assert.deepEqual(foreign, []);
@@ -428,6 +443,31 @@ describe("gw console", able, () => {
     assert.ok(total <= 120_000);
   });
 });
+
+/** A stranger with a copy of the log and an operator's public key, and with no vault, key or state of anybody. */
+async function checkWithoutKey(home: Home): Promise<void> {
+  const copy = join(makeFolder(), "audit");
+  cpSync(join(home.folder, "audit"), copy, { recursive: true });
+  const stranger = new Home(makeFolder());
+  const check = async (key: string) => {
+    const asked = ["audit", "verify", "--log", copy, "--operator", key, "--allow-unattested", "--json"];
+    return JSON.parse((await stranger.run(asked)).out) as {
+      readonly verdict: string;
+      readonly hands: readonly { readonly passkey: string; readonly decisions: number; readonly pinned: boolean }[];
+    };
+  };
+  const own = JSON.parse((await home.must(["operator", "list", "--json"])).out) as readonly Members[];
+  const { verdict, hands } = await check(String(own[0]?.["key"]));
+  assert.equal(verdict, "intact");
+  assert.deepEqual(
+    hands.map(({ passkey, decisions, pinned }) => [passkey, decisions, pinned]),
+    [["laptop", 1, true]],
+  );
+  assert.deepEqual(
+    (await check("ab".repeat(32))).hands.map(({ pinned }) => pinned),
+    [false],
+  );
+}
 
 interface Knocked {
   readonly status: number;

@@ -25,8 +25,8 @@ import { textOf, textOrNull } from "./http.ts";
 const FORM_KINDS = ["bearer", "basic", "header", "hmac", "ssh"] as const satisfies readonly CredentialKind[];
 
 export type CredentialShown = ReturnType<typeof recordOf> & {
-  /** Since the gateway was unlocked; null where it was not, or the gateway cannot be asked. */
-  readonly use: CredentialUse | null;
+  /** Since the gateway was unlocked; null where it was not used, "unasked" where the gateway cannot be asked. */
+  readonly use: CredentialUse | null | "unasked";
 };
 
 export interface CredentialPorts {
@@ -54,12 +54,12 @@ export function createCredentials({ session, options, deps, client }: Credential
   };
   return {
     async list(): Promise<readonly CredentialShown[]> {
-      const uses = await client()
-        .credentialUses()
-        .catch((): readonly CredentialUse[] => []);
+      const uses = await Promise.resolve()
+        .then(() => client().credentialUses())
+        .catch(() => null);
       return summariesOf(session.home.readVault()).map((summary) => ({
         ...recordOf(summary),
-        use: uses.find(({ label }) => label === summary.label) ?? null,
+        use: uses === null ? "unasked" : (uses.find(({ label }) => label === summary.label) ?? null),
       }));
     },
     async add(body: JsonObject): Promise<JsonObject> {

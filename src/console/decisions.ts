@@ -1,5 +1,5 @@
 import { type DecisionStatement, type Narrowing, statementBytes } from "../conventions/approval/decision.ts";
-import { type Assertion, challengeFor } from "../conventions/passkey/assertion.ts";
+import { challengeFor } from "../conventions/passkey/assertion.ts";
 import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
 import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
@@ -7,6 +7,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalView } from "../surfaces/client/reading.ts";
+import { readAssertion } from "./assertion.ts";
 import { textOf, textOrNull } from "./http.ts";
 import type { OwnSecret } from "./own-secret.ts";
 
@@ -19,18 +20,18 @@ export interface Drafted {
     readonly rp_id: string;
     readonly credentials: readonly string[];
   } | null;
-  /** For a yes without a passkey in guard-rail mode, as in gw watch. */
-  readonly secret: "pin" | "passphrase" | null;
 }
 
 export interface DecisionPorts {
   readonly clock: Pick<Clock, "bootMs">;
   readonly random: Random;
-  readonly origin: string;
   client(): OperatorClient;
-  /** Those of the operator at this console. */
+  /** Those of the operator at this console that can answer at its place. */
   passkeys(): readonly EnrolledPasskey[];
-  readonly secret: OwnSecret;
+  /** For a yes without a passkey in guard-rail mode, as in gw watch. */
+  readonly secret: Pick<OwnSecret, "require">;
+  /** Where nothing else says yes: at a console that listens beyond this machine. */
+  readonly passkeysOnly: boolean;
 }
 
 /**
@@ -40,16 +41,16 @@ export interface DecisionPorts {
 export function createDecisions(ports: DecisionPorts) {
   const drafts = new Map<
     string,
-    { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted }
+    { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted["passkey"] }
   >();
 
-  function keep(statement: DecisionStatement, wants: Omit<Drafted, "draft">): Drafted {
+  function keep(statement: DecisionStatement, passkey: Drafted["passkey"]): Drafted {
     const nowMs = ports.clock.bootMs();
     for (const [id, { untilMs }] of drafts)
       if (untilMs <= nowMs || drafts.size > defaults.consoleDrafts) drafts.delete(id);
     const draft = ports.random.bytes(16).toString("base64url");
-    drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: { draft, ...wants } });
-    return { draft, ...wants };
+    drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: passkey });
+    return { draft, passkey };
   }
 
   return {
@@ -63,13 +64,16 @@ export function createDecisions(ports: DecisionPorts) {
       const reason = decision === "deny" ? textOrNull(body, "reason") : null;
       const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval) : null;
       const statement = await ports.client().draft(approval, { decision, reason, narrow });
-      if (decision === "deny") return keep(statement, { passkey: null, secret: null });
-      const usable = ports.passkeys().filter(({ origin }) => origin === ports.origin);
+      if (decision === "deny") return keep(statement, null);
+      const usable = ports.passkeys();
       const first = usable[0];
-      if (first === undefined) return keep(statement, { passkey: null, secret: ports.secret.wanted() });
+      if (first === undefined) {
+        if (ports.passkeysOnly) throw new Denied("passkey_needed", "Here a yes is given with a passkey alone.");
+        return keep(statement, null);
+      }
       const challenge = challengeFor(statementBytes(statement)).toString("base64url");
       const credentials = usable.map(({ credentialId }) => credentialId);
-      return keep(statement, { passkey: { challenge, rp_id: first.rpId, credentials }, secret: null });
+      return keep(statement, { challenge, rp_id: first.rpId, credentials });
     },
     async give(body: JsonObject): Promise<ApprovalView> {
       const id = textOf(body, "draft", 100);
@@ -78,21 +82,10 @@ export function createDecisions(ports: DecisionPorts) {
         throw new Denied("console_draft_gone", "That took too long, or was decided already. Decide again.");
       }
       const { statement, wants } = found;
-      if (wants.secret !== null) await ports.secret.require(body);
+      if (wants === null && statement.decision === "approve") await ports.secret.require(body);
       drafts.delete(id);
-      return ports.client().submit(statement, wants.passkey === null ? null : readAssertion(body["assertion"]));
+      return ports.client().submit(statement, wants === null ? null : readAssertion(body["assertion"]));
     },
-  };
-}
-
-function readAssertion(value: unknown): Assertion {
-  const given = (typeof value === "object" && value !== null ? value : {}) as JsonObject;
-  const part = (name: keyof Assertion): string => textOf(given, name, 8_192);
-  return {
-    credential_id: part("credential_id"),
-    authenticator_data: part("authenticator_data"),
-    client_data: part("client_data"),
-    signature: part("signature"),
   };
 }
 

@@ -4,6 +4,9 @@ import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 
+/** How a page was let in. */
+export type Entered = "link" | "passkey";
+
 /**
  * Who may speak to the console. A link carries a token that is good once and for minutes; what it is changed for lives in the
  * memory of one page. There is no cookie, since a cookie of one loopback port reaches another.
@@ -13,14 +16,28 @@ export interface Guard {
   newToken(): string;
   /** Changes a token for the page's own key. Denied for one that is unknown, old or used. */
   enter(token: string): string;
+  /** The key of a page whose person answered with a passkey; it is good for hours. */
+  admit(): string;
   /** Denied unless the request carries the key of a page that entered. */
-  requirePage(headers: IncomingHttpHeaders): void;
+  requirePage(headers: IncomingHttpHeaders): Entered;
+}
+
+interface Page {
+  readonly hash: Buffer;
+  readonly entered: Entered;
+  readonly untilMs: number;
 }
 
 export function createGuard(clock: Pick<Clock, "bootMs">, random: Random): Guard {
   let tokens: { readonly hash: Buffer; readonly untilMs: number }[] = [];
-  const pages: Buffer[] = [];
+  const pages: Page[] = [];
   const hashOf = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
+  const newPage = (entered: Entered, untilMs: number): string => {
+    const key = random.bytes(32).toString("base64url");
+    pages.push({ hash: hashOf(key), entered, untilMs });
+    if (pages.length > defaults.consolePages) pages.shift();
+    return key;
+  };
   return {
     newToken() {
       const token = random.bytes(32).toString("base64url");
@@ -39,14 +56,13 @@ export function createGuard(clock: Pick<Clock, "bootMs">, random: Random): Guard
           "This link was used already, or is too old. If you have not opened it before, somebody else has: stop gw console and look who is on this machine. Another link stands in its terminal.",
         );
       }
-      const key = random.bytes(32).toString("base64url");
-      pages.push(hashOf(key));
-      if (pages.length > defaults.consolePages) pages.shift();
-      return key;
+      return newPage("link", Number.POSITIVE_INFINITY);
     },
+    admit: () => newPage("passkey", clock.bootMs() + defaults.consoleLoginMs),
     requirePage({ authorization }) {
       const hash = hashOf(authorization?.startsWith("Bearer ") ? authorization.slice(7) : "");
-      if (pages.some((one) => timingSafeEqual(one, hash))) return;
+      const page = pages.find((one) => timingSafeEqual(one.hash, hash));
+      if (page !== undefined && page.untilMs > clock.bootMs()) return page.entered;
       throw new Denied(
         "console_not_entered",
         "This page is not one that gw console let in, or it is of an earlier start. Open the newest link in its terminal.",

@@ -4,51 +4,51 @@ import { textOf } from "./http.ts";
 
 /** What the page asks about the signed home: packs, credentials, policy. Undefined where it is about something else. */
 export function answerHome(
-  { packs, credentials, policy }: Pick<Api, "packs" | "credentials" | "policy">,
+  { packs, credentials, policy, turn: { seen, changed } }: Pick<Api, "packs" | "credentials" | "policy" | "turn">,
   what: string,
   name: string,
   /** Whatever signs: with the person's own secret, where the mode asks for it. */
   meant: () => Promise<JsonObject>,
 ): Promise<unknown> | undefined {
-  const labelled = async (work: (label: string, body: JsonObject) => Promise<JsonObject>): Promise<JsonObject> => {
+  const signed = async (work: (body: JsonObject) => Promise<unknown>): Promise<unknown> => {
     const body = await meant();
-    return work(textOf(body, "label", 64), body);
+    return changed(() => work(body));
   };
   switch (what === "POST credentials/*" || what === "POST policy/*" ? what.replace("*", name) : what) {
     case "GET packs":
-      return Promise.resolve(packs.list());
+      return seen(() => packs.list());
     case "GET packs/*":
-      return Promise.resolve(packs.show(name));
+      return seen(() => packs.show(name));
     case "GET packs/*/review":
-      return packs.review(name);
+      return seen(() => packs.review(name));
     case "POST packs/*/trust":
-      return meant().then((body) => packs.trust(name, body));
+      return signed((body) => packs.trust(name, body));
     case "POST packs/*/decide":
-      return meant().then((body) => packs.decide(name, body));
+      return signed((body) => packs.decide(name, body));
     case "POST packs/*/remove":
-      return meant().then(() => packs.remove(name));
+      return signed(() => packs.remove(name));
     case "GET credentials":
-      return credentials.list();
+      return seen(() => credentials.list());
     case "POST credentials/add":
-      return meant().then((body) => credentials.add(body));
+      return signed((body) => credentials.add(body));
     case "POST credentials/rotate":
-      return labelled(credentials.rotate);
+      return signed((body) => credentials.rotate(textOf(body, "label", 64), body));
     case "POST credentials/change":
-      return labelled(credentials.change);
+      return signed((body) => credentials.change(textOf(body, "label", 64), body));
     case "GET policy":
-      return Promise.resolve(policy.show());
+      return seen(() => policy.show());
     case "GET grants":
-      return Promise.resolve(policy.grantUses());
+      return seen(() => policy.grantUses());
     case "POST grants/*/remove":
-      return meant().then(() => policy.removeGrant(name));
+      return signed(() => policy.removeGrant(name));
     case "POST policy/caller":
-      return meant().then((body) => policy.removeCaller(body));
+      return signed((body) => policy.removeCaller(body));
     case "POST policy/set":
-      return meant().then((body) => policy.set(body));
+      return signed((body) => policy.set(body));
     case "POST policy/decide-with":
-      return meant().then((body) => policy.decideWith(body));
+      return signed((body) => policy.decideWith(body));
     case "POST policy/approvers":
-      return meant().then((body) => policy.approvers(body));
+      return signed((body) => policy.approvers(body));
     default:
       return undefined;
   }

@@ -1,11 +1,9 @@
-import { signCheckpoint } from "../audit/checkpoint/checkpoint.ts";
-import { rawPublicOf } from "../audit/keys/raw.ts";
 import type { VerifyReport } from "../audit/verify/report.ts";
 import { describeReport } from "../audit/verify/words.ts";
 import { Denied } from "../kernel/failure.ts";
 import { checkLog } from "../surfaces/cli/audit/check-log.ts";
-import type { VaultHome } from "../vault/files/home.ts";
-import type { OpenOperator } from "../vault/operator.ts";
+import { checkpointHome, NO_CHECKPOINT } from "../surfaces/cli/audit/checkpoint.ts";
+import type { VaultCliPorts, VaultSession } from "../surfaces/cli/vault/session.ts";
 
 export interface LogRoom {
   /** With a checkpoint: also whether this is the log that it was made of. */
@@ -17,16 +15,10 @@ export interface LogRoom {
   checkpoint(): Promise<string>;
 }
 
-export function createLogRoom(
-  folder: string,
-  home: VaultHome,
-  operator: OpenOperator,
-  refresh: () => Promise<void>,
-): LogRoom {
+export function createLogRoom(folder: string, session: VaultSession, ports: VaultCliPorts): LogRoom {
   return {
     async verify(progress, checkpoint) {
-      await refresh();
-      const vault = home.readVault();
+      const vault = session.home.readVault();
       const report = await checkLog(folder, vault, {
         allowUnattested: true,
         onProgress: progress,
@@ -38,17 +30,9 @@ export function createLogRoom(
       return { report, words: describeReport(report) };
     },
     async checkpoint() {
-      await refresh();
-      const report = await checkLog(folder, home.readVault(), {
-        operators: [rawPublicOf("ed25519", operator.approver.key)],
-        allowUnattested: true,
-      });
-      if (report.exit !== 0 || report.sealed === null || report.logId === null) {
-        throw new Denied("log_damaged", "No checkpoint was made: a log is signed for only while it is intact.");
-      }
-      const { frame, link, timeSeconds, seals } = report.sealed;
-      const root = Buffer.from(report.root, "hex");
-      return signCheckpoint({ logId: report.logId, seals, root, frame, link, timeSeconds }, operator.approver.key);
+      const { made } = await checkpointHome(session, folder, ports);
+      if (made === null) throw new Denied("log_damaged", NO_CHECKPOINT);
+      return made.note;
     },
   };
 }

@@ -19,8 +19,6 @@ export interface OwnSecretPorts {
  * where there is none or it was wrong too often. A no, ending a session, more time for a card and a checkpoint never ask.
  */
 export interface OwnSecret {
-  /** Null where nothing is asked. */
-  wanted(): Which | null;
   /** Denied for a wrong one, and `console_secret_needed` where none was brought. */
   require(body: JsonObject): Promise<void>;
 }
@@ -29,7 +27,6 @@ export function createOwnSecret({ guardRail, hasPin, check }: OwnSecretPorts): O
   let guard = FRESH_PIN_GUARD;
   const wanted = (): Which | null => (!guardRail() ? null : hasPin && !needsPassphrase(guard) ? "pin" : "passphrase");
   return {
-    wanted,
     async require(body) {
       const which = wanted();
       if (which === null) return;

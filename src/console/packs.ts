@@ -7,7 +7,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import type { OperatorOptions } from "../surfaces/cli/options.ts";
 import { lintPack } from "../surfaces/cli/pack-lint.ts";
-import { changeLines, packRecord } from "../surfaces/cli/pack-show.ts";
+import { packChanges, packRecord } from "../surfaces/cli/pack-show.ts";
 import { listPackTrust, packState, readHomePack, removeHomePack, trustHomePack } from "../surfaces/cli/packs.ts";
 import { decideUpgrade, type UpgradeStanding } from "../surfaces/cli/upgrade/decide.ts";
 import { changeOf } from "../surfaces/cli/upgrade/load-change.ts";
@@ -25,8 +25,8 @@ export interface PackShown extends ReturnType<typeof packRecord> {
   readonly trusted: boolean;
   readonly description: string | null;
   readonly findings: readonly PackFinding[];
-  /** Against the version that is trusted; empty where nothing was, or nothing differs. */
-  readonly changes: readonly string[];
+  /** Against the version that is trusted; null where nothing was, or nothing differs. */
+  readonly changes: readonly string[] | null;
 }
 
 export interface ReviewShown {
@@ -88,7 +88,7 @@ export function createPacks({ session, options, deps, client }: PackPorts) {
         ...packRecord(pack, vault, policy),
         ...{ state, trusted: state === "trusted", description: pack.description },
         findings: lintPack(bytes, `${name}.yaml`, () => summariesOf(vault)).findings,
-        changes: changeLines(home, pack, bytes, policy),
+        changes: packChanges(home, pack, bytes, policy),
       };
     },
     async trust(name: string, body: JsonObject): Promise<JsonObject> {
@@ -106,15 +106,10 @@ export function createPacks({ session, options, deps, client }: PackPorts) {
     },
     review: async (name: string): Promise<ReviewShown> => showReview(name, await settle(name, {})),
     async decide(name: string, body: JsonObject): Promise<ReviewShown> {
-      const finish = body["finish"] === true;
-      const asked = finish
-        ? { finish, reason: textOf(body, "reason") }
-        : {
-            ids: [textOf(body, "id", 100)],
-            verdict: body["verdict"] === "rejected" ? ("rejected" as const) : ("accepted" as const),
-            reason: textOf(body, "reason"),
-          };
-      return showReview(name, await settle(name, asked));
+      const id = textOf(body, "id", 100);
+      const reason = textOf(body, "reason");
+      const verdict = body["verdict"] === "rejected" ? "rejected" : "accepted";
+      return showReview(name, await settle(name, { ids: [id], verdict, reason, finish: body["finish"] === true }));
     },
   };
 }

@@ -14,6 +14,8 @@ export interface EnrolPorts {
   readonly random: Random;
   readonly operator: OpenOperator;
   readonly origin: string;
+  /** There a login names no passkey: the authenticator has to know it by itself. */
+  readonly remote: boolean;
   /** All that policy holds. */
   passkeys(): readonly EnrolledPasskey[];
   readonly sign: SignChange;
@@ -22,7 +24,7 @@ export interface EnrolPorts {
 const NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/;
 
 /** Enrolling happens where a browser can ask for a passkey; the operator's key signs for it here. */
-export function createEnrolment({ clock, random, operator, origin, passkeys, sign }: EnrolPorts) {
+export function createEnrolment({ clock, random, operator, origin, remote, passkeys, sign }: EnrolPorts) {
   const rpId = new URL(origin).hostname;
   let begun: { readonly challenge: Buffer; readonly untilMs: number } | null = null;
   return {
@@ -34,6 +36,7 @@ export function createEnrolment({ clock, random, operator, origin, passkeys, sig
         rp_id: rpId,
         user: operator.name,
         user_id: Buffer.from(operator.keyId, "utf8").toString("base64url"),
+        resident: remote,
         known: passkeys().map(({ credentialId }) => credentialId),
       };
     },

@@ -1,12 +1,12 @@
-import type { KeyObject } from "node:crypto";
-import type { Grant } from "../conventions/grant/grant.ts";
+import { endsUnused } from "../conventions/grant/grant.ts";
 import { RULE_EFFECTS } from "../conventions/passkey/demand.ts";
+import { type Clock, isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { authorityLine, listAuthorities } from "../surfaces/cli/caller/list.ts";
 import { removeCaller } from "../surfaces/cli/caller/remove.ts";
 import { grantLines, removeGrant } from "../surfaces/cli/grant/grant.ts";
-import { readLastUses } from "../surfaces/cli/grant/last-use.ts";
+import type { LastUses } from "../surfaces/cli/grant/last-use.ts";
 import { readRule, ruleWords, signApprovers, signRule } from "../surfaces/cli/vault/passkeys.ts";
 import { ceilingRows, readPolicyChoice, settingRows, signPolicyChoice } from "../surfaces/cli/vault/policy.ts";
 import type { SignChange } from "../surfaces/cli/vault/sign-change.ts";
@@ -44,17 +44,38 @@ export interface PolicyShown {
 
 export interface PolicyPorts {
   readonly home: VaultHome;
-  readonly log: string;
-  readonly readingKey: KeyObject;
+  readonly clock: Pick<Clock, "wallMs">;
+  /** The whole log is read for it, elsewhere. */
+  lastUses(): Promise<LastUses>;
   readonly sign: SignChange;
 }
 
-export function createPolicyRoom({ home, log, readingKey, sign }: PolicyPorts) {
-  const grants = (): readonly Grant[] => home.readPolicy(home.readVault()).grants;
+/** How a grant stands, as far as its uses tell. */
+export interface GrantUse {
+  readonly last_used_at: string | null;
+  /** When it ends although its date has not come, unless it is used before. */
+  readonly ends_unused_at: string;
+  /** Whether it lets nothing pass any more. */
+  readonly over: boolean;
+}
+
+export function createPolicyRoom({ home, clock, lastUses, sign }: PolicyPorts) {
   return {
     show: (): PolicyShown => showPolicy(home),
-    /** When each grant last let something pass; the whole log is read for it. */
-    grantUses: (): JsonObject => Object.fromEntries(readLastUses(log, readingKey, grants())),
+    /** When each grant last let something pass, and whether it still does. */
+    async grantUses(): Promise<Readonly<Record<string, GrantUse>>> {
+      const { grants } = home.readPolicy(home.readVault());
+      const uses = await lastUses();
+      const nowMs = clock.wallMs();
+      return Object.fromEntries(
+        grants.map((grant) => {
+          const last = uses.get(grant.name) ?? null;
+          const unusedMs = endsUnused(grant, last === null ? null : last.slice(0, 10));
+          const over = Math.min(unusedMs, Date.parse(grant.until)) <= nowMs;
+          return [grant.name, { last_used_at: last, ends_unused_at: isoTime(unusedMs), over }];
+        }),
+      );
+    },
     async removeGrant(name: string): Promise<JsonObject> {
       await removeGrant(name, sign);
       return { grant: name };

@@ -2,36 +2,50 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Api } from "./api.ts";
+import type { Entered } from "./guard.ts";
 import { answerHome } from "./home-routes.ts";
 import { openStream, readBody, send, sendJson, textOf, textOrNull } from "./http.ts";
 
-/** What the page can ask. Everything here has passed the guard. */
-export async function answerApi(api: Api, request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+/** What the page can ask. Everything here has passed the guard, in the way that `entered` says. */
+export async function answerApi(
+  api: Api,
+  entered: Entered,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
   const [, , noun = "", id = "", verb = ""] = url.pathname.split("/");
   const what = `${request.method} ${[noun, id === "" ? "" : "*", verb].filter((part) => part !== "").join("/")}`;
   const name = requireName(decodeURIComponent(id));
   const body = async (): Promise<JsonObject> => readBody(request);
   /** What acts or signs: with the person's own secret, where the mode asks for it. */
   const meant = async (): Promise<JsonObject> => {
+    if (api.remote) throw onlyHere();
     const given = await body();
     await api.secret.require(given);
     return given;
   };
+  // Beyond this machine a link lets nobody in but to enrol the passkey that then does.
+  if (api.remote && entered === "link" && !ENROLLING.has(what)) throw onlyHere();
   const aboutHome = answerHome(api, what, name, meant);
   if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
   switch (what) {
     case "GET events":
       return follow(api, response);
     case "GET me":
-      return sendJson(response, 200, api.me());
+      return sendJson(
+        response,
+        200,
+        await api.turn.seen(() => ({ ...api.me(), enrolling: isEnrolling(api, entered) })),
+      );
     case "POST approvals/*/draft":
-      return sendJson(response, 200, await api.decisions.draft(name, await body()));
+      return sendJson(response, 200, await draft(api, name, await body()));
     case "POST decisions":
       return sendJson(response, 200, await api.decisions.give(await body()));
     case "POST approvals/*/extend":
       return sendJson(response, 200, await api.live.client().extend(name, 300));
     case "POST grants":
-      return sendJson(response, 200, await api.grant(textOf(await meant(), "line", 4_000)));
+      return sendJson(response, 200, await grant(api, textOf(await meant(), "line", 4_000)));
     case "GET sessions":
       return sendJson(response, 200, await api.live.client().sessions());
     case "POST sessions/*/revoke":
@@ -48,29 +62,62 @@ export async function answerApi(api: Api, request: IncomingMessage, response: Se
       return sendJson(response, 200, await api.settle(name, await meant()));
     case "GET activity":
       return sendJson(response, 200, await api.activity(url.searchParams));
+    case "GET charts":
+      return sendJson(response, 200, await api.charts());
     case "GET calls/*":
       return sendJson(response, 200, await api.call(name));
+    case "GET recordings/*":
+      return sendJson(response, 200, await api.recording(name));
     case "POST log/*":
       return name === "verify" ? verify(api, response, await body()) : notThere();
     case "GET log/*":
       return name === "checkpoint"
-        ? send(response, 200, "text/plain; charset=utf-8", await api.log.checkpoint())
+        ? send(response, 200, "text/plain; charset=utf-8", await api.turn.seen(() => api.log.checkpoint()))
         : notThere();
     case "GET passkeys":
-      return sendJson(response, 200, api.passkeys());
+      return sendJson(response, 200, await api.turn.seen(() => api.passkeys()));
     case "POST passkeys/*":
-      if (name === "begin") {
-        await meant();
-        return sendJson(response, 200, api.enrolment.begin());
-      }
-      if (name === "finish") return sendJson(response, 200, await api.enrolment.finish(await body()));
-      return notThere();
+      return sendJson(response, 200, await enrol(api, entered, name, body, meant));
     case "POST passkeys/*/remove":
       await meant();
-      return sendJson(response, 200, await api.enrolment.remove(name));
+      return sendJson(response, 200, await api.turn.changed(() => api.enrolment.remove(name)));
     default:
       return notThere();
   }
+}
+
+const ENROLLING = new Set(["GET me", "POST passkeys/*"]);
+
+function isEnrolling({ remote }: Api, entered: Entered): boolean {
+  return remote && entered === "link";
+}
+
+/** Whoever has the link that was just printed in the operator's own terminal is asked for nothing more. */
+async function enrol(
+  api: Api,
+  entered: Entered,
+  step: string,
+  body: () => Promise<JsonObject>,
+  meant: () => Promise<JsonObject>,
+): Promise<unknown> {
+  if (step === "begin") {
+    await (isEnrolling(api, entered) ? body() : meant());
+    return api.turn.seen(() => api.enrolment.begin());
+  }
+  if (step !== "finish") return notThere();
+  if (api.remote && entered !== "link") throw onlyHere();
+  const given = await body();
+  return api.turn.changed(() => api.enrolment.finish(given));
+}
+
+const draft = (api: Api, name: string, body: JsonObject) => api.turn.seen(() => api.decisions.draft(name, body));
+const grant = (api: Api, line: string) => api.turn.changed(() => api.grant(line));
+
+function onlyHere(): Denied {
+  return new Denied(
+    "console_only_here",
+    "From here you look, decide with your passkey and end sessions. Everything else is done in gw console on your own machine. Nothing was done.",
+  );
 }
 
 function follow(api: Api, response: ServerResponse): void {
@@ -83,7 +130,9 @@ async function verify(api: Api, response: ServerResponse, body: JsonObject): Pro
   // Byte for byte: a note that lost its last newline is another one.
   const checkpoint = typeof body["checkpoint"] === "string" ? textOf(body, "checkpoint") : null;
   const tell = openStream(response);
-  const report = await api.log.verify((done, total) => tell("progress", { done, total }), checkpoint);
+  const report = await api.turn.seen(() =>
+    api.log.verify((done, total) => tell("progress", { done, total }), checkpoint),
+  );
   tell("report", report);
   response.end();
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -6,6 +7,7 @@ import { createSeats, type Seat } from "../surfaces/plane/seats.ts";
 import type { Api } from "./api.ts";
 import { type Guard, requireOwnOrigin } from "./guard.ts";
 import { readBody, send, sendError, sendJson, textOf } from "./http.ts";
+import type { Login } from "./login.ts";
 import type { PageFiles } from "./page-files.ts";
 import { answerApi } from "./routes.ts";
 
@@ -13,33 +15,57 @@ export interface Served {
   close(): void;
 }
 
+/** Where the console answers, and under which name. */
+export interface ServedAt {
+  readonly origin: string;
+  readonly addresses: readonly string[];
+  readonly port: number;
+  /** Null on loopback, where nobody is in between. */
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
+}
+
 /** Both loopback addresses: a browser may try either for a name below localhost, and nobody else is to answer there. */
-const ADDRESSES = ["127.0.0.1", "::1"] as const;
+export const LOOPBACK = ["127.0.0.1", "::1"] as const;
+
+const LIMITS = { maxHeaderSize: 16_384, requestTimeout: 30_000, headersTimeout: 10_000 } as const;
+const TLS = { minVersion: "TLSv1.3", handshakeTimeout: 10_000 } as const;
+
+export interface Entrances {
+  readonly guard: Guard;
+  /** Null where a link alone lets a page in. */
+  readonly login: Login | null;
+  /** After a link was used. */
+  onEntered(): void;
+}
 
 export async function serveConsole(
-  port: number,
-  origin: string,
+  { origin, addresses, port, tls }: ServedAt,
   page: PageFiles,
-  guard: Guard,
+  { guard, login, onEntered }: Entrances,
   api: Api,
-  onEntered: () => void,
 ): Promise<Served> {
   const servers: Server[] = [];
-  // Every user of this machine can connect: whoever has shown no key of a page makes room for newcomers.
+  // Everybody who gets here can connect: whoever has shown no key of a page makes room for newcomers.
   const seats = createSeats({
     perHolder: defaults.consoleConnections,
     total: defaults.consoleConnections,
     dropBusy: true,
   });
-  const seatOf = new WeakMap<Socket, Seat>();
+  // By where it comes from: behind TLS a request names another socket than the one that was accepted.
+  const seatOf = new Map<string, Seat>();
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   const seat = (socket: Socket): void => {
     const taken = seats.take(0, () => socket.destroy());
     if (taken === null) return void socket.destroy();
-    seatOf.set(socket, taken);
-    socket.once("close", () => taken.leave());
+    const name = nameOf(socket);
+    seatOf.set(name, taken);
+    socket.once("close", () => {
+      taken.leave();
+      if (seatOf.get(name) === taken) seatOf.delete(name);
+    });
   };
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
-    const taken = seatOf.get(request.socket);
+    const taken = seatOf.get(nameOf(request.socket));
     taken?.busy();
     response.once("close", () => taken?.idle());
     answerRequest(request, response).catch((error: unknown) => sendError(response, error));
@@ -50,25 +76,41 @@ export async function serveConsole(
     const url = new URL(request.url ?? "/", origin);
     const file = request.method === "GET" ? page.find(url.pathname) : undefined;
     if (file !== undefined) return send(response, 200, file.type, file.bytes);
-    if (request.method === "POST" && url.pathname === "/api/enter") {
+    const key = request.method === "POST" ? await enter(url.pathname, request) : null;
+    if (key !== null) return sendJson(response, 200, key);
+    const entered = guard.requirePage(request.headers);
+    seatOf.get(nameOf(request.socket))?.stand("approved");
+    await answerApi(api, entered, request, response, url);
+  }
+
+  /** What a page without a key may ask; null for everything else. */
+  async function enter(path: string, request: IncomingMessage): Promise<object | null> {
+    const address = request.socket.remoteAddress ?? "";
+    if (path === "/api/enter") {
       const key = guard.enter(textOf(await readBody(request), "token", 100));
-      sendJson(response, 200, { key });
-      return onEntered();
+      onEntered();
+      return { key };
     }
-    guard.requirePage(request.headers);
-    seatOf.get(request.socket)?.stand("approved");
-    await answerApi(api, request, response, url);
+    if (login === null) return null;
+    if (path === "/api/login/begin") return login.begin(address);
+    if (path !== "/api/login/finish") return null;
+    await login.finish(address, await readBody(request));
+    return { key: guard.admit() };
   }
 
   try {
-    for (const address of ADDRESSES) {
-      const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 30_000, headersTimeout: 10_000 }, answer);
+    for (const address of addresses) {
+      const server =
+        tls === null ? createServer(LIMITS, answer) : createTlsServer({ ...LIMITS, ...TLS, ...tls }, answer);
       server.on("connection", seat);
       if (await listen(server, port, address)) servers.push(server);
     }
   } catch (error) {
     for (const server of servers) server.close();
     throw error;
+  }
+  if (servers.length === 0) {
+    throw new Denied("value_not_allowed", `This machine has no address ${addresses.join(" or ")}.`);
   }
   return {
     close() {

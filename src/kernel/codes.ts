@@ -630,6 +630,16 @@ export const codes = {
     means: "What was pressed in gw console acts or signs, and in guard-rail mode the person's own secret goes with it.",
     mend: "Type the PIN, or the passphrase where there is none.",
   },
+  console_only_here: {
+    status: 403,
+    means: "A console that listens beyond this machine looks, decides and ends sessions, and does nothing else.",
+    mend: "Do it in gw console on the operator's own machine, or with a command there.",
+  },
+  console_login_busy: {
+    status: 429,
+    means: "Too many logins to gw console were tried from one place, or in all.",
+    mend: "Wait a minute. If it was not you, look who can reach the address that it listens on.",
+  },
   console_draft_gone: {
     status: 409,
     means: "What was about to be signed in the console is no longer held.",

@@ -157,6 +157,12 @@ export const defaults = {
   consoleConnections: 64,
   consoleDrafts: 64,
   consoleDraftMs: 180_000,
+  /** How long a page stays in that was let in with a passkey. */
+  consoleLoginMs: 28_800_000,
+  consoleLoginsBurstPerAddress: 10,
+  consoleLoginsPerSecondPerAddress: 0.2,
+  consoleLoginsBurst: 60,
+  consoleLoginsPerSecond: 2,
   operatorIdleMs: 28_800_000,
   operatorLogins: 64,
   operatorConnections: 128,

@@ -18,11 +18,11 @@ export interface Sight {
   readonly complaints: string[];
 }
 
-export async function openBrowser(): Promise<Browser> {
+export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
     chromiumSandbox: false,
-    args: ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    args: ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", ...more],
     env: { ...process.env, HOME: makeFolder() },
   });
 }
@@ -65,6 +65,15 @@ export async function addAuthenticator({ page, context }: Sight) {
   });
   return {
     verify: (isUserVerified: boolean) => devtools.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified }),
+    /** As a copy would be that was made when it had been used so often. */
+    async countFrom(signCount: number): Promise<void> {
+      const { credentials } = await devtools.send("WebAuthn.getCredentials", { authenticatorId });
+      for (const credential of credentials) {
+        const { credentialId } = credential;
+        await devtools.send("WebAuthn.removeCredential", { authenticatorId, credentialId });
+        await devtools.send("WebAuthn.addCredential", { authenticatorId, credential: { ...credential, signCount } });
+      }
+    },
   };
 }
 

@@ -13,13 +13,18 @@ export interface Console {
   nextLink(): Promise<string>;
 }
 
-export function startConsole(home: Home, port: number, more: readonly string[] = []): Console {
+export function startConsole(
+  home: Home,
+  port: number,
+  more: readonly string[] = [],
+  origin = `http://gw.localhost:${port}`,
+): Console {
   const program = home.start(["console", "--port", String(port), "--passphrase-file", home.passphraseFile, ...more]);
   let links = 0;
   return {
     program,
     port,
-    origin: `http://gw.localhost:${port}`,
+    origin,
     nextLink: () =>
       until("a link is printed", () => {
         const found = [...program.out().matchAll(/https?:\S+#[A-Za-z0-9_-]{43}/g)].map(([link]) => link);

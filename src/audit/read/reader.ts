@@ -48,6 +48,8 @@ export type LogItem =
 export interface LogReader {
   /** The items of the next frame that has any; undefined at the present end. Asking again later follows the log. */
   next(): readonly LogItem[] | undefined;
+  /** How far it has read; undefined before the first frame. */
+  at(): ReadFrom | undefined;
   close(): void;
   /** All items there are now. */
   [Symbol.asyncIterator](): AsyncGenerator<LogItem>;
@@ -137,6 +139,7 @@ export function openReader(folder: string, readingKey: KeyObject, from?: ReadFro
 
   return {
     next,
+    at: () => (current === undefined ? undefined : { segment: current.number, offset: current.cursor.offset }),
     close: leave,
     async *[Symbol.asyncIterator]() {
       for (let frames = 0; ; frames++) {

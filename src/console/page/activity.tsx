@@ -1,21 +1,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ActivityEntry } from "../../audit/journals/activity-entry.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
+import type { ActivityAnswer } from "../reading/journal.ts";
 import { ask } from "./api.ts";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
-
-interface Answer {
-  readonly rows: readonly ActivityEntry[];
-  readonly matching: number;
-  readonly read: number;
-  readonly whole: boolean;
-}
 
 const ROW_PX = 44;
 const PAGE = 100;
 const OUTCOMES = ["succeeded", "failed", "unknown", "pending", "denial", "operation", "preview", "gap"] as const;
 
-const EXPORT_ROWS = 20_000;
 const FILTERS = [
   ["since", "From", "datetime-local"],
   ["until", "Until", "datetime-local"],
@@ -41,7 +34,7 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
   const [outcome, setOutcome] = useState("");
   const [fields, setFields] = useState<Readonly<Record<string, string>>>({});
   const [pages, setPages] = useState<ReadonlyMap<number, readonly ActivityEntry[]>>(new Map());
-  const [about, setAbout] = useState<Omit<Answer, "rows"> | null>(null);
+  const [about, setAbout] = useState<Omit<ActivityAnswer, "rows"> | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
@@ -51,10 +44,13 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
   async function load(page: number, older = false): Promise<void> {
     try {
       const path = `/api/activity?${filter}&offset=${page * PAGE}&limit=${PAGE}${older ? "&older=1" : ""}`;
-      const { rows, ...rest } = (await ask("GET", path)) as Answer;
+      const { rows, ...rest } = (await ask("GET", path)) as ActivityAnswer;
+      // What was shown is of the part before, until the larger one is read.
+      const other = rest.whole !== about?.whole || rest.matching !== about.matching;
       setAbout(rest);
-      setPages((before) => new Map([...(older ? [] : before), [page, rows]]));
+      setPages((before) => new Map([...(other ? [] : before), [page, rows]]));
       setProblem(null);
+      if (rest.reading !== null) await load(page);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
@@ -62,11 +58,11 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
 
   async function exportAll(): Promise<void> {
     try {
-      const { rows } = (await ask("GET", `/api/activity?${filter}&limit=${EXPORT_ROWS}`)) as Answer;
+      const { rows, matching } = (await ask("GET", `/api/activity?${filter}&export=1`)) as ActivityAnswer;
       save("activity.json", "application/json", JSON.stringify(rows, null, 2));
-      if ((about?.matching ?? 0) > EXPORT_ROWS)
+      if (matching > rows.length)
         setProblem(
-          `The newest ${EXPORT_ROWS} are in the file; narrow the filter for the rest, or use gw activity --json.`,
+          `The newest ${rows.length} are in the file; narrow the filter for the rest, or use gw activity --json.`,
         );
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
@@ -155,6 +151,12 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
           ? "Opening the log with your key…"
           : `${about.matching.toLocaleString()} of ${about.read.toLocaleString()} entries${about.whole ? "" : ", from the newest part of the log"}`}
       </p>
+      {about !== null && about.reading !== null && (
+        <p class="muted">
+          <progress max={about.reading.total} value={about.reading.done} aria-label="Reading further back" /> reading
+          further back…
+        </p>
+      )}
       <Problem text={problem} />
       {about !== null && about.matching === 0 ? (
         <Empty title="Nothing to show">

@@ -9,17 +9,17 @@ export class Refused extends Error {
   }
 }
 
-/** Takes the token out of the address at once, so that neither history nor a shoulder keeps it. */
-export async function enter(): Promise<void> {
+/** Takes the token out of the address at once, so that neither history nor a shoulder keeps it; null where there is none. */
+export function takeToken(): string | null {
   const token = location.hash.slice(1);
-  if (!/^[A-Za-z0-9_-]{43}$/.test(token)) {
-    throw new Refused(
-      "console_not_entered",
-      "This page needs a link of its own: copy the newest one from the terminal of gw console.",
-    );
-  }
+  if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return null;
   history.replaceState(null, "", "#/waiting");
-  const answer = (await ask("POST", "/api/enter", { token })) as { readonly key: string };
+  return token;
+}
+
+/** Gives a link's token, or a passkey's answer, for the key that every other question carries. */
+export async function enter(path: "/api/enter" | "/api/login/finish", proof: object): Promise<void> {
+  const answer = (await ask("POST", path, proof)) as { readonly key: string };
   key = answer.key;
 }
 

@@ -2,9 +2,11 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { showText } from "../../kernel/display.ts";
 import type { News } from "../live.ts";
 import { Activity } from "./activity.tsx";
-import { ask, enter, stream } from "./api.ts";
+import { ask, stream } from "./api.ts";
 import { Call } from "./call.tsx";
+import { Charts } from "./charts.tsx";
 import { Credentials } from "./credentials.tsx";
+import { Entrance } from "./entrance.tsx";
 import { Grants } from "./grants.tsx";
 import { Log } from "./log.tsx";
 import { type Connection, isOpen, type Me, START, type State, step } from "./model.ts";
@@ -15,11 +17,16 @@ import { People } from "./people.tsx";
 import { Settings } from "./settings.tsx";
 import { Waiting } from "./waiting.tsx";
 
-const SCREENS = [
+/** What a console that listens beyond its operator's machine has to show. */
+const LOOKING = [
   ["waiting", "Waiting"],
   ["now", "Now"],
   ["activity", "Activity"],
+  ["charts", "Charts"],
   ["log", "Log"],
+] as const;
+const SCREENS = [
+  ...LOOKING,
   ["packs", "Packs"],
   ["credentials", "Credentials"],
   ["grants", "Grants"],
@@ -31,21 +38,14 @@ const RETRY_MS = 2_000;
 
 export function App() {
   const [me, setMe] = useState<Me | null>(null);
-  const [refused, setRefused] = useState<string | null>(null);
   const [gone, setGone] = useState(false);
   const [state, tell] = useReducer<State, News>((before, news) => step(before, news, performance.now()), START);
   const route = useRoute();
   const loadMe = async (): Promise<void> => setMe((await ask("GET", "/api/me")) as Me);
 
+  const entered = me !== null && !me.enrolling;
   useEffect(() => {
     const start = async (): Promise<void> => {
-      try {
-        await enter();
-        await loadMe();
-      } catch (error) {
-        setRefused(error instanceof Error ? error.message : String(error));
-        return;
-      }
       for (;;) {
         try {
           setGone(false);
@@ -57,8 +57,8 @@ export function App() {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     };
-    void start();
-  }, []);
+    if (entered) void start();
+  }, [entered]);
 
   const open = state.rows.filter(isOpen).length;
   useEffect(() => {
@@ -66,15 +66,7 @@ export function App() {
   }, [open]);
   useNotices(state);
 
-  if (refused !== null) {
-    return (
-      <main class="alone">
-        <h1>gw</h1>
-        <p role="alert">{refused}</p>
-      </main>
-    );
-  }
-  if (me === null) return <p class="boot">…</p>;
+  if (me === null || !entered) return <Entrance me={me} onEntered={loadMe} />;
   return (
     <>
       <a class="skip" href="#main">
@@ -85,7 +77,7 @@ export function App() {
           <a href="#/waiting">gw</a>
         </h1>
         <nav aria-label="Screens">
-          {SCREENS.map(([name, label]) => (
+          {(me.remote ? LOOKING : SCREENS).map(([name, label]) => (
             <a key={name} href={`#/${name}`} {...(route.screen === name ? { "aria-current": "page" as const } : {})}>
               {label}
               {name === "waiting" && open > 0 && <span class="badge">{open}</span>}
@@ -115,11 +107,13 @@ function Screen(props: {
   const { route, state, me } = props;
   switch (route.screen) {
     case "now":
-      return <Now board={state.board} />;
+      return <Now board={state.board} remote={me.remote} />;
     case "activity":
       return <Activity key={route.query.toString()} query={route.query} />;
     case "call":
       return <Call id={route.id} />;
+    case "charts":
+      return <Charts />;
     case "log":
       return <Log />;
     case "packs":

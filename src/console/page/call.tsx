@@ -1,27 +1,19 @@
 import { useEffect, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
-import type {
-  ApprovalRecord,
-  AttemptRecord,
-  DecisionRecord,
-  TraceRecord,
-} from "../../surfaces/cli/audit/trace-record.ts";
+import type { ApprovalRecord, AttemptRecord, DecisionRecord } from "../../surfaces/cli/audit/trace-record.ts";
+import type { CallAnswer } from "../reading/asks.ts";
 import { ask } from "./api.ts";
 import { Words } from "./card.tsx";
 import { Chip, Id, Problem, Time } from "./parts.tsx";
-
-interface Answer {
-  readonly record: TraceRecord;
-  readonly lines: readonly string[];
-}
+import { Recording } from "./recording.tsx";
 
 /** One call from its card to its end, in one column of time, with every digest and signature worked out again. */
 export function Call({ id }: { readonly id: string }) {
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [answer, setAnswer] = useState<CallAnswer | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     ask("GET", `/api/calls/${encodeURIComponent(id)}`).then(
-      (found) => setAnswer(found as Answer),
+      (found) => setAnswer(found as CallAnswer),
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
     );
   }, [id]);
@@ -39,7 +31,7 @@ export function Call({ id }: { readonly id: string }) {
         <>
           <ol class="timeline">
             {answer.record.approvals.flatMap(approvalSteps)}
-            {answer.record.attempts.flatMap(attemptSteps)}
+            {answer.record.attempts.flatMap((one) => attemptSteps(one, answer.recordings))}
           </ol>
           <details open>
             <summary>All of it, word by word</summary>
@@ -80,7 +72,7 @@ function Decision({ decision }: { readonly decision: DecisionRecord }) {
   );
 }
 
-function attemptSteps(attempt: AttemptRecord) {
+function attemptSteps(attempt: AttemptRecord, recordings: readonly string[]) {
   const { attempt_id: id, outcome, status } = attempt;
   return [
     <li key={id}>
@@ -96,6 +88,7 @@ function attemptSteps(attempt: AttemptRecord) {
       <Chip kind={outcome === "succeeded" ? "good" : outcome === "failed" ? "grave" : "acts"}>{SAID[outcome]}</Chip>
       {status === null ? "" : ` ${status}`} {attempt.reason === null ? "" : showText(attempt.reason)}
       {attempt.elapsed_ms === null ? "" : <span class="muted"> after {attempt.elapsed_ms} ms</span>}
+      {recordings.includes(id) && <Recording attemptId={id} />}
     </li>,
   ];
 }

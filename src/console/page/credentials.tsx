@@ -61,19 +61,7 @@ export function Credentials() {
               </p>
             )}
             <p class="muted">
-              version {one.version}, since <Time at={one.rotated_at} />;{" "}
-              {one.use?.last_used_at == null ? (
-                "not used since the unlock"
-              ) : (
-                <>
-                  last used <Time at={one.use.last_used_at} />
-                </>
-              )}
-              {one.use?.token != null && (
-                <>
-                  ; its token is good until <Time at={one.use.token.expires_at} />
-                </>
-              )}
+              version {one.version}, since <Time at={one.rotated_at} />; <Use use={one.use} />
             </p>
             {one.public_key !== null && <Id text={one.public_key} />}
             <div class="buttons">
@@ -134,6 +122,21 @@ export function Credentials() {
       )}
       {dialog}
     </section>
+  );
+}
+
+function Use({ use }: Pick<CredentialShown, "use">) {
+  if (use === "unasked") return <>when it was last used only the gateway knows, and it cannot be asked now</>;
+  if (use?.last_used_at == null) return <>not used since the unlock</>;
+  return (
+    <>
+      last used <Time at={use.last_used_at} />
+      {use.token !== null && (
+        <>
+          ; its token is good until <Time at={use.token.expires_at} />
+        </>
+      )}
+    </>
   );
 }
 
@@ -247,8 +250,11 @@ function useValue() {
   return { field, phrase, take };
 }
 
+/** What is one line; every other kind is a key or a document, which a field of one line would flatten. */
+const ONE_LINE = ["bearer", "basic", "header", "hmac"];
+
 function ValueField({ kind, field, phrase }: Omit<ReturnType<typeof useValue>, "take"> & { readonly kind: string }) {
-  if (kind !== "ssh") {
+  if (ONE_LINE.includes(kind)) {
     return (
       <label>
         Value
@@ -259,13 +265,15 @@ function ValueField({ kind, field, phrase }: Omit<ReturnType<typeof useValue>, "
   return (
     <>
       <label>
-        Private key
+        {kind === "ssh" ? "Private key" : "Value, as its provider gave it out"}
         <textarea ref={field} required rows={4} spellcheck={false} autocomplete="off" />
       </label>
-      <label>
-        Its passphrase, if it has one
-        <input ref={phrase} type="password" autocomplete="off" />
-      </label>
+      {kind === "ssh" && (
+        <label>
+          Its passphrase, if it has one
+          <input ref={phrase} type="password" autocomplete="off" />
+        </label>
+      )}
     </>
   );
 }

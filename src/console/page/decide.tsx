@@ -8,19 +8,14 @@ import { type Limits, Narrow } from "./narrow.tsx";
 import { Button, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
 import { ReasonDialog } from "./reason.tsx";
-import { SecretDialog, useMeant } from "./secret.tsx";
+import { useMeant } from "./secret.tsx";
 
 interface Drafted {
   readonly draft: string;
   readonly passkey: PasskeyAsked | null;
-  readonly secret: "pin" | "passphrase" | null;
 }
 
-type Asking =
-  | { readonly kind: "deny" }
-  | { readonly kind: "grant"; readonly line: string }
-  | { readonly kind: "secret"; readonly drafted: Drafted }
-  | null;
+type Asking = { readonly kind: "deny" } | { readonly kind: "grant"; readonly line: string } | null;
 
 /** Approve, deny, narrow. Nothing here is optimistic: what is shown as decided is what the gateway said. */
 export function Decide({
@@ -66,7 +61,7 @@ export function Decide({
   }
 
   async function give(drafted: Drafted, more: object): Promise<void> {
-    const view = (await ask("POST", "/api/decisions", { draft: drafted.draft, ...more })) as {
+    const view = (await meant("/api/decisions", { draft: drafted.draft, ...more })) as {
       readonly state: string;
       readonly given: readonly unknown[];
     };
@@ -88,9 +83,7 @@ export function Decide({
     run("approve", async () => {
       const narrow = mayNarrow ? { actions, budget } : null;
       const drafted = await draft({ decision: "approve", narrow });
-      if (drafted.passkey !== null) await give(drafted, { assertion: await answerWith(drafted.passkey) });
-      else if (drafted.secret !== null) setAsking({ kind: "secret", drafted });
-      else await give(drafted, {});
+      await give(drafted, drafted.passkey === null ? {} : { assertion: await answerWith(drafted.passkey) });
     });
   const deny = (reason: string): Promise<void> =>
     run("deny", async () => give(await draft({ decision: "deny", reason }), {}));
@@ -109,7 +102,7 @@ export function Decide({
       await approve();
     });
   };
-  const proposed = approval.grant !== null && "line" in approval.grant ? approval.grant.line : null;
+  const proposed = !me.remote && approval.grant !== null && "line" in approval.grant ? approval.grant.line : null;
   const askGrant = (): void => {
     if (ready && proposed !== null) setAsking({ kind: "grant", line: proposed });
   };
@@ -166,7 +159,9 @@ export function Decide({
       )}
       {passkey && me.passkeys === 0 && (
         <p class="muted">
-          This needs a passkey, and you have none here yet. <a href="#/people">Enrol one</a>; a no needs none.
+          This needs a passkey, and you have none here yet.{" "}
+          {me.remote ? "Enrol one with gw console --listen … --enrol" : <a href="#/people">Enrol one</a>}; a no needs
+          none.
         </p>
       )}
       <Problem text={problem} />
@@ -188,20 +183,6 @@ export function Decide({
         />
       )}
       {dialog}
-      {asking?.kind === "secret" && (
-        <SecretDialog
-          title={asking.drafted.secret === "pin" ? "Your PIN" : "Your passphrase"}
-          words={
-            asking.drafted.secret === "pin"
-              ? "As in gw watch. With a passkey it is not asked for."
-              : "You have no PIN. A passkey is quicker, and safer."
-          }
-          verb="Approve"
-          problem={problem}
-          onSecret={(secret) => void run("secret", () => give(asking.drafted, { secret }))}
-          onClose={() => setAsking(null)}
-        />
-      )}
     </section>
   );
 }

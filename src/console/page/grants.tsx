@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { showIdentifier } from "../../kernel/display.ts";
-import type { PolicyShown } from "../policy.ts";
+import type { GrantUse, PolicyShown } from "../policy.ts";
 import { ask } from "./api.ts";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
 import { useRoom } from "./room.ts";
@@ -9,12 +9,12 @@ import { useMeant } from "./secret.tsx";
 /** Decisions made ahead: what passes without a card, for whom, and when it last did. */
 export function Grants() {
   const { shown, busy, said, problem, work } = useRoom<PolicyShown>("/api/policy");
-  const [uses, setUses] = useState<Readonly<Record<string, string>> | null>(null);
+  const [uses, setUses] = useState<Uses>("reading");
   const { meant, dialog } = useMeant();
   useEffect(() => {
     ask("GET", "/api/grants").then(
-      (found) => setUses(found as Readonly<Record<string, string>>),
-      () => setUses({}),
+      (found) => setUses(found as Readonly<Record<string, GrantUse>>),
+      () => setUses("unknown"),
     );
   }, []);
   return (
@@ -47,11 +47,7 @@ export function Grants() {
               </Button>
             </header>
             <p class="chips">
-              {Date.parse(until) <= Date.now() ? (
-                <Chip kind="plain">over</Chip>
-              ) : (
-                <Chip kind="acts">passes without a card</Chip>
-              )}
+              <Standing use={useOf(uses, name)} until={until} />
             </p>
             {lines.map((line) => (
               <p key={line}>
@@ -59,21 +55,45 @@ export function Grants() {
               </p>
             ))}
             <p class="muted">
-              until <Time at={until} />;{" "}
-              {uses === null ? (
-                "…"
-              ) : uses[name] === undefined ? (
-                "never used"
-              ) : (
-                <>
-                  last used <Time at={uses[name]} />
-                </>
-              )}
+              until <Time at={until} />; <LastUse use={useOf(uses, name)} />
             </p>
           </li>
         ))}
       </ul>
       {dialog}
     </section>
+  );
+}
+
+type Uses = Readonly<Record<string, GrantUse>> | "reading" | "unknown";
+
+function useOf(uses: Uses, name: string): GrantUse | "reading" | "unknown" {
+  return typeof uses === "string" ? uses : (uses[name] ?? "reading");
+}
+
+interface Shown {
+  readonly use: GrantUse | "reading" | "unknown";
+}
+
+function Standing({ use, until }: Shown & { readonly until: string }) {
+  const over = typeof use === "string" ? Date.parse(until) <= Date.now() : use.over;
+  return over ? <Chip kind="plain">over: it lets nothing pass</Chip> : <Chip kind="acts">passes without a card</Chip>;
+}
+
+function LastUse({ use }: Shown) {
+  if (use === "reading") return <>reading the log for its last use…</>;
+  if (use === "unknown") return <>its last use could not be read from the log</>;
+  const ended = Date.parse(use.ends_unused_at) <= Date.now();
+  return (
+    <>
+      {use.last_used_at === null ? (
+        "never used"
+      ) : (
+        <>
+          last used <Time at={use.last_used_at} />
+        </>
+      )}
+      ; {ended ? "ended unused" : "ends unused"} <Time at={use.ends_unused_at} />
+    </>
   );
 }

@@ -10,7 +10,10 @@ export interface Me {
   readonly origin: string;
   readonly version: string;
   readonly steady_ms: number;
-  readonly has_pin: boolean;
+  /** This console listens beyond its operator's machine. */
+  readonly remote: boolean;
+  /** This page was let in to enrol a passkey there, and for nothing else. */
+  readonly enrolling: boolean;
   readonly passkeys: number;
 }
 

@@ -1,40 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
-import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
+import { showIdentifier, showText } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
 import type { OperationBoard } from "./model.ts";
 import { type Asked, OperationTile } from "./operation.tsx";
-import { Button, Chip, Empty, Id, Meter, Problem, Time } from "./parts.tsx";
+import { Empty, Id, Problem, Time } from "./parts.tsx";
 import { ReasonDialog } from "./reason.tsx";
 import { useMeant } from "./secret.tsx";
-
-interface Session {
-  readonly session_id: string;
-  readonly run_id: string;
-  readonly state: string;
-  readonly caller: {
-    readonly path_observed?: string | null;
-    readonly process?: { readonly pid: number; readonly uid: number };
-  };
-  readonly scope_granted: { readonly actions: readonly string[] };
-  readonly budget_granted: {
-    readonly attempts: number;
-    readonly side_effects: number;
-    readonly duration_seconds: number;
-    readonly spend_cents: number;
-  } | null;
-  readonly budget_used: {
-    readonly attempts: number;
-    readonly side_effects: number;
-    readonly spend_cents: number;
-  } | null;
-  readonly deadline_at: string | null;
-  readonly approved_by: string;
-  readonly approved_at: string;
-  readonly end_reason: string | null;
-}
+import { type Session, SessionTile } from "./session.tsx";
 
 /** Who may act now, and what is under way at providers. */
-export function Now({ board }: { readonly board: OperationBoard }) {
+export function Now({ board, remote }: { readonly board: OperationBoard; readonly remote: boolean }) {
   const [sessions, setSessions] = useState<readonly Session[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [said, setSaid] = useState("");
@@ -93,9 +68,16 @@ export function Now({ board }: { readonly board: OperationBoard }) {
           </Empty>
         )}
         <ul class="tiles">
-          {live.map((one) => (
-            <SessionTile key={one.session_id} session={one} onRevoke={() => revoke(one)} />
-          ))}
+          {live
+            .filter((one) => !live.some((other) => isBelow(one, other)))
+            .map((one) => (
+              <SessionTile
+                key={one.session_id}
+                session={one}
+                below={live.filter((other) => isBelow(other, one))}
+                onRevoke={revoke}
+              />
+            ))}
         </ul>
         {ended.length > 0 && (
           <details>
@@ -122,6 +104,7 @@ export function Now({ board }: { readonly board: OperationBoard }) {
             <OperationTile
               key={one.operation_id}
               operation={one}
+              remote={remote}
               onAsk={setAsking}
               onSaid={setSaid}
               act={act}
@@ -145,46 +128,7 @@ export function Now({ board }: { readonly board: OperationBoard }) {
   );
 }
 
-function SessionTile({ session, onRevoke }: { readonly session: Session; readonly onRevoke: () => void }) {
-  const { caller, scope_granted, budget_granted, budget_used } = session;
-  const process = caller.process;
-  return (
-    <li class="tile">
-      <header>
-        <b>{showBounded(caller.path_observed ?? "a program", 60)}</b>
-        <Button class="no small" onClick={onRevoke}>
-          Revoke
-        </Button>
-      </header>
-      <p class="muted">
-        process {process?.pid ?? "?"} of user {process?.uid ?? "?"}, approved by {showIdentifier(session.approved_by)}{" "}
-        <Time at={session.approved_at} />
-      </p>
-      <p class="chips">
-        {scope_granted.actions.slice(0, 6).map((action) => (
-          <Chip key={action} kind="plain">
-            {showIdentifier(action)}
-          </Chip>
-        ))}
-        {scope_granted.actions.length > 6 && <Chip kind="plain">{scope_granted.actions.length - 6} more</Chip>}
-      </p>
-      {budget_granted !== null && budget_used !== null && (
-        <div class="meters">
-          <Meter label="Attempts" used={budget_used.attempts} limit={budget_granted.attempts} />
-          <Meter label="Side effects" used={budget_used.side_effects} limit={budget_granted.side_effects} />
-          {budget_granted.spend_cents > 0 && (
-            <Meter label="Money" used={budget_used.spend_cents} limit={budget_granted.spend_cents} unit=" cents" />
-          )}
-        </div>
-      )}
-      {session.deadline_at !== null && (
-        <p class="muted">
-          ends by itself <Time at={session.deadline_at} />
-        </p>
-      )}
-      <p class="muted">
-        <Id text={session.session_id} /> <a href={`#/activity?q=${session.run_id}`}>what it did</a>
-      </p>
-    </li>
-  );
+/** Whether `gw run` started the one and is the other. */
+function isBelow(one: Session, other: Session): boolean {
+  return one.run_id === other.run_id && one.command === null && other.command !== null;
 }

@@ -14,12 +14,14 @@ export interface Asked {
 /** One piece of work at a provider, and what a person can do about it. */
 export function OperationTile(props: {
   readonly operation: OperationSummary;
+  /** Nothing is typed or signed from afar but decisions. */
+  readonly remote: boolean;
   readonly onAsk: (asked: Asked) => void;
   readonly onSaid: (text: string) => void;
   readonly act: (work: () => Promise<void>) => Promise<void>;
   readonly meant: (path: string, body?: object) => Promise<unknown>;
 }) {
-  const { operation, onAsk, onSaid, act, meant } = props;
+  const { operation, remote, onAsk, onSaid, act, meant } = props;
   const { operation_id: id, state, progress, problem } = operation;
   const [detail, setDetail] = useState<OperationDetail | null>(null);
   const settled = state === "succeeded" || state === "failed" || state === "cancelled";
@@ -75,12 +77,20 @@ export function OperationTile(props: {
           {progress.total}
         </p>
       )}
+      {!settled && (
+        <p class="muted">
+          {operation.next_poll_in_ms === null
+            ? "nobody looks by itself"
+            : `the gateway looks again in ${Math.max(0, Math.round(operation.next_poll_in_ms / 1000))} s`}
+          {operation.cancel !== null && `; ${showIdentifier(operation.cancel.actor)} asked to stop it`}
+        </p>
+      )}
       {problem !== null && (
         <p class="problem">
           {showIdentifier(problem.code)}: {showText(problem.detail)}
         </p>
       )}
-      {!settled && (
+      {!settled && !remote && (
         <div class="buttons">
           <Button
             class="plain small"
@@ -104,16 +114,26 @@ export function OperationTile(props: {
           History and evidence
         </Button>
       ) : (
-        <ol class="timeline">
-          {detail.history.map((one) => (
-            <li key={`${one.at} ${one.to}`}>
-              <Time at={one.at} /> <b>{one.to.replaceAll("_", " ")}</b>{" "}
-              <span class="muted">
-                {showText(one.cause)}, by {showText(one.actor)}
-              </span>
-            </li>
-          ))}
-        </ol>
+        <>
+          <p class="muted">
+            {detail.checks} looks that said “still running”, {detail.faults} that said nothing
+            {detail.result_digest !== null && (
+              <>
+                ; its result <Id text={detail.result_digest} />
+              </>
+            )}
+          </p>
+          <ol class="timeline">
+            {detail.history.map((one) => (
+              <li key={`${one.at} ${one.to}`}>
+                <Time at={one.at} /> <b>{one.to.replaceAll("_", " ")}</b>{" "}
+                <span class="muted">
+                  {showText(one.cause)}, by {showText(one.actor)}
+                </span>
+              </li>
+            ))}
+          </ol>
+        </>
       )}
       <p class="muted">
         <Id text={id} />

@@ -103,10 +103,10 @@ export function Pack({ name }: { readonly name: string }) {
             <Id text={shown.digest} />
           </p>
           <Findings findings={shown.findings} />
-          {shown.changes.length > 0 && (
+          {shown.changes !== null && (
             <>
               <h3>Against the trusted version</h3>
-              <Words label="Against the trusted version" lines={shown.changes.slice(1)} />
+              <Words label="Against the trusted version" lines={shown.changes} />
             </>
           )}
           {shown.state.startsWith("NEW VERSION") && <Review pack={name} />}

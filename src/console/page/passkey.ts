@@ -1,4 +1,4 @@
-import { ask, Refused } from "./api.ts";
+import { ask, enter, Refused } from "./api.ts";
 
 const encode = (bytes: ArrayBuffer): string =>
   btoa(String.fromCharCode(...new Uint8Array(bytes)))
@@ -35,6 +35,12 @@ export async function answerWith(asked: PasskeyAsked): Promise<unknown> {
   };
 }
 
+/** Beyond the operator's machine: enters with a passkey, and with nothing that is typed. */
+export async function login(): Promise<void> {
+  const asked = (await ask("POST", "/api/login/begin")) as PasskeyAsked;
+  await enter("/api/login/finish", { challenge: asked.challenge, assertion: await answerWith(asked) });
+}
+
 /** Makes a passkey in the authenticator, and has the operator's key sign for it. */
 export async function enrol(name: string, meant: (path: string) => Promise<unknown>): Promise<void> {
   const asked = (await meant("/api/passkeys/begin")) as {
@@ -42,6 +48,7 @@ export async function enrol(name: string, meant: (path: string) => Promise<unkno
     readonly rp_id: string;
     readonly user: string;
     readonly user_id: string;
+    readonly resident: boolean;
     readonly known: readonly string[];
   };
   const credential = (await prompt(() =>
@@ -54,7 +61,10 @@ export async function enrol(name: string, meant: (path: string) => Promise<unkno
           { type: "public-key", alg: -8 },
           { type: "public-key", alg: -7 },
         ],
-        authenticatorSelection: { userVerification: "required", residentKey: "preferred" },
+        authenticatorSelection: {
+          userVerification: "required",
+          residentKey: asked.resident ? "required" : "preferred",
+        },
         attestation: "none",
         excludeCredentials: asked.known.map((id) => ({ type: "public-key", id: decode(id) })),
       },

@@ -10,16 +10,10 @@ type Shown = EnrolledPasskey & { readonly counts: boolean; readonly here: boolea
 
 /** Keys that only a hand can use. The operator's key signs for each, in signed policy. */
 export function Passkeys({ onChange }: { readonly onChange: () => void }) {
-  const [name, setName] = useState("");
   const { shown: list, busy, said, problem, work } = useRoom<readonly Shown[]>("/api/passkeys", onChange);
   const { meant, dialog } = useMeant();
-  const add = (event: Event): void => {
-    event.preventDefault();
-    const given = name.trim();
-    void work(`${given} is enrolled. Your key signed for it; gw passkey remove takes it away.`, () =>
-      enrol(given, meant),
-    ).then((done) => done && setName(""));
-  };
+  const add = (name: string): Promise<boolean> =>
+    work(`${name} is enrolled. Your key signed for it; gw passkey remove takes it away.`, () => enrol(name, meant));
   return (
     <section aria-labelledby="passkeys">
       <h2 id="passkeys">Passkeys</h2>
@@ -27,21 +21,7 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
         An approval with a passkey is made by a hand: malware that runs as you cannot make one. Policy can demand it:{" "}
         <code>gw policy decide-with passkey --effect send</code>
       </p>
-      <form class="enrol" onSubmit={add}>
-        <label>
-          Name of the new one
-          <input
-            value={name}
-            maxLength={64}
-            required
-            placeholder="laptop"
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        </label>
-        <button type="submit" class="yes" disabled={busy}>
-          Enrol a passkey
-        </button>
-      </form>
+      <EnrolForm busy={busy} onName={add} />
       <p class="said" role="status">
         {said}
       </p>
@@ -80,5 +60,31 @@ export function Passkeys({ onChange }: { readonly onChange: () => void }) {
       </ul>
       {dialog}
     </section>
+  );
+}
+
+/** Asks for a word of the person's own for it; true empties the field. */
+export function EnrolForm(props: { readonly busy: boolean; readonly onName: (name: string) => Promise<boolean> }) {
+  const [name, setName] = useState("");
+  const add = (event: Event): void => {
+    event.preventDefault();
+    void props.onName(name.trim()).then((done) => done && setName(""));
+  };
+  return (
+    <form class="enrol" onSubmit={add}>
+      <label>
+        Name of the new one
+        <input
+          value={name}
+          maxLength={64}
+          required
+          placeholder="laptop"
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="yes" disabled={props.busy}>
+        Enrol a passkey
+      </button>
+    </form>
   );
 }

@@ -23,9 +23,8 @@ export function Review({ pack }: { readonly pack: string }) {
   const ready = rows.every(({ state }) => state === "accepted" || state === "narrowed");
   const decide = ({ row, verdict }: NonNullable<Asked>, reason: string): void => {
     setAsked(null);
-    const body = row.kind === "whole_review" ? { finish: true, reason } : { id: row.id, verdict, reason };
     void work(`${row.kind === "whole_review" ? "The whole review" : row.id} is ${verdict}, and signed.`, () =>
-      meant(`${path}/decide`, body),
+      meant(`${path}/decide`, { id: row.id, verdict, reason, finish: row.kind === "whole_review" }),
     );
   };
   return (

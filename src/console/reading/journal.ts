@@ -1,119 +1,137 @@
 import type { KeyObject } from "node:crypto";
-import { type ActivityFold, startActivity } from "../audit/journals/activity.ts";
-import type { ActivityEntry } from "../audit/journals/activity-entry.ts";
-import { fromNewest, openReader } from "../audit/read/reader.ts";
-import { isoTime } from "../kernel/clock.ts";
-import { defaults } from "../kernel/defaults.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { segmentName } from "../../audit/frame/layout.ts";
+import { type ActivityFold, startActivity } from "../../audit/journals/activity.ts";
+import type { ActivityEntry } from "../../audit/journals/activity-entry.ts";
+import { fromNewest, type LogReader, openReader, type ReadFrom } from "../../audit/read/reader.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { type ChartFold, type Charts, startCharts } from "./charts.ts";
+import { FIELDS, type FieldName, type Wanted } from "./wanted.ts";
 
-/** What a page asks of the Activity journal. */
-export interface Wanted {
-  readonly text: string;
-  readonly outcome: string;
-  /** Of what an entry says by this name; nothing where it is empty. */
-  readonly fields: Readonly<Record<FieldName, string>>;
-  /** ISO times, or empty. */
-  readonly since: string;
-  readonly until: string;
-  readonly offset: number;
-  readonly limit: number;
-  /** Reads further back than before. */
-  readonly older: boolean;
+/** What one answer to the Activity screen holds. */
+export interface ActivityAnswer {
+  readonly rows: readonly ActivityEntry[];
+  readonly matching: number;
+  readonly read: number;
+  readonly whole: boolean;
+  /** While an older part is being opened: how far that is. The rows are those of the part before. */
+  readonly reading: { readonly done: number; readonly total: number } | null;
 }
 
-/** What a page can filter by, one by one. */
-export const FIELDS = { action: "action", run: "run_id", caller: "caller", credential: "credential_label" } as const;
-export type FieldName = keyof typeof FIELDS;
-
-/** How many frames are opened before other work of the console gets its turn. */
-const TURN_ITEMS = 64;
+/** Frames that one answer opens of an older part: a page asks again, and other questions get their turn. */
+const TURN_FRAMES = 4_000;
 const WINDOW_GROWS = 8;
 
 /**
- * The Activity journal, opened in this process with the operator's reading key. It begins at the end of the log, follows what is
+ * The Activity journal, opened with the operator's reading key. It begins at the end of the log, follows what is
  * written, and goes further back when somebody asks.
  */
 export function createJournal(log: string, readingKey: KeyObject) {
   let bytes: number = defaults.journalWindowBytes;
   let opened: Opened | null = null;
-  let turn: Promise<unknown> = Promise.resolve();
-  let items = 0;
+  let larger: Opened | null = null;
   let fitting: { readonly key: string; readonly rows: readonly Found[]; readonly read: number } | null = null;
-
-  async function catchUp(older: boolean): Promise<Opened> {
-    if (opened !== null && older && !opened.whole) {
-      opened.reader.close();
-      opened = null;
-      bytes *= WINDOW_GROWS;
-    }
-    opened ??= open(bytes);
-    const { reader, fold, settled } = opened;
-    let count = 0;
-    for (let next = reader.next(); next !== undefined; next = reader.next()) {
-      for (const item of next) settled.push(...fold.add(item).map(found));
-      items += next.length;
-      if (++count % TURN_ITEMS === 0) await new Promise((resolve) => setImmediate(resolve));
-    }
-    return opened;
-  }
 
   function open(window: number): Opened {
     const from = fromNewest(log, window);
     return {
+      from,
       reader: openReader(log, readingKey, ...(from === undefined ? [] : ([from] as const))),
       fold: startActivity(),
+      charts: startCharts(),
       settled: [],
-      whole: from === undefined,
+      items: 0,
     };
+  }
+
+  /** True once there is nothing left to read for now. */
+  function readOn(part: Opened, frames: number): boolean {
+    for (let count = 0; count < frames; count++) {
+      const next = part.reader.next();
+      if (next === undefined) return true;
+      for (const item of next) {
+        part.charts.add(item);
+        for (const entry of part.fold.add(item)) part.settled.push(found(entry));
+      }
+      part.items += next.length;
+    }
+    return false;
+  }
+
+  /** What can be shown now. The older part takes its place when it is read to its end. */
+  function stand(older: boolean): Opened {
+    if (opened === null) {
+      opened = open(bytes);
+      readOn(opened, Number.POSITIVE_INFINITY);
+    }
+    if (older && larger === null && opened.from !== undefined) {
+      bytes *= WINDOW_GROWS;
+      larger = open(bytes);
+    }
+    if (larger !== null && readOn(larger, TURN_FRAMES)) {
+      opened.reader.close();
+      opened = larger;
+      larger = null;
+    }
+    readOn(opened, Number.POSITIVE_INFINITY);
+    return opened;
   }
 
   return {
     /** The newest first, as far as the page can see. */
-    async list(wanted: Wanted): Promise<JsonObject> {
-      const mine = turn.then(() => catchUp(wanted.older));
-      turn = mine.catch(() => undefined);
-      const { settled, fold, whole } = await mine;
+    list(wanted: Wanted): ActivityAnswer {
+      const part = stand(wanted.older);
       const { offset, limit, older: _older, ...filter } = wanted;
       // Scrolling asks for the same again and again: what fits is worked out once for each state of the log.
-      const key = JSON.stringify([filter, settled.length, items]);
+      const key = JSON.stringify([filter, part.from ?? null, part.items]);
       if (fitting?.key !== key) {
-        const all = [...settled, ...fold.rest().map(found)];
+        const all = [...part.settled, ...part.fold.rest().map(found)];
         const rows = all.filter((one) => fits(one, wanted)).sort((a, b) => b.entry.frame - a.entry.frame);
         fitting = { key, rows, read: all.length };
       }
-      const rows: readonly ActivityEntry[] = fitting.rows.slice(offset, offset + limit).map(({ entry }) => entry);
-      return { rows: rows as never, matching: fitting.rows.length, read: fitting.read, whole };
+      return {
+        rows: fitting.rows.slice(offset, offset + limit).map(({ entry }) => entry),
+        matching: fitting.rows.length,
+        read: fitting.read,
+        whole: part.from === undefined,
+        reading: larger === null ? null : progressOf(log, larger),
+      };
     },
-    close: () => opened?.reader.close(),
+    charts(): Charts {
+      const part = stand(false);
+      return { ...part.charts.tell(), whole: part.from === undefined };
+    },
   };
 }
-
-/** From the page's own query; whatever is odd is taken as nothing. */
-export function readWanted(query: URLSearchParams): Wanted {
-  const text = (name: string): string => (query.get(name) ?? "").slice(0, 200);
-  const number = (name: string, max: number): number =>
-    Math.max(0, Math.min(max, Math.floor(Number(query.get(name) ?? 0)) || 0));
-  const time = (name: string): string => {
-    const ms = Date.parse(text(name));
-    return Number.isNaN(ms) ? "" : isoTime(ms);
-  };
-  return {
-    ...{ text: text("q"), outcome: text("outcome"), since: time("since"), until: time("until") },
-    fields: { action: text("action"), run: text("run"), caller: text("caller"), credential: text("credential") },
-    offset: number("offset", 10_000_000),
-    limit: number("limit", EXPORT_ROWS) || 100,
-    older: query.get("older") === "1",
-  };
-}
-
-/** What one answer holds at most: a page asks for a hundred rows, an export for all that fit. */
-const EXPORT_ROWS = 20_000;
 
 interface Opened {
-  readonly reader: ReturnType<typeof openReader>;
+  readonly from: ReadFrom | undefined;
+  readonly reader: LogReader;
   readonly fold: ActivityFold;
+  readonly charts: ChartFold;
   readonly settled: Found[];
-  readonly whole: boolean;
+  items: number;
+}
+
+/** In bytes of the log; what is written meanwhile counts as well. */
+function progressOf(log: string, { from, reader }: Opened): { done: number; total: number } {
+  const at = reader.at();
+  let done = 0;
+  let total = 0;
+  for (let segment = from?.segment ?? 1; ; segment++) {
+    const size = sizeOf(join(log, segmentName(segment)));
+    if (size === null && segment > (at?.segment ?? 1)) break;
+    const begins = segment === from?.segment ? from.offset : 0;
+    total += Math.max(0, (size ?? 0) - begins);
+    if (at !== undefined && segment < at.segment) done += Math.max(0, (size ?? 0) - begins);
+    if (segment === at?.segment) done += Math.max(0, at.offset - begins);
+  }
+  return { done: Math.min(done, total), total };
+}
+
+function sizeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
 
 interface Found {
@@ -131,16 +149,9 @@ function fits({ entry, words }: Found, { text, outcome, fields, since, until }: 
   if (text !== "" && !words.includes(text.toLowerCase())) return false;
   if (outcome !== "" && outcomeOf(entry) !== outcome) return false;
   const said = entry as unknown as Readonly<Record<string, unknown>>;
-  for (const [name, member] of Object.entries(FIELDS)) {
-    const wanted = fields[name as FieldName].toLowerCase();
-    if (
-      wanted !== "" &&
-      !String(said[member] ?? "")
-        .toLowerCase()
-        .includes(wanted)
-    )
-      return false;
-  }
+  const names = Object.keys(FIELDS) as FieldName[];
+  const says = (name: FieldName): string => String(said[FIELDS[name]] ?? "").toLowerCase();
+  if (!names.every((name) => fields[name] === "" || says(name).includes(fields[name].toLowerCase()))) return false;
   const at = "at" in entry ? entry.at : null;
   return (since === "" || (at !== null && at >= since)) && (until === "" || (at !== null && at < until));
 }

@@ -26,3 +26,16 @@ export interface OperatorOptions extends BaseOptions {
   readonly operator?: string;
   readonly passphraseFile?: string;
 }
+
+/** Where `gw console` answers. */
+export interface ConsoleOptions extends OperatorOptions {
+  readonly port: number;
+  /** An address of this machine that others reach. */
+  readonly listen?: string;
+  /** The https:// address that they type. */
+  readonly origin?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  /** Prints a link, once, to enrol a passkey at that origin. */
+  readonly enrol?: boolean;
+}

@@ -38,17 +38,21 @@ export function runPackShow(
   });
 }
 
-/** What differs from the version that is trusted, one sentence a change; nothing where nothing was trusted or nothing differs. */
-export function changeLines(home: string, pack: Pack, bytes: Uint8Array, policy: Policy): readonly string[] {
+/** What differs from the version that is trusted, one sentence a change; null where nothing was trusted or nothing differs. */
+export function packChanges(home: string, pack: Pack, bytes: Uint8Array, policy: Policy): readonly string[] | null {
   const change = loadChange(home, pack, bytes, policy);
-  if (change === null) return [];
+  if (change === null) return null;
   const rows = comparePacks(change.before, pack).map(({ draft: { subject, at, says, before, after, change: how } }) => {
     const place = showText(`${subject} ${at}`.trim());
     const values = before === null || after === null ? "" : ` ${showText(before)} -> ${showText(after)}`;
-    return `  ${how === "widens" ? "WIDENS " : ""}${place}: ${showText(says)}${values}`;
+    return `${how === "widens" ? "WIDENS " : ""}${place}: ${showText(says)}${values}`;
   });
-  const none = "nothing that decides anything: words and order alone";
-  return [`Against the trusted version:${rows.length === 0 ? ` ${none}` : ""}`, ...rows];
+  return rows.length === 0 ? ["nothing that decides anything: words and order alone"] : rows;
+}
+
+function changeLines(...of: Parameters<typeof packChanges>): readonly string[] {
+  const rows = packChanges(...of);
+  return rows === null ? [] : ["Against the trusted version:", ...rows.map((row) => `  ${row}`)];
 }
 
 /** The same for a home that is read when it is needed. */

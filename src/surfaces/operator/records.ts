@@ -47,10 +47,26 @@ export function sessionRecord(session: Session, run: Run | undefined): JsonObjec
             spend_cents: run.budget.settledSpendCents + run.budget.reservedSpendCents,
           },
     deadline_at: run?.budget.deadlineAt ?? null,
+    purpose: run?.purpose ?? null,
+    /** Where it holds whatever it starts: what it said that it would start. */
+    command: run?.kin == null || !isOwner(session, run) ? null : (run.command ?? []),
+    parents: run === undefined ? [] : parentsOf(session, run),
     approval_id: session.approvalId,
     approved_by: session.approvedBy,
     approved_at: session.approvedAt,
     ended_at: session.endedAt,
     end_reason: session.endReason,
   };
+}
+
+function isOwner({ caller }: Session, { ownerKey }: Run): boolean {
+  return caller.key === ownerKey;
+}
+
+/** Of a process that `gw run` started: those between it and the wrapper, the wrapper last, as the kernel names them now. */
+function parentsOf(session: Session, run: Run): readonly number[] {
+  const owner = run.sessions.get(run.ownerKey);
+  if (run.kin === null || owner === undefined || isOwner(session, run) || session.state === "ended") return [];
+  const pids = session.caller.ancestry().map(({ pid }) => pid);
+  return pids.slice(0, pids.indexOf(owner.caller.pid) + 1);
 }

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { isoTime } from "../../../kernel/clock.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
@@ -7,11 +6,9 @@ import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
 import type { OperatorOptions } from "../options.ts";
-import { noteMade } from "../vault/made.ts";
-import { seenOf } from "../vault/seen.ts";
 import { type ReaderSession, withOperator, withReader } from "../vault/session.ts";
 import type { Signers } from "./check-hand.ts";
-import { runAuditCheckpoint } from "./checkpoint.ts";
+import { checkpointHome, runAuditCheckpoint, tellCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
 import type { JournalName } from "./filter.ts";
 import { type JournalOptions, readJournal } from "./journals.ts";
@@ -76,15 +73,11 @@ export function runExportCommand(
 
 export function runCheckpointCommand(options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
-      const { stateFolder, clock } = deps.vault;
-      const { head: rememberedHead } = seenOf(stateFolder, home.readVault());
-      const head = rememberedHead === null ? {} : { rememberedHead };
-      const vault = options.log === undefined ? home.readVault() : null;
-      const asked = { ...options, log: logOf(options), vault, ...head };
-      const exit = await runAuditCheckpoint(asked, operator.approver.key, deps.io);
-      if (exit === 0 && vault !== null) noteMade(stateFolder, vault.vaultId, "checkpoint", isoTime(clock.wallMs()));
-      return exit;
+    withOperator(options, deps.io, deps.vault, async (session) => {
+      const { log, json } = options;
+      if (log !== undefined)
+        return await runAuditCheckpoint({ log, json, vault: null }, session.operator.approver.key, deps.io);
+      return tellCheckpoint(await checkpointHome(session, logOf(options), deps.vault), json, deps.io);
     }),
   );
 }

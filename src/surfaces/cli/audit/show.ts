@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { EventOf } from "../../../audit/event.ts";
-import { traceOf } from "../../../audit/journals/trace.ts";
+import { type Trace, traceOf } from "../../../audit/journals/trace.ts";
 import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { readRecordingFile } from "../../../audit/recordings/recording-files.ts";
 import { openRecording } from "../../../audit/recordings/sealed-recording.ts";
@@ -24,33 +24,44 @@ const FILE_BYTES_MAX = defaults.sshRecordingBytes * 64 + 65_536;
 
 /** `gw activity show ID`: card, decision, request and outcome of one thing, or what its operation wrote. */
 export function runActivityShow(id: string, options: ShowOptions, reading: Reading, io: CliIo): Exit {
-  const { readingKey, signers } = reading;
-  const trace = traceOf((each) => readAll(options.log, readingKey, each), id);
-  if (trace.events.length === 0) {
-    throw new Denied(
-      "not_found",
-      "The log has no call, operation, question or event of this name: gw activity --json.",
-    );
-  }
   if (options.recording) {
-    const finished = trace.events.find(
-      (event): event is EventOf<"action_finished"> => event.event_type === "action_finished" && event.attempt_id === id,
-    );
-    for (const line of castOf(id, options.log, finished ?? null, readingKey)) io.out(line);
+    for (const line of openCast(id, options.log, reading.readingKey)) io.out(line);
     return exits.done;
   }
-  const record = recordTrace(id, trace, signers);
+  const { record } = openTrace(id, options.log, reading);
   if (options.json) io.out(JSON.stringify(record, null, 2));
   else for (const line of traceLines(record)) io.out(line);
   return isSound(record) ? exits.done : exits.denied;
 }
 
-/** One thing of the log, put together for whoever shows it. */
-export function openTrace(id: string, log: string, { readingKey, signers }: Reading): TraceRecord {
+/** One thing of the log, put together for whoever shows it, and which attempts of it were recorded. */
+export function openTrace(
+  id: string,
+  log: string,
+  { readingKey, signers }: Reading,
+): { readonly record: TraceRecord; readonly recorded: readonly string[] } {
+  const trace = findTrace(id, log, readingKey);
+  const recorded = trace.events.flatMap((event) =>
+    event.event_type === "action_finished" && event.recording_digest != null && event.attempt_id !== undefined
+      ? [event.attempt_id]
+      : [],
+  );
+  return { record: recordTrace(id, trace, signers), recorded };
+}
+
+/** What an attempt wrote, as lines of an asciicast. The log says what was recorded; a file that says otherwise is not shown. */
+export function openCast(attemptId: string, log: string, readingKey: KeyObject): readonly string[] {
+  const finished = findTrace(attemptId, log, readingKey).events.find(
+    (event): event is EventOf<"action_finished"> =>
+      event.event_type === "action_finished" && event.attempt_id === attemptId,
+  );
+  return castOf(attemptId, log, finished ?? null, readingKey);
+}
+
+function findTrace(id: string, log: string, readingKey: KeyObject): Trace {
   const trace = traceOf((each) => readAll(log, readingKey, each), id);
-  if (trace.events.length === 0)
-    throw new Denied("not_found", "The log has no call, operation, question or event of this name.");
-  return recordTrace(id, trace, signers);
+  if (trace.events.length > 0) return trace;
+  throw new Denied("not_found", "The log has no call, operation, question or event of this name: gw activity --json.");
 }
 
 /** What reading takes: the key that opens the log, and whose signatures count. */
@@ -83,7 +94,6 @@ export function readAll(log: string, readingKey: KeyObject, each: (item: LogItem
   }
 }
 
-/** The log says what was recorded; a file that says otherwise is not shown. */
 function castOf(
   attemptId: string,
   log: string,

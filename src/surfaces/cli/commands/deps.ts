@@ -10,7 +10,7 @@ import type { HomeKeeper } from "../backup/home-keeper.ts";
 import type { SignatureChecks } from "../caller/signatures.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
-import type { BaseOptions, OperatorOptions } from "../options.ts";
+import type { BaseOptions, ConsoleOptions } from "../options.ts";
 import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
 import type { OpenMinted } from "../vault/minted.ts";
@@ -52,7 +52,7 @@ export interface CliDeps {
   /** The demo, which the command line may start but not import. A home of null is a throw-away one. */
   playDemo(options: { readonly home: string | null; readonly json: boolean }): Promise<Exit>;
   /** The console, which the command line may start but not import. */
-  serveConsole(options: OperatorOptions & { readonly port: number }): Promise<Exit>;
+  serveConsole(options: ConsoleOptions): Promise<Exit>;
   /** What `gw run` needs to hold a command and what that starts. */
   wrapper(): Promise<WrapperPorts>;
   /** Takes the exit of the command that ran; a wrapped command has its own. */

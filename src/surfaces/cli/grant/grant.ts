@@ -22,7 +22,7 @@ import {
 import { type SignChange, signerIn } from "../vault/sign-change.ts";
 import { readGrantCaller } from "./caller.ts";
 import { draftGrant, type GrantWords } from "./draft.ts";
-import { readLastUses } from "./last-use.ts";
+import { followLastUses } from "./last-use.ts";
 import { readGrantLine } from "./line.ts";
 
 export type GrantAddOptions = VaultOptions & Omit<GrantWords, "name"> & { readonly caller: readonly string[] };
@@ -100,7 +100,7 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
     keeper?.close();
     if (grants.length === 0 || (keeper === null && options.passphraseFile === undefined)) return tell(null);
     return await withReader(options, io, ports, async ({ readingKey }) =>
-      tell(readLastUses(join(options.home, "audit"), readingKey, grants)),
+      tell(followLastUses(join(options.home, "audit"), readingKey)()),
     );
   });
 }

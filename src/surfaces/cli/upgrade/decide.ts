@@ -38,7 +38,7 @@ export interface DecideOptions {
   readonly proof?: string;
   /** The same with the identity in use; without it, the probe under review. */
   readonly against?: string;
-  /** Sign the whole review of a pack's change, when each difference of it is decided. */
+  /** Sign the whole review of a pack's change, when each difference of it is decided; with an id, this very one. */
   readonly finish?: boolean;
 }
 
@@ -86,6 +86,9 @@ export async function decideUpgrade(
   const file = await loadReviewFile(options.reviews, api);
   if (options.finish === true && missing !== null) throw missing;
   const finish = options.finish === true ? requireWhole(closing, settleReview(differences, file, keys)) : null;
+  if (finish !== null && options.ids.length > 0 && !options.ids.includes(finish.id)) {
+    throw new Denied("review_mismatch", "The pack has changed since it was shown. Read it again, then decide.");
+  }
   const whole = closing === null ? differences : [...differences, closing];
   if (options.ids.length === 0 && finish === null)
     return { differences: whole, settlement: settleReview(whole, file, keys), added: null };

@@ -1,0 +1,151 @@
+import { useEffect, useState } from "preact/hooks";
+import { showIdentifier, showText } from "../../kernel/display.ts";
+import type { RunUse, Slot, Charts as Told, Wait } from "../reading/charts.ts";
+import { ask } from "./api.ts";
+import { type Bar, BarChart } from "./bars.tsx";
+import { Empty, Problem } from "./parts.tsx";
+
+const DAYS = 30;
+const MOST_DENIALS = 10;
+const MOST_RUNS = 12;
+
+/** How things went, day by day in the person's own zone; each picture has its table. */
+export function Charts() {
+  const [told, setTold] = useState<Told | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    ask("GET", "/api/charts").then(
+      (found) => setTold(found as Told),
+      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+  }, []);
+  return (
+    <section aria-labelledby="charts">
+      <h2 id="charts">Charts</h2>
+      <Problem text={problem} />
+      {told === null && problem === null && <p class="muted">Opening the log with your key…</p>}
+      {told !== null && (
+        <>
+          <p class="muted">
+            The last {DAYS} days, in your time zone
+            {told.whole ? "." : ", as far as the log was opened. Read further back under Activity for the rest."}
+          </p>
+          {told.slots.length === 0 ? (
+            <Empty title="Nothing to draw yet">Charts appear with the first calls.</Empty>
+          ) : (
+            <Drawn told={told} />
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Drawn({ told }: { readonly told: Told }) {
+  const days = lastDays();
+  const byDay = group(told.slots, ({ at }) => at);
+  const sum = (day: string, of: (slot: Slot) => number): number =>
+    (byDay.get(day) ?? []).reduce((total, slot) => total + of(slot), 0);
+  const perDay = (...of: ((slot: Slot) => number)[]): readonly Bar[] =>
+    days.map((day) => ({ id: day, label: day, parts: of.map((one) => sum(day, one)) }));
+  const waits = group(told.waits, ({ at }) => at);
+  return (
+    <div class="charts">
+      <BarChart
+        title="Calls a day, by outcome"
+        unit="calls"
+        kinds={[
+          ["succeeded", "good"],
+          ["failed", "grave"],
+          ["unknown", "acts"],
+          ["denied", "plain"],
+        ]}
+        bars={perDay(
+          ({ succeeded }) => succeeded,
+          ({ failed }) => failed,
+          ({ unknown }) => unknown,
+          ({ denied }) => denied,
+        )}
+      />
+      <BarChart
+        title="Time to a decision, median of a day"
+        unit="seconds"
+        kinds={[["median wait", "accent"]]}
+        bars={days.map((day) => ({ id: day, label: day, parts: [median(waits.get(day) ?? [])] }))}
+        note={endsOf(told.waits)}
+      />
+      <BarChart
+        title="Denials, by reason"
+        unit="denials"
+        kinds={[["denied", "plain"]]}
+        bars={told.denials
+          .slice(0, MOST_DENIALS)
+          .map(({ code, count }) => ({ id: code, label: showIdentifier(code), parts: [count] }))}
+        named
+      />
+      <BarChart
+        title="Spend a day"
+        unit="cents"
+        kinds={[["charged", "accent"]]}
+        bars={perDay(({ spend_cents }) => spend_cents)}
+      />
+      <BarChart
+        title="Calls whose end was not known, a day"
+        unit="calls"
+        kinds={[
+          ["unknown", "acts"],
+          ["found out since", "good"],
+        ]}
+        bars={perDay(
+          ({ unknown }) => unknown,
+          ({ found_out }) => found_out,
+        )}
+      />
+      <BarChart
+        title="Budget used, newest runs"
+        unit="% of attempts"
+        kinds={[["attempts used", "accent"]]}
+        most={100}
+        bars={told.runs
+          .slice(0, MOST_RUNS)
+          .map((run) => ({ id: run.run_id, label: nameOf(run), parts: [shareOf(run)] }))}
+        named
+      />
+    </div>
+  );
+}
+
+function nameOf({ purpose, attempts, attempts_most }: RunUse): string {
+  return `${showText(purpose).slice(0, 40)} (${attempts} of ${attempts_most})`;
+}
+
+function shareOf({ attempts, attempts_most }: RunUse): number {
+  return attempts_most === 0 ? 0 : Math.round((attempts / attempts_most) * 100);
+}
+
+function endsOf(waits: readonly Wait[]): string {
+  const count = (ended: Wait["ended"]): number => waits.filter((one) => one.ended === ended).length;
+  return `${count("approved")} approved, ${count("denied")} denied, ${count("expired")} that nobody answered`;
+}
+
+function median(waits: readonly Wait[]): number {
+  const sorted = waits.map(({ seconds }) => seconds).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+/** By the local day: the console tells quarters of an hour, at which every zone's days begin. */
+function group<Item>(items: readonly Item[], at: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {
+  return Map.groupBy(items, (item) => dayOf(new Date(at(item))));
+}
+
+function lastDays(): readonly string[] {
+  return Array.from({ length: DAYS }, (_, index) => {
+    const date = new Date();
+    date.setDate(date.getDate() - (DAYS - 1 - index));
+    return dayOf(date);
+  });
+}
+
+function dayOf(date: Date): string {
+  return date.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}

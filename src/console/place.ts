@@ -1,0 +1,55 @@
+import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { ConsoleOptions } from "../surfaces/cli/options.ts";
+import { readGivenFile } from "../surfaces/cli/read-given-file.ts";
+import { readPrivateFile } from "../vault/files/private-file.ts";
+import { LOOPBACK, type ServedAt } from "./serve.ts";
+
+/** Browsers offer passkeys to names below localhost, and to no bare address. */
+const NAME = "gw.localhost";
+
+/** On loopback without a word; beyond this machine only under TLS, at one address, and under one name. */
+export function placeOf(options: ConsoleOptions): ServedAt {
+  const { port, listen, origin, tlsCert, tlsKey, enrol } = options;
+  if (listen === undefined) {
+    if (origin !== undefined || tlsCert !== undefined || tlsKey !== undefined || enrol === true)
+      throw unfit("--origin, --tls-cert, --tls-key and --enrol go with --listen");
+    return { origin: `http://${NAME}:${port}`, addresses: LOOPBACK, port, tls: null };
+  }
+  if (isIP(listen) === 0 || listen === "0.0.0.0" || listen === "::")
+    throw unfit("--listen wants one address of this machine, such as 192.168.1.7; it does not listen on all of them");
+  if (origin === undefined || tlsCert === undefined || tlsKey === undefined)
+    throw unfit("--listen wants --origin https://NAME[:PORT], --tls-cert FILE and --tls-key FILE as well");
+  return {
+    ...readOrigin(origin),
+    addresses: [listen],
+    tls: readTls(tlsCert, tlsKey),
+  };
+}
+
+function readOrigin(text: string): { readonly origin: string; readonly port: number } {
+  const url = URL.parse(text);
+  const plain = url !== null && url.protocol === "https:" && isIP(url.hostname.replaceAll(/[[\]]/g, "")) === 0;
+  if (!plain || (url.origin !== text && `${url.origin}/` !== text))
+    throw unfit("--origin is https://NAME or https://NAME:PORT, with a name and no path; passkeys belong to it");
+  return { origin: url.origin, port: url.port === "" ? 443 : Number(url.port) };
+}
+
+function readTls(certFile: string, keyFile: string): { readonly cert: Buffer; readonly key: Buffer } {
+  const cert = readGivenFile(certFile, defaults.publicKeyFileBytes * 16, "file_unreadable");
+  const key = readPrivateFile(keyFile, defaults.publicKeyFileBytes * 16);
+  if (key === undefined) throw new Denied("file_unreadable", `${keyFile} cannot be read.`);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw unfit(`--tls-cert and --tls-key are no certificate and its key, in PEM: ${why}`);
+  }
+  return { cert, key };
+}
+
+function unfit(why: string): Denied {
+  return new Denied("value_not_allowed", `${why}.`);
+}

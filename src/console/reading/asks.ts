@@ -1,0 +1,41 @@
+import type { KeyObject } from "node:crypto";
+import type { Signers } from "../../surfaces/cli/audit/check-hand.ts";
+import type { TraceRecord } from "../../surfaces/cli/audit/trace-record.ts";
+import type { LastUses } from "../../surfaces/cli/grant/last-use.ts";
+import type { Charts } from "./charts.ts";
+import type { ActivityAnswer } from "./journal.ts";
+import type { Wanted } from "./wanted.ts";
+
+/** What the thread that opens the log is asked, by name, and what it answers. */
+export interface Asks {
+  activity: { readonly of: Wanted; readonly answer: ActivityAnswer };
+  charts: { readonly of: null; readonly answer: Charts };
+  call: { readonly of: { readonly id: string; readonly signers: Signers }; readonly answer: CallAnswer };
+  recording: { readonly of: string; readonly answer: readonly string[] };
+  uses: { readonly of: null; readonly answer: LastUses };
+}
+
+export interface CallAnswer {
+  readonly record: TraceRecord;
+  readonly lines: readonly string[];
+  /** Attempts of it that were recorded. */
+  readonly recordings: readonly string[];
+}
+
+export interface Question {
+  readonly number: number;
+  readonly name: keyof Asks;
+  readonly of: unknown;
+}
+
+export type Reply = { readonly number: number } & (
+  | { readonly answer: unknown }
+  | { readonly denied: { readonly code: string; readonly message: string } }
+  | { readonly fault: string }
+);
+
+/** What the thread is given at its start. */
+export interface ReadingStart {
+  readonly log: string;
+  readonly readingKey: KeyObject;
+}
