@@ -1,10 +1,12 @@
 import { type DecisionStatement, type Narrowing, statementBytes } from "../conventions/approval/decision.ts";
 import { challengeFor } from "../conventions/passkey/assertion.ts";
 import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
+import { isTicketReference } from "../conventions/ticket/context.ts";
 import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { TicketEntered } from "../surfaces/client/draft-decision.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalView } from "../surfaces/client/reading.ts";
 import { readAssertion } from "./assertion.ts";
@@ -63,7 +65,8 @@ export function createDecisions(ports: DecisionPorts) {
       }
       const reason = decision === "deny" ? textOrNull(body, "reason") : null;
       const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval) : null;
-      const statement = await ports.client().draft(approval, { decision, reason, narrow });
+      const ticket = decision === "approve" ? readTicket(body) : null;
+      const statement = await ports.client().draft(approval, { decision, reason, narrow, ticket });
       if (decision === "deny") return keep(statement, null);
       const usable = ports.passkeys();
       const first = usable[0];
@@ -87,6 +90,16 @@ export function createDecisions(ports: DecisionPorts) {
       return ports.client().submit(statement, wants === null ? null : readAssertion(body["assertion"]));
     },
   };
+}
+
+/** Where the card needs one: by its reference alone, as in gw watch. */
+function readTicket(body: JsonObject): TicketEntered | null {
+  const ref = textOrNull(body, "ticket");
+  if (ref === null) return null;
+  if (!isTicketReference(ref)) {
+    throw new Denied("ticket_invalid", "A ticket is named SYSTEM:REF, such as jira:OPS-17. Nothing was decided.");
+  }
+  return { ref, state: null, emergency: null };
 }
 
 /** Less than the card asks for, never more. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { showIdentifier, showText } from "../../kernel/display.ts";
+import { showBounded, showIdentifier } from "../../kernel/display.ts";
 import type { RunUse, Slot, Charts as Told, Wait } from "../reading/charts.ts";
 import { ask } from "./api.ts";
 import { type Bar, BarChart } from "./bars.tsx";
@@ -116,7 +116,7 @@ function Drawn({ told }: { readonly told: Told }) {
 }
 
 function nameOf({ purpose, attempts, attempts_most }: RunUse): string {
-  return `${showText(purpose).slice(0, 40)} (${attempts} of ${attempts_most})`;
+  return `${attempts} of ${attempts_most}: ${showBounded(purpose, 40)}`;
 }
 
 function shareOf({ attempts, attempts_most }: RunUse): number {

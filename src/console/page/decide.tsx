@@ -36,6 +36,7 @@ export function Decide({
   const [actions, setActions] = useState<readonly string[] | null>(null);
   const [budget, setBudget] = useState<Limits>(card.run.budget);
   const [granted, setGranted] = useState<string | null>(null);
+  const [ticket, setTicket] = useState("");
   const { meant, dialog } = useMeant();
   useEffect(() => {
     setActions(null);
@@ -43,6 +44,7 @@ export function Decide({
     setProblem(null);
     setAsking(null);
     setGranted(null);
+    setTicket("");
   }, [approval.approval_id, approval.card_digest]);
 
   const mayNarrow = card.asks === "session" || card.asks === "session_and_call";
@@ -82,7 +84,7 @@ export function Decide({
   const approve = (): Promise<void> =>
     run("approve", async () => {
       const narrow = mayNarrow ? { actions, budget } : null;
-      const drafted = await draft({ decision: "approve", narrow });
+      const drafted = await draft({ decision: "approve", narrow, ticket });
       await give(drafted, drafted.passkey === null ? {} : { assertion: await answerWith(drafted.passkey) });
     });
   const deny = (reason: string): Promise<void> =>
@@ -130,6 +132,18 @@ export function Decide({
             onBudget={setBudget}
           />
         </details>
+      )}
+      {card.ticket_needed !== undefined && (
+        <label class="ticket">
+          Under which ticket? Your yes assigns it to this call.
+          <input
+            value={ticket}
+            maxLength={200}
+            placeholder="jira:OPS-17"
+            autocomplete="off"
+            onInput={({ currentTarget }) => setTicket(currentTarget.value)}
+          />
+        </label>
       )}
       <div class="buttons">
         <Button class="yes" aria-disabled={!ready} onClick={() => ready && void approve()}>

@@ -116,7 +116,7 @@ export function OperationTile(props: {
       ) : (
         <>
           <p class="muted">
-            {detail.checks} looks that said “still running”, {detail.faults} that said nothing
+            looks that said “still running”: {detail.checks}; that said nothing: {detail.faults}
             {detail.result_digest !== null && (
               <>
                 ; its result <Id text={detail.result_digest} />
