@@ -1,15 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "./api.ts";
+import { type Piece, readPieces } from "./cast.ts";
 import { Button, Problem } from "./parts.tsx";
 
-interface Piece {
-  readonly atSeconds: number;
-  readonly text: string;
-}
-
 const TICK_MS = 100;
-/** Longer silences are shortened: nobody waits for them twice. */
-const SILENCE_SECONDS = 2;
 
 /**
  * What an operation wrote, played back. The console hands out an asciicast whose text has lost every control but tabs and line
@@ -87,19 +81,4 @@ export function Recording({ attemptId }: { readonly attemptId: string }) {
       </div>
     </figure>
   );
-}
-
-/** The times of an asciicast, with long silences cut short. */
-export function readPieces(lines: readonly string[]): readonly Piece[] {
-  const pieces: Piece[] = [];
-  let before = 0;
-  let shown = 0;
-  for (const line of lines.slice(1)) {
-    const [at, kind, text] = JSON.parse(line) as readonly [number, string, string];
-    if (kind !== "o") continue;
-    shown += Math.min(SILENCE_SECONDS, Math.max(0, at - before));
-    before = at;
-    pieces.push({ atSeconds: shown, text: text.replaceAll("\r\n", "\n") });
-  }
-  return pieces;
 }

@@ -1,4 +1,15 @@
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -121,9 +132,22 @@ async function takeLog(connection: Connection, folder: string): Promise<void> {
   }
 }
 
+/** Looked for from the end: a console asks often, and segments are large. */
 function writtenBytes(path: string): number {
-  const bytes = readFileSync(path);
-  let end = bytes.length;
-  while (end > 0 && bytes[end - 1] === 0) end--;
-  return end;
+  const file = openSync(path, "r");
+  try {
+    const block = Buffer.alloc(LOOK_BYTES);
+    for (let end = fstatSync(file).size; end > 0; ) {
+      const start = Math.max(0, end - LOOK_BYTES);
+      let got = readSync(file, block, 0, end - start, start);
+      while (got > 0 && block[got - 1] === 0) got--;
+      if (got > 0) return start + got;
+      end = start;
+    }
+    return 0;
+  } finally {
+    closeSync(file);
+  }
 }
+
+const LOOK_BYTES = 65_536;
