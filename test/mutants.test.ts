@@ -54,7 +54,8 @@ export function fits({ most }: Limit, used: number, words: string): boolean {
 test("npm run mutants -- --room names the changes that no test of the room notices, and only those", () => {
   const clone = mkdtempSync(join(tmpdir(), "gw-mutants-test-"));
   try {
-    for (const part of ["src/room", "test", "packs", "docs", "bin"]) mkdirSync(join(clone, part), { recursive: true });
+    for (const part of ["src/room", "packages", "test", "packs", "docs", "bin"])
+      mkdirSync(join(clone, part), { recursive: true });
     cpSync(join(root, "scripts"), join(clone, "scripts"), { recursive: true });
     for (const name of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])
       writeFileSync(join(clone, name), name === "package.json" ? '{ "type": "module" }' : "");
