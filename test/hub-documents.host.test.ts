@@ -192,6 +192,60 @@ real("a gateway that is shown less than another follows says so, and acts on no 
   agent.close();
 });
 
+real("gw status --hub names every gateway of the vault by its own signed word, and what is not", async () => {
+  const look = async () => {
+    const { out, code } = await web1.run(["status", "--hub", cluster.url("ada"), "--json"]);
+    return { code, gateways: (JSON.parse(out) as { readonly gateways: readonly Members[] }).gateways };
+  };
+  const version = policyOf(web1)["version"];
+  const { gateways } = await until("both follow the newest", async () => {
+    const seen = await look();
+    return seen.gateways.every(({ policy }) => policy === version) && seen;
+  });
+  assert.deepEqual(
+    gateways.map(({ gateway, signed }) => [gateway, signed]),
+    [
+      ["web1", true],
+      ["web2", true],
+    ],
+  );
+  const { out } = await web1.run(["status", "--hub", cluster.url("ada")]);
+  assert.match(
+    out,
+    /answers in \d+ ms; 2 gateways, 0 silent\n {2}web1 {2}tick \d+, log to frame \d+, vault \d+, policy \d+\n/,
+  );
+  await cluster.sql("create table public.keep as table gw_hub.gateways");
+  await cluster.sql("update gw_hub.gateways set enrolment_signature = '' where name = 'web2'");
+  const forged = await look();
+  assert.deepEqual([forged.code, forged.gateways[1]?.["signed"]], [1, false]);
+  await cluster.sql(
+    "update gw_hub.gateways g set enrolment_signature = k.enrolment_signature from public.keep k where g.name = k.name and g.name = 'web2'",
+  );
+});
+
+real("gw activity and gw sessions --hub show what every gateway did, from the hub alone", async () => {
+  for (const journal of ["activity", "sessions"]) {
+    const { out } = await web1.must([journal, "--hub", cluster.url("ada"), "--json"]);
+    const found = JSON.parse(out) as readonly { readonly gateway: string; readonly entries: readonly Members[] }[];
+    assert.deepEqual(
+      found.map(({ gateway, entries }) => [gateway, entries.length > 0]),
+      [
+        ["web1", true],
+        ["web2", true],
+      ],
+      journal,
+    );
+  }
+  const lines = (await web1.must(["activity", "--hub", cluster.url("ada"), "--action", "own.thing.get"])).out;
+  assert.match(lines, /on web1\n.*own\.thing\.get.*on web2\n.*own\.thing\.get/s);
+  await cluster.sql(
+    "update gw_hub.log_chunk set bytes = set_byte(bytes, 60, get_byte(bytes, 60) # 1) where gateway = 'web2'",
+  );
+  const torn = await web1.operator(["activity", "--hub", cluster.url("ada")]);
+  assert.equal(torn.code, 1);
+  assert.match(torn.err, /WARNING: web2: a part of the log was not signed/);
+});
+
 real("a gateway that another host's operator takes off the hub stops by itself", async () => {
   await web1.must(["hub", "leave", "web2"]);
   await until("it stops", async () => (await web2.status())["hub"] === null);

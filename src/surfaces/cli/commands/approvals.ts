@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import type { HubLoginOptions } from "../hub/login.ts";
 import type { ApproveOptions, EvidenceOption } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { addBudgetOptions } from "./budget-options.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
-import { withHubLogin } from "./hub.ts";
+import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
 
 const EVIDENCE = "also hashes, processes, parents and digests: they are signed with the card";
 
@@ -68,16 +67,4 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     if (isOnHub(options)) finish(await (await loadHub()).runHubDecide(id ?? "", decision, options, deps));
     else finish(await (await load()).runDecide(id, decision, options, deps));
   }
-}
-
-interface HubOption extends HubLoginOptions {
-  readonly hub?: string;
-}
-
-function addHubOption(command: Command): Command {
-  return withHubLogin(command.option("--hub <URL>", "by way of a hub, for gateways elsewhere of this home's vault"));
-}
-
-function isOnHub<Options extends HubOption>(options: Options): options is Options & { readonly hub: string } {
-  return options.hub !== undefined;
 }

@@ -5,7 +5,7 @@ import type { ArchiveOptions } from "../audit/archive.ts";
 import type { JournalOptions } from "../audit/journals.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
-import { withHubLogin } from "./hub.ts";
+import { addHubOption, type HubOption, isOnHub, withHubLogin } from "./hub.ts";
 
 export function addAuditCommands(program: Command, deps: CliDeps): void {
   const { io, finish } = deps;
@@ -82,7 +82,8 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     ["sessions", "the Sessions journal: agent runs, who approved them, how they ended; newest first"],
     ["activity", "the Activity journal: one row a call, newest first"],
   ] as const) {
-    const command = addOperatorCommand(program, journal, about, `gw ${journal} --since yesterday --limit 100`)
+    const example = `gw ${journal} --since yesterday --limit 100\ngw ${journal} --hub postgres://ada@db.example/gw`;
+    const command = addHubOption(addOperatorCommand(program, journal, about, example))
       .option("--log <DIR>", "the log folder; the home's own without it")
       .option("--run <RUN>", "only this run")
       .option("--caller <TEXT>", "only callers whose name holds this")
@@ -94,7 +95,11 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
       .option("--previews", "previews too", false)
       .option("--follow", "go on as the log grows", false)
       .action(async (_options, command: Command) => {
-        const options = optionsOf<OperatorOptions & Partial<JournalOptions>>(command);
+        const options = optionsOf<OperatorOptions & Partial<JournalOptions> & HubOption>(command);
+        if (isOnHub(options)) {
+          finish(await (await import("../hub/journals.ts")).runHubJournal(journal, options, deps));
+          return;
+        }
         const { runJournalCommand } = await import("../audit/commands.ts");
         finish(await runJournalCommand(journal, options, deps));
       });

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { UpOptions } from "../operator/run-gateway.ts";
-import type { OperatorOptions } from "../options.ts";
+import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
 
 export function addGatewayCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
@@ -12,9 +13,18 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
     .action(async (_options, command: Command) =>
       finish(await (await load()).runUp(optionsOf<UpOptions>(command), deps)),
     );
-  addCommand(program, "status", "what is running and in which mode", "gw status --json").action(
-    async (_options, command: Command) => finish(await (await load()).runStatus(optionsOf(command), deps)),
-  );
+  addHubOption(
+    addCommand(
+      program,
+      "status",
+      "what is running and in which mode",
+      "gw status --json\ngw status --hub postgres://ada@db.example/gw",
+    ),
+  ).action(async (_options, command: Command) => {
+    const options = optionsOf<BaseOptions & HubOption>(command);
+    if (isOnHub(options)) finish(await (await import("../hub/status.ts")).runHubStatus(options, deps));
+    else finish(await (await load()).runStatus(options, deps));
+  });
   addCommand(program, "metrics", "numbers about the gateway, in Prometheus text", "gw metrics").action(
     async (_options, command: Command) => finish(await (await load()).runMetrics(optionsOf(command), deps)),
   );

@@ -65,3 +65,16 @@ export function withHubLogin(command: Command): Command {
     .option("--hub-password-file <FILE>", "read the database's password from a private file, for scripts")
     .option("--hub-ca <FILE>", "PEM of the authority that vouches for the database; the system's own without it");
 }
+
+/** For commands that work on this host, or by way of a hub. */
+export interface HubOption extends HubLoginOptions {
+  readonly hub?: string;
+}
+
+export function addHubOption(command: Command): Command {
+  return withHubLogin(command.option("--hub <URL>", "by way of a hub, for gateways elsewhere of this home's vault"));
+}
+
+export function isOnHub<Options extends HubOption>(options: Options): options is Options & { readonly hub: string } {
+  return options.hub !== undefined;
+}

@@ -76,7 +76,8 @@ function pinsOf({ operator, vault }: HubVerifyOptions) {
   return { enrolling, attesting: cuttersOf(vault).map(({ key }) => key) };
 }
 
-async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+/** A folder of our own, gone afterwards. */
+export async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), "gw-hub-"));
   try {
     return await work(folder);

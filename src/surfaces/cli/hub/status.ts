@@ -1,0 +1,103 @@
+import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { readHead } from "../../../hub/fetch-log.ts";
+import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import { hasLeft, speakerOf } from "../../../hub/speaker.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { BaseOptions } from "../options.ts";
+import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+
+interface Row {
+  readonly name: string;
+  readonly enrolment: string;
+  readonly enrolment_signature: Buffer;
+  readonly leave: string | null;
+  readonly leave_signature: Buffer | null;
+  readonly statement: string | null;
+  readonly signature: Buffer | null;
+  readonly seconds: number | null;
+}
+
+/** A gateway by its own signed word; how long ago that was is the database's. */
+interface GatewayState {
+  readonly gateway: string;
+  /** False where an operator of this vault did not sign for it, or it did not sign what stands there. */
+  readonly signed: boolean;
+  readonly tick: number | null;
+  readonly frame: number | null;
+  readonly vault: number | null;
+  readonly policy: number | null;
+  readonly silent_s: number | null;
+}
+
+/** `gw status --hub URL`: all gateways of this vault. Nothing is asked for but the database's password. */
+export function runHubStatus(
+  options: BaseOptions & HubLoginOptions & { readonly hub: string },
+  { io, random, clock }: CliDeps,
+): Promise<Exit> {
+  return answering(io, async () => {
+    const vault = openHome(options.home, random).readVault();
+    const keys = vault.operators.map(({ approverKey }) => approverKey);
+    const login = await takeHubLogin(options.hub, options, io);
+    using _wiped = login.password;
+    const connection = await connectHub(login, null);
+    try {
+      const beforeMs = clock.bootMs();
+      const rows = await readRows(connection);
+      const answeredMs = Math.max(1, Math.round(clock.bootMs() - beforeMs));
+      const states = rows.flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys));
+      const record = { hub_id: connection.hubId, answered_ms: answeredMs, gateways: states.map((one) => ({ ...one })) };
+      if (options.json) io.out(JSON.stringify(record satisfies JsonObject, null, 2));
+      else for (const line of linesOf(record.hub_id, answeredMs, states)) io.out(line);
+      return states.every(({ signed }) => signed) ? exits.done : exits.denied;
+    } finally {
+      await connection.close();
+    }
+  });
+}
+
+function readRows(connection: HubConnection): Promise<readonly Row[]> {
+  return connection.ask<Row>(
+    `select g.name, g.enrolment, g.enrolment_signature, g.leave, g.leave_signature, left(h.statement, 8192) as statement,
+            h.signature, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
+       from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
+      order by g.name limit ${defaults.hubGateways}`,
+  );
+}
+
+/** Gateways of other vaults are not ours to judge, and those that left say nothing any more. */
+function stateOf(row: Row, hubId: string, vaultId: string, keys: readonly Buffer[]): readonly GatewayState[] {
+  const silent_s = row.seconds === null ? null : Math.round(row.seconds);
+  const unsigned = { gateway: row.name, signed: false, tick: null, frame: null, vault: null, policy: null, silent_s };
+  const speaker = speakerOf(row, hubId, keys);
+  if (speaker === undefined) return speakerOf(row, hubId, null)?.vaultId === vaultId ? [unsigned] : [];
+  if (speaker.vaultId !== vaultId || hasLeft(row, speaker, keys)) return [];
+  if (row.statement === null || row.signature === null) return [{ ...unsigned, signed: true }];
+  const head = readHead({ text: row.statement, signature: row.signature }, speaker);
+  if (head === undefined) return [unsigned];
+  const { vault = null, policy = null } = head.knows ?? {};
+  return [{ ...unsigned, signed: true, tick: head.tick, frame: head.next_frame - 1, vault, policy }];
+}
+
+function linesOf(hubId: string, answeredMs: number, states: readonly GatewayState[]): readonly string[] {
+  const isSilent = ({ silent_s }: GatewayState): boolean => (silent_s ?? 0) * 1_000 >= defaults.hubSilentMs;
+  const newest = (kind: "vault" | "policy"): number => Math.max(0, ...states.map((one) => one[kind] ?? 0));
+  const [vault, policy] = [newest("vault"), newest("policy")];
+  return [
+    `${showIdentifier(hubId)} answers in ${answeredMs} ms; ${states.length} gateways, ${states.filter(isSilent).length} silent`,
+    ...states.map((one) => {
+      const name = showIdentifier(one.gateway);
+      if (!one.signed) return `  ${name}  NOT SIGNED: what stands there is not from it (gw audit verify --hub)`;
+      if (one.tick === null) return `  ${name}  has joined and said nothing yet`;
+      const behind =
+        (one.vault ?? 0) < vault || (one.policy ?? 0) < policy ? `, BEHIND vault ${vault}, policy ${policy}` : "";
+      const silent = isSilent(one) ? `, SILENT ${one.silent_s} s` : "";
+      return `  ${name}  tick ${one.tick}, log to frame ${one.frame}, vault ${one.vault}, policy ${one.policy}${behind}${silent}`;
+    }),
+  ];
+}
