@@ -1,24 +1,12 @@
-import { isoTime, type Random } from "../kernel/clock.ts";
+import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
-import { seal, unseal } from "./box.ts";
-import {
-  type EntryKeys,
-  entryAad,
-  findEntry,
-  openEntry,
-  refuseEntry,
-  retiredDigest,
-  sealEntry,
-  wasUsedBefore,
-} from "./entry.ts";
+import { entryKeys, findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
 import { type EntryExtras, type Lender, MOST_LENDERS, NO_EXTRAS } from "./extras.ts";
-import type { OperatorKeys } from "./lineage.ts";
 import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
 import { readExchanged, readSecret } from "./secret-form.ts";
-import { serviceSubkey } from "./service-key.ts";
 import { readKeyId, readSigningKey } from "./signature/sign.ts";
 import { readOpener } from "./source/opener.ts";
 import { checkSource, type SecretSource } from "./source/source.ts";
@@ -219,39 +207,6 @@ export function removeCredential(
   return withCredentials(vault, operator, rest, withoutSuspension(vault.notes, label), clock);
 }
 
-/** Every secret under another service key, for when someone who knew the old one is no longer an operator. */
-export function resealCredentials(
-  vault: Vault,
-  oldServiceKey: Secret,
-  newServiceKey: Secret,
-  random: Random,
-): readonly CredentialEntry[] {
-  const oldKey = serviceSubkey(oldServiceKey, vault.vaultId, "credentials");
-  const newKey = serviceSubkey(newServiceKey, vault.vaultId, "credentials");
-  return vault.credentials.map((entry) => {
-    // What some gateways alone may lend stays sealed to them underneath.
-    const aad = entryAad(vault.vaultId, entry);
-    using plain = unseal(oldKey, aad, entry.sealed) ?? refuseEntry(entry.label);
-    return { ...entry, sealed: plain.use((bytes) => seal(newKey, aad, bytes, random)) };
-  });
-}
-
-/** The same secrets for operators as they will be: one who comes later opens what some gateways alone may lend, too. */
-export function shareLent(
-  vault: Vault,
-  by: OpenOperator,
-  operators: readonly OperatorKeys[],
-  random: Random,
-): readonly CredentialEntry[] {
-  const keys = entryKeys(vault, by);
-  const next = { key: keys.key, operators: operators.map(({ readingKey }) => readingKey) };
-  return vault.credentials.map((entry) => {
-    if (entry.lenders === null) return entry;
-    using secret = openEntry(keys, vault.vaultId, entry);
-    return { ...entry, sealed: sealEntry(next, vault.vaultId, entry, secret, random) };
-  });
-}
-
 function readExchange(kind: CredentialKind, given: TokenExchange | undefined): TokenExchange | null {
   if (isExchanged(kind) !== (given !== undefined))
     throw new Denied(
@@ -317,14 +272,6 @@ async function readGiven(
   if (kind !== "ssh") return sealed(readSecret(kind, given));
   const { privateKey, publicKey } = await importSshKey(given, keyPassphrase);
   return { secret: privateKey, publicKey, certificate: null };
-}
-
-function entryKeys(vault: Vault, { serviceKey, readingKey }: OpenOperator): EntryKeys {
-  return {
-    key: serviceSubkey(serviceKey, vault.vaultId, "credentials"),
-    operators: vault.operators.map((one) => one.readingKey),
-    readingKey,
-  };
 }
 
 function replaced(vault: Vault, entry: CredentialEntry): readonly CredentialEntry[] {

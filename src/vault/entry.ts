@@ -7,7 +7,7 @@ import type { Secret } from "../kernel/secret.ts";
 import { seal, unseal } from "./box.ts";
 import { type EntryExtras, extrasMember } from "./extras.ts";
 import { openForReader, sealForReaders } from "./readers-box.ts";
-import { stateSubkey } from "./service-key.ts";
+import { serviceSubkey, stateSubkey } from "./service-key.ts";
 import { exchangeMember } from "./token/exchange.ts";
 import type { CredentialEntry, RetiredSecret, Vault } from "./vault.ts";
 
@@ -40,6 +40,15 @@ export interface EntryKeys {
   readonly operators: readonly Buffer[];
   /** The reader's own half. */
   readonly readingKey: KeyObject;
+}
+
+/** As an operator has them. */
+export function entryKeys(
+  { vaultId, operators }: Pick<Vault, "vaultId" | "operators">,
+  { serviceKey, readingKey }: { readonly serviceKey: Secret; readonly readingKey: KeyObject },
+): EntryKeys {
+  const key = serviceSubkey(serviceKey, vaultId, "credentials");
+  return { key, operators: operators.map((one) => one.readingKey), readingKey };
 }
 
 export function sealEntry(

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { addCredential, rotateCredential, switchCredential } from "./credential.ts";
-import { openService, suspendCredential } from "./lend.ts";
+import { openService } from "./lend.ts";
+import { suspendCredential } from "./notes.ts";
 import { bearer, founding, ORIGIN, ports, refuses, secret, withTokens } from "./testing/fixture.ts";
 import { parseVault, vaultPage } from "./verify.ts";
 

@@ -1,6 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import type { Digest } from "../kernel/canonical-json.ts";
-import { isoTime } from "../kernel/clock.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
@@ -10,6 +9,7 @@ import { httpLoan, tokenLoan } from "./http-loan.ts";
 import { rawPublicOf } from "./keys.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
 import type { OperatorKeys } from "./lineage.ts";
+import { mergeNotes, suspendCredential } from "./notes.ts";
 import { requestSignerOf } from "./request-key.ts";
 import { readHmacKey, readSourced } from "./secret-form.ts";
 import { serviceSubkey, stateSubkey } from "./service-key.ts";
@@ -21,8 +21,8 @@ import { dpopProof } from "./token/dpop.ts";
 import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
 import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
 import { splitParts, wipeParts } from "./token/parts.ts";
-import type { CredentialEntry, CredentialKind, Suspension, Vault } from "./vault.ts";
-import { checkServiceKey, noteInVault } from "./verify.ts";
+import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
+import { checkServiceKey } from "./verify.ts";
 
 /** A credential as lists and cards show it. */
 export interface CredentialSummary {
@@ -283,41 +283,6 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       opened = new Map();
     },
   };
-}
-
-/** Pure form of `suspend`, for a vault that was read again from its file. */
-export function suspendCredential(
-  vault: Vault,
-  serviceKey: Secret,
-  label: string,
-  reason: string,
-  wallMs: number,
-): Vault {
-  const { version } = findEntry(vault, label);
-  const { suspended, serial } = vault.notes;
-  if (suspended.some((one) => one.label === label && one.version === version)) return vault;
-  const note = { label, version, reason: reason.slice(0, 200).toWellFormed(), at: isoTime(wallMs) };
-  const others = suspended.filter((one) => one.label !== label);
-  return noteInVault(vault, { serial: serial + 1, suspended: [...others, note] }, serviceKey);
-}
-
-/** Suspensions only add up: what the gateway of one host stopped lending is not lent again by a file from another. */
-function mergeNotes({ notes: own }: Vault, next: Vault, serviceKey: Secret): Vault {
-  try {
-    checkServiceKey(next, serviceKey);
-  } catch {
-    return next;
-  }
-  const isThere = ({ label, version }: Suspension, list: readonly Suspension[]): boolean =>
-    list.some((one) => one.label === label && one.version === version);
-  const ours = own.suspended.filter(
-    (one) =>
-      next.credentials.some(({ label, version }) => label === one.label && version === one.version) &&
-      !isThere(one, next.notes.suspended),
-  );
-  if (ours.length === 0 && next.notes.serial >= own.serial) return next;
-  const suspended = [...next.notes.suspended, ...ours];
-  return noteInVault(next, { serial: Math.max(own.serial, next.notes.serial) + 1, suspended }, serviceKey);
 }
 
 export function summariesOf(vault: Vault): readonly CredentialSummary[] {

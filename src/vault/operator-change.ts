@@ -3,7 +3,6 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { type Compartment, compartmentOf, drawCompartment } from "./compartment.ts";
-import { resealCredentials, shareLent } from "./credential.ts";
 import {
   checkOperatorName,
   type LineageRecord,
@@ -27,6 +26,7 @@ import {
 import { makePin } from "./passphrase/pin.ts";
 import { checkPassphrase } from "./passphrase/strength.ts";
 import { drawRequestKey, resealRequestKey } from "./request-key.ts";
+import { resealCredentials, shareLent } from "./reseal.ts";
 import { SERVICE_KEY_BYTES } from "./service-key.ts";
 import { openStateRoot, sealStateRoot } from "./state-root.ts";
 import type { OperatorSlot, Vault } from "./vault.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../kernel/failure.ts";
 import { addCredential } from "./credential.ts";
-import { suspendCredential } from "./lend.ts";
+import { suspendCredential } from "./notes.ts";
 import { edited, founding, ORIGIN, ports, refuses, secret, withTokens } from "./testing/fixture.ts";
 import { parseVault, vaultPage } from "./verify.ts";
 
