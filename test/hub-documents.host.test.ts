@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { standInAccount } from "./ssh-stand.ts";
@@ -28,7 +28,7 @@ before(async () => {
   running.push(await web1.up());
   assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql(
-    "create role web1 login in role gw_gateway; create role web2 login in role gw_gateway; create role ada login in role gw_operator",
+    "create role web1 login in role gw_gateway; create role web2 login password 'of-web2' in role gw_gateway; create role ada login in role gw_operator",
   );
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1", "--group", "prod"]);
   // As docs/fleet.md says: the two signed files of the first host.
@@ -36,7 +36,12 @@ before(async () => {
   mkdirSync(web2.folder, { mode: 0o700 });
   for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
   running.push(await web2.up());
-  await web2.must(["hub", "join", cluster.url("web2"), "--name", "web2"]);
+  // Over the network, with a password, which the gateway has from signed policy alone.
+  const password = join(makeFolder(), "password");
+  writeFileSync(password, "of-web2\n", { mode: 0o600 });
+  const way = ["--hub-ca", cluster.caFile, "--hub-password-file", password];
+  await web2.must(["hub", "join", `postgres://web2@localhost:${cluster.port}/postgres`, ...way, "--name", "web2"]);
+  rmSync(password);
 });
 after(async () => {
   if (skip !== false) return;
