@@ -56,6 +56,7 @@ type Open<Record> = { -readonly [Name in keyof Record]: Record[Name] };
 export function startCharts(): ChartFold {
   const slots = new Map<number, Open<Slot>>();
   const asked = new Map<string, string>();
+  const unobserved = new Map<string, true>();
   const waits: Wait[] = [];
   const denials = new Map<string, number>();
   const runs = new Map<string, Open<RunUse>>();
@@ -90,10 +91,14 @@ export function startCharts(): ChartFold {
   function take(event: AuditEvent): void {
     switch (event.event_type) {
       case "action_finished":
-        slotOf(event.occurred_at)[event.outcome]++;
+        // Of an attempt that was told to be unobserved before it says the same once more.
+        if (event.outcome !== "unknown" || !unobserved.delete(event.attempt_id ?? ""))
+          slotOf(event.occurred_at)[event.outcome]++;
         return;
       case "outcome_unobserved":
         slotOf(event.occurred_at).unknown++;
+        unobserved.set(event.attempt_id ?? "", true);
+        forgetOldest(unobserved, OPEN_KEPT);
         return;
       case "reconciled_success":
       case "reconciled_failure":
