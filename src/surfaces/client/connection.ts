@@ -13,6 +13,8 @@ import type { Door } from "../place/place.ts";
 /** One plane of a gateway, reached over its local socket. */
 export interface Connection {
   ask(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Reply>;
+  /** The body as it came, for whoever reads it more strictly. */
+  bytes(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Buffer>;
   /** A page that is text. */
   read(path: string): Promise<string>;
   /** Server-sent events with their parsed `data`, one at a time, until the stream ends or the signal aborts. */
@@ -134,6 +136,13 @@ function over(socketPath: string, agent: Agent): Connection {
       else call.end(text);
     });
 
+  const bytes: Connection["bytes"] = async (method, path, options = {}) => {
+    const response = await send(method, path, options, options.signal);
+    const body = await readBytes(response, socketPath);
+    if ((response.statusCode ?? 0) >= 400) throw deniedOf(JSON.parse(body.toString("utf8")) as JsonValue);
+    return body;
+  };
+
   return {
     async ask(method, path, options = {}) {
       const response = await send(method, path, options, options.signal);
@@ -144,12 +153,8 @@ function over(socketPath: string, agent: Agent): Connection {
       if (status >= 400) throw deniedOf(body);
       return { status, body };
     },
-    async read(path) {
-      const response = await send("GET", path, {});
-      const text = await readText(response, socketPath);
-      if ((response.statusCode ?? 0) >= 400) throw deniedOf(JSON.parse(text) as JsonValue);
-      return text;
-    },
+    bytes,
+    read: async (path) => (await bytes("GET", path, {})).toString("utf8"),
     async *stream(path, { headers = {}, signal }) {
       const response = await send("GET", path, { headers }, signal);
       if ((response.statusCode ?? 0) >= 400)
@@ -192,6 +197,10 @@ async function* partsOf(text: string, file: AsyncIterable<Buffer>): AsyncGenerat
 }
 
 async function readText(response: IncomingMessage, socketPath: string): Promise<string> {
+  return (await readBytes(response, socketPath)).toString("utf8");
+}
+
+async function readBytes(response: IncomingMessage, socketPath: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -203,7 +212,7 @@ async function readText(response: IncomingMessage, socketPath: string): Promise<
   } catch (error) {
     throw new Unreachable(describe(error, socketPath), error);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 /** The first line is the body; the others come as they come. */

@@ -4,7 +4,9 @@ import { judgeServer, requireProof, type ServerSeen, type ServerWanted } from ".
 import type { Random } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
+import { proofAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
+import { askStrictly } from "./ask-strictly.ts";
 import { openSingle } from "./connection.ts";
 import { logIn, signerOf } from "./login.ts";
 
@@ -27,8 +29,8 @@ export async function handOver(to: Door, operator: OpenOperator, check: ServerCh
     const headers = { authorization: `Bearer ${await logIn(connection, signerOf(operator))}` };
     if (judged === "must_prove") {
       const nonce = check.random.bytes(32).toString("base64url");
-      const { body } = await connection.ask("POST", "/v1/server-proof", { headers, body: { nonce } });
-      const { proof } = body as { readonly proof: string | null };
+      const asked = { headers, body: { nonce } };
+      const { proof } = await askStrictly(connection, proofAnswer, "POST", "/v1/server-proof", asked);
       requireProof(proof, check.proofKey, nonce, seen.pid, check.first);
     }
     const service_key = operator.serviceKey.use((bytes) => bytes.toString("base64"));

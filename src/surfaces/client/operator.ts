@@ -7,6 +7,7 @@ import {
 } from "../../conventions/approval/decision.ts";
 import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { ProbeExchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
@@ -14,9 +15,18 @@ import type { Digest } from "../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
+import {
+  headAnswer,
+  hostKeysAnswer,
+  offerAnswer,
+  probeAnswer,
+  revokedAnswer,
+  suspendedAnswer,
+} from "../operator/answers.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
-import { type Decision, draftDecision, type SeenHead } from "./draft-decision.ts";
+import { askStrictly } from "./ask-strictly.ts";
+import { type Decision, draftDecision } from "./draft-decision.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
 import { signerOf } from "./login.ts";
 import {
@@ -90,8 +100,11 @@ export async function connectOperator(
   const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
     (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
 
+  const postFor = <const Schema extends JsonSchema>(answer: Schema, path: string, body?: JsonValue) =>
+    askStrictly(connection, answer, "POST", path, body === undefined ? { headers } : { headers, body });
+
   async function draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement> {
-    const { log } = (await reading.status()) as unknown as { readonly log: SeenHead };
+    const { log } = await askStrictly(connection, headAnswer, "GET", "/v1/status", { headers });
     return await draftDecision(approval, decision, operator, log, clock);
   }
 
@@ -107,8 +120,7 @@ export async function connectOperator(
     lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
     resume: async () => (await post("/v1/resume")) as JsonObject,
     changeHome: async (change) => void (await post("/v1/home", change)),
-    hostKeys: async () =>
-      (await post("/v1/home/keys")) as unknown as { readonly identity_key: string; readonly lending_key: string },
+    hostKeys: () => postFor(hostKeysAnswer, "/v1/home/keys"),
     reload: async () => (await post("/v1/reload")) as JsonObject,
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,
@@ -147,8 +159,7 @@ export async function connectOperator(
       return rows as unknown as readonly ProbeResult[];
     },
     testCredential: async (label) => (await post("/v1/credentials/test", { label })) as unknown as TokenView,
-    revokeCredential: async (label) =>
-      ((await post("/v1/credentials/revoke", { label })) as JsonObject)["revoked"] === true,
+    revokeCredential: async (label) => (await postFor(revokedAnswer, "/v1/credentials/revoke", { label })).revoked,
     cancelOperation: async (id, reason) =>
       (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
     resumeOperation: async (id, reason) =>
@@ -162,11 +173,10 @@ export async function connectOperator(
         });
     },
     async suspendCredentials(labels, reason) {
-      const body = await post("/v1/credentials/suspend", { labels, reason });
-      return (body as { readonly suspended: readonly string[] }).suspended;
+      return (await postFor(suspendedAnswer, "/v1/credentials/suspend", { labels, reason })).suspended;
     },
     async openProbe(opening) {
-      return ((await post("/v1/upgrade/probes", opening)) as { readonly run_id: string }).run_id;
+      return (await postFor(probeAnswer, "/v1/upgrade/probes", opening)).run_id;
     },
     async sendProbe(runId, { caseId, method, url, headers, body, credential, sideEffect }) {
       const exchange = (await post(`/v1/upgrade/probes/${runId}/send`, {
@@ -185,16 +195,16 @@ export async function connectOperator(
     closeProbe: async (runId, result_digest) =>
       void (await post(`/v1/upgrade/probes/${runId}/close`, { result_digest })),
     async offerAttestation() {
-      const offer = (await post("/v1/log/attestation/offer")) as Record<string, never>;
+      const offer = await postFor(offerAnswer, "/v1/log/attestation/offer");
       return {
-        logId: Buffer.from(offer["log_id"] ?? "", "hex"),
-        openFrame: offer["open_frame"] ?? 0,
-        openLink: Buffer.from(offer["open_link"] ?? "", "hex"),
-        headFrame: offer["head_frame"] ?? 0,
-        headLink: Buffer.from(offer["head_link"] ?? "", "hex"),
-        beforeFrame: offer["before_frame"] ?? 0,
-        beforeLink: Buffer.from(offer["before_link"] ?? "", "hex"),
-        unclean: offer["unclean"] ?? false,
+        logId: Buffer.from(offer.log_id, "hex"),
+        openFrame: offer.open_frame,
+        openLink: Buffer.from(offer.open_link, "hex"),
+        headFrame: offer.head_frame,
+        headLink: Buffer.from(offer.head_link, "hex"),
+        beforeFrame: offer.before_frame,
+        beforeLink: Buffer.from(offer.before_link, "hex"),
+        unclean: offer.unclean,
       };
     },
     attest: async (statement) =>

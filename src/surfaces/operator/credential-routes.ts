@@ -3,6 +3,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { TokenFacts } from "../../gateway/token/port.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { revokedAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, mayRead } from "./permit.ts";
 
@@ -30,7 +31,10 @@ export function credentialRoutes({ tokens }: Gateway): readonly PlaneRoute<Opera
     ),
     planeRoute(
       { method: "POST", path: "/v1/credentials/revoke", body: { kind: "json", schema: labelSchema } },
-      { summary: "Have the provider forget a refresh token", answers: { 200: { description: "Whether it did" } } },
+      {
+        summary: "Have the provider forget a refresh token",
+        answers: { 200: { description: "Whether it did", schema: revokedAnswer } },
+      },
       async ({ body }, context) => {
         return { status: 200, body: { revoked: await tokens.revoke(body.label, context.login().operator) } };
       },

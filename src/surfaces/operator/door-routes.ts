@@ -3,6 +3,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { challengeAnswer, headAnswer, proofAnswer, tokenAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import type { Logins } from "./logins.ts";
 import { loggedIn, open, signed as signedOrder } from "./permit.ts";
@@ -14,19 +15,28 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
   return [
     planeRoute(
       { method: "GET", path: "/v1/status", body: { kind: "none" } },
-      { summary: "What runs here and in which mode", answers: { 200: { description: "The status" } } },
+      {
+        summary: "What runs here and in which mode",
+        answers: { 200: { description: "The status", schema: headAnswer } },
+      },
       () => ({ status: 200, body: steward.status() }),
       open,
     ),
     planeRoute(
       { method: "POST", path: "/v1/login/challenge", body: { kind: "none" } },
-      { summary: "A challenge to sign", answers: { 200: { description: "challenge and vault_id" } } },
+      {
+        summary: "A challenge to sign",
+        answers: { 200: { description: "challenge and vault_id", schema: challengeAnswer } },
+      },
       () => ({ status: 200, body: { challenge: logins.challenge(), vault_id: steward.vaultId() } }),
       open,
     ),
     planeRoute(
       { method: "POST", path: "/v1/login", body: { kind: "json", schema: signedSchema(loginSchema) } },
-      { summary: "Answer a challenge", answers: { 200: { description: "A token for this plane" } } },
+      {
+        summary: "Answer a challenge",
+        answers: { 200: { description: "A token for this plane", schema: tokenAnswer } },
+      },
       async ({ body }) => {
         const signed = body as never as { statement: LoginStatement; signature: string };
         try {
@@ -42,7 +52,10 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/server-proof", body: { kind: "json", schema: nonceSchema } },
-      { summary: "Prove an earlier unlocked life", answers: { 200: { description: "The proof, or null" } } },
+      {
+        summary: "Prove an earlier unlocked life",
+        answers: { 200: { description: "The proof, or null", schema: proofAnswer } },
+      },
       ({ body }) => ({ status: 200, body: { proof: steward.prove(body.nonce) } }),
       loggedIn,
     ),

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { hostKeysAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, open } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -35,7 +36,9 @@ export function homeRoutes({ custody, hostKeys }: Steward): readonly PlaneRoute<
       { method: "POST", path: "/v1/home/keys", body: { kind: "none" } },
       {
         summary: "The public halves of this host's own keys, drawn when they are first asked for",
-        answers: { 200: { description: "identity_key signs on a hub, lending_key is sealed to" } },
+        answers: {
+          200: { description: "identity_key signs on a hub, lending_key is sealed to", schema: hostKeysAnswer },
+        },
       },
       async () => ({ status: 200, body: await hostKeys() }),
       loggedIn,

@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { offerAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -9,7 +10,10 @@ export function logRoutes(steward: Steward): readonly PlaneRoute<OperatorContext
   return [
     planeRoute(
       { method: "POST", path: "/v1/log/attestation/offer", body: { kind: "none" } },
-      { summary: "What an operator signs to vouch for the log", answers: { 200: { description: "The offer" } } },
+      {
+        summary: "What an operator signs to vouch for the log",
+        answers: { 200: { description: "The offer", schema: offerAnswer } },
+      },
       async () => ({ status: 200, body: await steward.offerAttestation() }),
       loggedIn,
     ),

@@ -9,6 +9,7 @@ import type { RunId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { probeAnswer, suspendedAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -28,7 +29,7 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
     ),
     planeRoute(
       { method: "POST", path: "/v1/upgrade/probes", body: { kind: "json", schema: openingSchema } },
-      { summary: "Open a probe of two versions", answers: { 201: { description: "run_id" } } },
+      { summary: "Open a probe of two versions", answers: { 201: { description: "run_id", schema: probeAnswer } } },
       async ({ body }, context) => {
         const { operator, operatorKeyId } = context.login();
         for (const { base } of body.versions) readOrigin(URL.parse(base)?.origin ?? base);
@@ -83,7 +84,10 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
     ),
     planeRoute(
       { method: "POST", path: "/v1/credentials/suspend", body: { kind: "json", schema: suspendSchema } },
-      { summary: "Stop lending credentials at once", answers: { 200: { description: "Which ones" } } },
+      {
+        summary: "Stop lending credentials at once",
+        answers: { 200: { description: "Which ones", schema: suspendedAnswer } },
+      },
       async ({ body }, context) => {
         const suspended = await steward.suspendCredentials(body.labels, body.reason, context.login());
         return { status: 200, body: { suspended } };
