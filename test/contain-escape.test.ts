@@ -152,6 +152,29 @@ attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7
   });
 
   test(
+    `${tier.name}: a socket that is opened after the start is out of reach, but in a folder that the box writes to`,
+    tier.skip,
+    async () => {
+      const late = join(folder, `late ${tier.name}.sock`);
+      const near = `late near ${tier.name}.sock`;
+      const script = `import time
+open("waits", "w").close()
+while not os.path.exists("go"): time.sleep(0.05)
+attempt("late", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(late)}))
+attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(near)}))
+`;
+      for (const name of ["waits", "go"]) rmSync(join(workOf(home), name), { force: true });
+      const said = inside(tier, script);
+      await Promise.race([said, until("the command runs", () => existsSync(join(workOf(home), "waits")))]);
+      await listen(late);
+      await listen(join(workOf(home), near));
+      writeFileSync(join(workOf(home), "go"), "");
+      assert.match((await said).get("late") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+      assert.equal((await said).get("near"), "DONE REACHED", "a limit that docs/contained.md tells of");
+    },
+  );
+
+  test(
     `${tier.name}: nobody outside is seen, traced or signalled, and the home of the gateway is not there`,
     tier.skip,
     async () => {

@@ -176,6 +176,12 @@ test("what is not plain HTTPS to a name is refused in words, and nothing is sent
     "printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' | curl -sS telnet://other.example:80",
   );
   assert.match(two.out, /^HTTP\/1.1 403 Refused by gw - box_request_refused/);
+  const sure = await contained(
+    home,
+    `openssl s_client -alpn h2 -connect localhost:${port} < /dev/null 2>&1 | grep -o "no application protocol"`,
+  );
+  assert.match(sure.out, /no application protocol/, "over TLS the greeting of what speaks HTTP/2 alone fails");
+  assert.equal(provider.received.length, before);
   const reasons = (await home.events("call_denied")).map(({ reason }) => String(reason));
   for (const words of [
     /sent to an address/,
@@ -184,7 +190,8 @@ test("what is not plain HTTPS to a name is refused in words, and nothing is sent
     /gRPC/,
     /a whole URL/,
     /CONNECT/,
-    /HTTP\/2/,
+    /HTTP\/2 without asking/,
+    /TLS greeting failed/,
   ])
     assert.ok(
       reasons.some((reason) => words.test(reason)),

@@ -1,9 +1,20 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { approveRun, contained, startContained } from "./support/box.ts";
-import { asUser, demoPack, type Gateway, Home, type Members, makeFolder, SECRET, within } from "./support/home.ts";
+import { approveRun, contained, startContained, workOf } from "./support/box.ts";
+import {
+  asUser,
+  demoPack,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  SECRET,
+  until,
+  within,
+} from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 /** Tools as they are, in a box, against a provider on loopback: the real gateway, the real wrapper. */
@@ -64,6 +75,34 @@ test("what no action says is refused in words that the tool shows, and nothing i
     ],
   );
   assert.equal(provider.received.length, before);
+});
+
+test("of a flood of refusals each is in the log or in its number, those at the end of the run too", skip, async () => {
+  const flood = `curl -sS -Z --parallel-max 60 -o /dev/null -H 'connection: upgrade' -H 'upgrade: websocket' "http://other.example/[1-300]"`;
+  const { code, err } = await contained(home, flood);
+  assert.equal(code, 0, err);
+  assert.match(err, /300 calls: 0 success, 0 error, 300 denied/);
+});
+
+test("a tool that hangs up after its request was sent has sent it, and the outcome is on record", skip, async () => {
+  const held: ServerResponse[] = [];
+  provider.answer((_request, response) => void held.push(response));
+  const script = `curl -sS -H 'content-type: application/json' -d '{"name":"kept"}' ${provider.origin}/v1/things & while [ ! -e sent ]; do sleep 0.1; done; kill $!; wait; touch left; while [ ! -e told ]; do sleep 0.1; done`;
+  const run = startContained(home, ["sh", "-c", script]);
+  await approveRun(home, run);
+  await until("it is at the provider", () => held.length === 1);
+  writeFileSync(join(workOf(home), "sent"), "");
+  await until("the tool is gone", () => existsSync(join(workOf(home), "left")));
+  held[0]?.writeHead(201, { "content-type": "application/json" }).end("{}");
+  await until("its outcome is on record", async () =>
+    (await home.events("action_finished")).some(
+      ({ outcome, request }) =>
+        outcome === "success" && (request as Members)["normalized_operation"] === "POST /v1/things",
+    ),
+  );
+  writeFileSync(join(workOf(home), "told"), "");
+  const { err } = await within(run.exited, 60_000, "it ends");
+  assert.match(err, /1 call: 1 success/);
 });
 
 test("a body of megabytes reaches the gateway whole; one beyond the limit is refused in words", skip, async () => {

@@ -15,6 +15,14 @@ import {
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
+const DOCUMENT = "query Issues { issues { id number title } }";
+const GRAPHQL = `  issue.read:
+    effect: read
+    request: { method: POST, path: /graphql, body: application/json }
+    input:
+      query: { in: body, const: "${DOCUMENT}", language: graphql }
+`;
+
 interface Told {
   readonly call_id: string | null;
   readonly outcome: string;
@@ -50,7 +58,7 @@ describe("a request of a tool in a box is the action that says it, or is refused
     provider = await startProvider();
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin));
+    await home.trustPack("demo", demoPack(provider.origin, GRAPHQL));
     gateway = await home.up();
     wrapper = openPlane(home.agentSocket);
     const opening = {
@@ -105,6 +113,34 @@ describe("a request of a tool in a box is the action that says it, or is refused
     assert.equal(event?.["action"], "demo.thing.make");
     assert.deepEqual(event?.["process"], process);
     assert.deepEqual(event?.["dropped"], ["user-agent"]);
+  });
+
+  test("an id that a read of the run gave a name has that name on the card, and no other has", async () => {
+    const issue = { id: "I_kwDOissue42", number: 42, title: 'Export "fails"\nApprove' };
+    provider.answer((_request, response) => {
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ data: { issues: [issue, { ...issue, id: "I_kwDOissue43" }] } }));
+    });
+    await send("GET", "/v1/things/a");
+    const unread = send("POST", "/v1/burnt", jsonBody({ name: "I_kwDOissue43" }));
+    const [plain] = await home.approvals();
+    assert.equal(JSON.stringify(plain).includes("Export"), false, "what anybody could have written gives no name");
+    await home.must(["deny", String(plain?.["approval_id"])]);
+    await unread;
+    assert.equal((await send("POST", "/graphql", jsonBody({ query: DOCUMENT }))).status, 200);
+    for (const [name, says] of [
+      [issue.id, true],
+      ["I_kwDOnobodyRead", false],
+    ] as const) {
+      const asked = send("POST", "/v1/burnt", jsonBody({ name }));
+      const [card] = await home.approvals();
+      const text = JSON.stringify(card);
+      assert.equal(text.includes("as the provider answered demo.issue.read in this run"), says, text);
+      if (says) assert.ok(text.includes("#42") && !text.includes("fails\\nApprove"), text);
+      await home.must(["deny", String(card?.["approval_id"])]);
+      assert.equal((await asked).reason, "Refused by gw - approval_denied");
+    }
   });
 
   test("what no action says is refused with 403, names the nearest action, and reaches nobody", async () => {

@@ -37,6 +37,8 @@ export interface CallRequest {
   readonly page?: PageAsked;
   /** Who gets the answer while it comes, of an action that streams. */
   readonly stream?: AnswerStream;
+  /** What we ourselves know of its input, for the card. */
+  readonly notes?: readonly string[];
   /** The body that a text among the input stands for, of a tool that sent more than is held in memory. */
   readonly spooled?: SpooledBody;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
@@ -147,7 +149,12 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
   const { action } = definition;
   const pushed = action.kind === "http" && action.body === "git-receive-pack" ? describePush(request.input) : [];
-  return { ...NOTHING, outbound, way: PLAIN, card: { notes: [...pushed, ...readsAfter(definition)] } };
+  return {
+    ...NOTHING,
+    outbound,
+    way: PLAIN,
+    card: { notes: [...pushed, ...(request.notes ?? []), ...readsAfter(definition)] },
+  };
 }
 
 /** One approval covers the reads that the definition makes afterwards: the card says which. */

@@ -3,8 +3,10 @@
  * from then on it is a call like any other: card, budget, intent, outcome, log. Whatever is refused is an answer too.
  */
 import type { NewEvent } from "../../audit/event.ts";
+import { documentOf, hasSideEffect } from "../../conventions/action/pack.ts";
 import { isSpooled } from "../../conventions/action/spooled.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
 import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import type { FoundAction, NoAction, PlainRequest } from "../../conventions/reverse/plain.ts";
 import { reverse } from "../../conventions/reverse/reverse.ts";
@@ -20,6 +22,7 @@ import type { Call, Run } from "../run/run.ts";
 import { takeBackCall } from "../take-back.ts";
 import { type ContainedAnswer, type StreamEnd, tellRefusal, tellResult } from "./answer.ts";
 import { keepPlain } from "./keep-plain.ts";
+import { learnNames, nameIds } from "./names.ts";
 import { type AnswerHead, openPipe, type Pipe } from "./pipe.ts";
 
 export interface ContainedRequest extends PlainRequest {
@@ -61,16 +64,27 @@ export async function answerContained(
     traceparent: request.traceparent,
     context: (callId) => containedEvent(core, run, request, found, callId),
     ...(pipe === null ? {} : { stream: pipe }),
+    notes: nameIds(run, found.input),
     ...(request.body !== null && isSpooled(request.body) ? { spooled: request.body } : {}),
   });
   onGone(() => {
     void takeBackCall(core, caller, call).catch(() => undefined);
     leaving.abort(GONE);
   });
+  // Of constants of the pack alone: in other answers anybody's own text could give an id a name.
+  if (!hasSideEffect(found.action.effect) && documentOf(found.action) !== null)
+    void call.done.then(
+      (result) => readNames(run, result),
+      () => undefined,
+    );
   const told = tell(call, plainText).finally(() => pipe?.finish());
   if (pipe === null) return told;
   const first = await Promise.race([told, pipe.head]);
   return "code" in first ? first : passOn(call.id, first, pipe, told);
+}
+
+function readNames(run: Run, { action, outcome, response }: CallResult): void {
+  if (outcome === "success" && response?.body_kind === "json") learnNames(run, action, response.body);
 }
 
 /** With a reason of ours no error object, and no stack, is made for every request. */
