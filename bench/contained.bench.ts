@@ -12,6 +12,14 @@ const STARTS = 5;
 const NOBODY = 65_534;
 const someone = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
+const DOWNLOAD = `  file.get:
+    effect: read
+    request: { method: GET, path: "/v1/files/{id}", accept: "*/*" }
+    response: stream
+    limits: { timeout_s: 120, response_bytes: 134217728 }
+    input:
+      id: { in: path, type: string, maxLength: 64 }`;
+
 interface Measured {
   readonly p50: number;
   readonly perSecond: number;
@@ -24,7 +32,7 @@ export const bench: Bench = {
     const children: ChildProcess[] = [];
     const provider = start(children, [join(root, "bench/calls/provider.ts")], true);
     const origin = `http://127.0.0.1:${await firstLine(provider)}`;
-    const home = await makeHome(origin);
+    const home = await makeHome(origin, DOWNLOAD);
     const folder = dirname(home.folder);
     if ("uid" in someone) spawnSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder]);
     let approver: ReturnType<typeof startApprover> | undefined;
@@ -60,6 +68,27 @@ export const bench: Bench = {
         unit: "1/s",
         beside: "calls on the agent socket, 16 connections",
         ratio: perSecond / direct.perSecond,
+      });
+      const download = async (how: readonly string[]): Promise<readonly number[]> => {
+        const curl = ["curl", "-sS", "-o", "/dev/null", "-w", "%{speed_download} %{time_starttransfer}"];
+        const told = await run(folder, home.folder, [...how, "--", ...curl, `${origin}/v1/files/1`]);
+        return told.split(" ").map(Number);
+      };
+      const [boxed = 0, firstByte = 0] = await download(["--contain"]);
+      const [bare = 0, bareFirst = 0] = await download([]);
+      emit({
+        case: "64 MiB streamed to curl in a box",
+        value: boxed / 1_048_576,
+        unit: "MiB/s",
+        beside: `curl at the provider itself, ${(bare / 1_048_576).toFixed(0)} MiB/s`,
+        ratio: boxed / bare,
+      });
+      emit({
+        case: "first byte of a stream in a box",
+        value: firstByte * 1_000,
+        unit: "ms",
+        beside: `curl at the provider itself, ${(bareFirst * 1_000).toFixed(1)} ms`,
+        ratio: firstByte / bareFirst,
       });
       const contained = await medianStart(folder, home.folder, ["--contain", "--", "true"]);
       const plain = await medianStart(folder, home.folder, ["--", "true"]);
