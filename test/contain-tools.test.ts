@@ -97,7 +97,7 @@ test("a tool that hangs up after its request was sent has sent it, and the outco
   await until("its outcome is on record", async () =>
     (await home.events("action_finished")).some(
       ({ outcome, request }) =>
-        outcome === "success" && (request as Members)["normalized_operation"] === "POST /v1/things",
+        outcome === "succeeded" && (request as Members)["normalized_operation"] === "POST /v1/things",
     ),
   );
   writeFileSync(join(workOf(home), "told"), "");
