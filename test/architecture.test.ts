@@ -62,6 +62,7 @@ const exceptions: readonly { readonly room: string; readonly may: readonly strin
       "conventions/webhook",
       "conventions/action/pack.ts",
       "conventions/action/place.ts",
+      "conventions/budget/fleet-limit.ts",
     ],
   },
 ];

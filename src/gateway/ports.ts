@@ -2,6 +2,7 @@ import type { NewEvent } from "../audit/event.ts";
 import type { IntentReceipt } from "../audit/receipt.ts";
 import type { HttpSend } from "../conventions/action/send.ts";
 import type { SpooledBody } from "../conventions/action/spooled.ts";
+import type { Countable } from "../conventions/budget/fleet-limit.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
 import type { FileSink } from "../conventions/request/multipart/part.ts";
 import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
@@ -138,12 +139,20 @@ export type LocalSecret =
   /** Our own words: what a program prints is not for anybody to see. */
   | { readonly kind: "failed"; readonly why: string };
 
+/** A send that limits of the fleet counted by what it may cost. */
+export interface Counted {
+  /** What it cost beside what was counted; less is below zero. Nobody waits for it. */
+  settle(cents: number): void;
+}
+
 /** What signed policy does not let happen without the hub. */
 export interface HubGate {
   /** Denied `hub_unreachable` for what may not begin while the hub is away. */
   admit(call: { readonly sideEffect: boolean; readonly standing: boolean }): void;
   /** Denied `hub_unreachable` where the intent is not on the hub in time: nothing leaves then. */
   beforeSend(receipt: IntentReceipt): Promise<void>;
+  /** Takes what a send counts for from every limit of the fleet that it falls under; null where none is left to settle. */
+  count(send: Countable): Promise<Counted | null>;
   /** Resolves once what happened is on the hub; of a read that may go on without it, sooner. */
   beforeAnswer(sideEffect: boolean): Promise<void>;
 }

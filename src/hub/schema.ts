@@ -83,6 +83,23 @@ create table ${HUB_SCHEMA}.blobs (
   sealed   bytea not null,
   primary key (vault_id, digest, gateway)
 );
+create table ${HUB_SCHEMA}.limit_head (
+  vault   text collate "C" not null,
+  name    text collate "C" not null,
+  day     text collate "C" not null,
+  version bigint not null,
+  sealed  bytea  not null,
+  primary key (vault, name, day)
+) with (fillfactor = 50);
+create table ${HUB_SCHEMA}.limit_share (
+  vault   text collate "C" not null,
+  name    text collate "C" not null,
+  day     text collate "C" not null,
+  gateway text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  serial  bigint not null,
+  sealed  bytea  not null,
+  primary key (vault, name, day, gateway)
+) with (fillfactor = 50);
 
 grant usage on schema ${HUB_SCHEMA} to ${GATEWAY_ROLE}, ${OPERATOR_ROLE};
 grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
@@ -93,6 +110,7 @@ grant select, insert, update, delete on ${HUB_SCHEMA}.cards to ${GATEWAY_ROLE};
 grant select, delete, update (answer, answer_signature) on ${HUB_SCHEMA}.statements to ${GATEWAY_ROLE};
 grant select, insert on ${HUB_SCHEMA}.documents, ${HUB_SCHEMA}.blobs to ${GATEWAY_ROLE};
 grant update (sealed) on ${HUB_SCHEMA}.documents to ${GATEWAY_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.limit_head, ${HUB_SCHEMA}.limit_share to ${GATEWAY_ROLE};
 grant insert (id, gateway, body) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
 
 alter table ${HUB_SCHEMA}.gateways enable row level security;
@@ -107,6 +125,11 @@ create policy own on ${HUB_SCHEMA}.documents for insert with check (${own("gatew
 create policy own_change on ${HUB_SCHEMA}.documents for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.blobs for select using (true);
 create policy own on ${HUB_SCHEMA}.blobs for insert with check (${own("gateway")});
+alter table ${HUB_SCHEMA}.limit_share enable row level security;
+create policy look on ${HUB_SCHEMA}.limit_share for select using (true);
+create policy own on ${HUB_SCHEMA}.limit_share for insert to ${GATEWAY_ROLE} with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.limit_share for update to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy own_end on ${HUB_SCHEMA}.limit_share for delete to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.cards for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.cards for all to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.statements for select to ${OPERATOR_ROLE} using (true);

@@ -1312,6 +1312,21 @@ export const codes = {
     means: "This credential is sealed to other gateways than the one that was asked for it.",
     mend: "Make the call on one of those hosts, or sign it for this one: gw credential lend LABEL --gateway NAME.",
   },
+  fleet_limit_reached: {
+    status: 403,
+    means: "All gateways of the hub together did as much today as a signed limit lets them.",
+    mend: "Wait for the next day (UTC), or ask an operator: gw hub limit.",
+  },
+  hub_limit_tampered: {
+    status: 503,
+    means: "What the hub shows of a limit was not written by its gateways, or not all of it is shown.",
+    mend: "Find out who changed the database. Until the next day (UTC) nothing is sent that the limit counts.",
+  },
+  hub_clock_off: {
+    status: 503,
+    means: "The clocks of this host and of the hub's database are too far apart to agree on the day.",
+    mend: "Set the wrong one right; nothing is sent meanwhile that a limit of the fleet counts.",
+  },
   hub_log_gone: {
     status: 503,
     means: "Parts of the log that the hub does not have yet were moved away.",

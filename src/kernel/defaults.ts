@@ -454,6 +454,12 @@ export const defaults = {
   /** How long a send waits for its intent to be on the hub, and a read for its record, before it is asked what to do without. */
   hubWaitMs: 5_000,
   hubAgainMs: 250,
+  /** How far the database's clock and ours may be apart where both have to agree on the day. */
+  hubClockMs: 120_000,
+  /** How many sends are counted together, how long after a lost race one waits at most, and how many days are kept. */
+  hubLimitBatch: 256,
+  hubLimitSpreadMs: 16,
+  hubLimitDays: 8,
   hubAgainCapMs: 5_000,
   /** How seldom the last tick is written down: a restart after a kill may know one that is so much older. */
   hubRememberMs: 1_000,

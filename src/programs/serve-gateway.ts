@@ -142,7 +142,13 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
   const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
   const audit = hub.watch(health.watch(log));
-  const gate = createHubGate({ log, sleep, rules: () => state.trust.policy?.hub?.rules ?? null, shipper: hub.shipper });
+  const gate = createHubGate({
+    log,
+    sleep,
+    rules: () => state.trust.policy?.hub?.rules ?? null,
+    shipper: hub.shipper,
+    limits: hub.limits,
+  });
   const http = createHttpTransport();
   const sources = createLocalSources(process.env["CREDENTIALS_DIRECTORY"]);
   const sshOptions: SshTransportOptions = {

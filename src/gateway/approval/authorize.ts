@@ -55,6 +55,12 @@ export function authorizedWith(authorization: Authorization): Authorization {
 /** As records name it: how, by whom, under which approval. */
 export function describeAuthorization(authorization: Authorization): string {
   const { kind, approvalId, authorizedBy } = authorization;
-  if (kind === "grant") return `grant:${authorizedBy.slice("grant ".length)}`;
+  const grant = grantOf(authorization);
+  if (grant !== null) return `grant:${grant}`;
   return `${kind}:${approvalId ?? authorizedBy}`;
+}
+
+/** The name of the grant that it rests on; null where a person decided. */
+export function grantOf({ kind, authorizedBy }: Authorization): string | null {
+  return kind === "grant" ? authorizedBy.slice("grant ".length) : null;
 }

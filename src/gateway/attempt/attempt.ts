@@ -12,10 +12,11 @@ import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
+import { grantOf } from "../approval/authorize.ts";
 import { now, requireUnlocked } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { IntentReceipt, StateRow } from "../ports.ts";
+import type { Counted, IntentReceipt, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
@@ -39,7 +40,8 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
   await core.tokens.ready(sending);
   const claim = claimFor(sending);
-  const { reservation, timeoutMs } = await reserve(core, sending);
+  const { reservation, timeoutMs, cents } = await reserve(core, sending);
+  const counted = await countForFleet(core, sending, reservation, cents);
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, ticket, claim);
   const doubted = claim?.doubt ?? false;
@@ -52,7 +54,8 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
-  if (settlement !== null) spend(core, run, settleReservation(run.budget, reservation, settlement));
+  const more = settlement === null ? 0 : spend(core, run, settleReservation(run.budget, reservation, settlement));
+  counted?.settle(more);
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, observation, verdict, cost };
@@ -195,17 +198,38 @@ function maximumOf({ outbound }: Sending | CustodySending): number {
   return outbound.definition.action.maxCostCents ?? 0;
 }
 
-/** What a run spends counts for the day too. */
-function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): void {
-  core.daySpend.add(spentCents(budget) - spentCents(run.budget));
+/** What a run spends counts for the day too. Says how much more that is. */
+function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): number {
+  const cents = spentCents(budget) - spentCents(run.budget);
+  core.daySpend.add(cents);
   run.budget = budget;
+  return cents;
+}
+
+/** What limits of the fleet count is counted before it leaves. What the gateway does to look after an operation is not. */
+async function countForFleet(
+  core: Pick<AttemptNeeds, "daySpend" | "ports">,
+  sending: Sending | CustodySending,
+  reservation: Reservation,
+  cents: number,
+): Promise<Counted | null> {
+  const { run, outbound, authorization, custody, errand } = sending;
+  if (core.ports.hub === undefined || custody !== undefined || errand === "probe") return null;
+  const { definition, credential, sideEffect } = outbound;
+  try {
+    const send = { pack: definition.pack.name, credential, grant: grantOf(authorization), sideEffect, cents };
+    return await core.ports.hub.count(send);
+  } catch (error) {
+    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
+    throw error;
+  }
 }
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
 async function reserve(
   core: AttemptNeeds,
   sending: Sending | CustodySending,
-): Promise<{ reservation: Reservation; timeoutMs: number }> {
+): Promise<{ reservation: Reservation; timeoutMs: number; cents: number }> {
   const { run, outbound } = sending;
   const { carries } = sending;
   if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
@@ -213,12 +237,12 @@ async function reserve(
   const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free));
   const decided = decideReservation(free, ask, now(core));
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
-  spend(
+  const cents = spend(
     core,
     run,
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
   );
-  if (decided.decision === "allow") return decided;
+  if (decided.decision === "allow") return { ...decided, cents };
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",

@@ -72,6 +72,7 @@ function* describePolicyChanges(before: Policy, next: Policy): Iterable<string> 
     yield `answers ${next.hub.rules.log === "before_answer" ? "wait" : "do not wait"} for the hub`;
   if (next.hub !== null && (before.hub?.rules.graceS ?? 0) !== next.hub.rules.graceS)
     yield `reads go on for ${next.hub.rules.graceS} s without the hub`;
+  yield* named(before.hub?.rules.limits ?? [], next.hub?.rules.limits ?? [], ({ name }) => name, "fleet limit");
   for (const name of Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[]) {
     if (before.settings[name] !== next.settings[name]) yield `${name} is ${next.settings[name]}`;
   }

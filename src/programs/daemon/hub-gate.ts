@@ -1,9 +1,17 @@
+import { amountOf, describeFleetLimit, type FleetLimit } from "../../conventions/budget/fleet-limit.ts";
 import type { HubGate } from "../../gateway/ports.ts";
+import type { LimitKeeper } from "../../hub/limits.ts";
 import type { Shipper } from "../../hub/ship.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HubRules } from "../../vault/policy/policy.ts";
+
+interface Taken {
+  readonly limit: FleetLimit;
+  readonly amount: number;
+  readonly day: string;
+}
 
 interface GateParts {
   readonly log: { head(): { readonly frame: number } };
@@ -12,10 +20,11 @@ interface GateParts {
   rules(): HubRules | null;
   /** Null while there is none, such as before the first unlock. */
   shipper(): Pick<Shipper, "reach" | "silentMs" | "status"> | null;
+  limits(): LimitKeeper | null;
 }
 
 /** What signed policy does not let happen without the hub. Where it asks for nothing, nobody waits for anything. */
-export function createHubGate({ log, sleep, rules, shipper }: GateParts): HubGate {
+export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts): HubGate {
   const waits = (): boolean => rules()?.log === "before_answer";
 
   /** Undefined for not yet. */
@@ -39,6 +48,25 @@ export function createHubGate({ log, sleep, rules, shipper }: GateParts): HubGat
     return (shipper()?.silentMs() ?? Infinity) < (rules()?.graceS ?? 0) * 1_000;
   }
 
+  async function take(limit: FleetLimit, amount: number): Promise<string> {
+    const keeper = limits();
+    if (keeper === null) throw away(" What the limits of the fleet count needs it. Nothing was sent.");
+    const day = await keeper.take({ name: limit.name, most: limit.aDay, amount });
+    if (day !== null) return day;
+    throw new Denied(
+      "fleet_limit_reached",
+      `The limit ${limit.name} is reached: ${describeFleetLimit(limit)}, of all gateways together. Nothing was sent. The day ends at midnight UTC.`,
+    );
+  }
+
+  /** What cannot be given back now stays taken for the day. */
+  function change({ limit, day }: Taken, amount: number): void {
+    if (amount === 0) return;
+    void limits()
+      ?.take({ name: limit.name, most: Infinity, amount, day })
+      .catch(() => undefined);
+  }
+
   return {
     admit({ sideEffect, standing }) {
       if (!waits() || !isAway() || (standing && !sideEffect && isInGrace())) return;
@@ -49,6 +77,26 @@ export function createHubGate({ log, sleep, rules, shipper }: GateParts): HubGat
     async beforeSend({ frame }) {
       if (waits() && (await reach(frame)) !== true)
         throw away(" What was about to be sent could not be put on record there, so nothing was.");
+    },
+    async count(send) {
+      const taken: Taken[] = [];
+      for (const limit of rules()?.limits ?? []) {
+        const amount = amountOf(limit, send);
+        if (amount === 0) continue;
+        try {
+          taken.push({ limit, amount, day: await take(limit, amount) });
+        } catch (error) {
+          for (const one of taken) change(one, -one.amount);
+          throw error;
+        }
+      }
+      const spent = taken.filter(({ limit }) => limit.counts === "spend_cents");
+      if (spent.length === 0) return null;
+      return {
+        settle(cents) {
+          for (const one of spent) change(one, cents);
+        },
+      };
     },
     async beforeAnswer(sideEffect) {
       const { frame } = log.head();

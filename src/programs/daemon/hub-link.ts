@@ -1,9 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import type { ResumableLog } from "../../audit/resumable.ts";
+import { describeFleetLimit } from "../../conventions/budget/fleet-limit.ts";
 import type { AuditSink } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
 import { connectHub } from "../../hub/connect.ts";
 import { createDocuments, type Generations } from "../../hub/documents.ts";
+import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
@@ -19,6 +21,7 @@ import type { HubMembership } from "../../vault/policy/policy.ts";
 import type { Facts } from "./facts.ts";
 import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
+import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
 
@@ -32,6 +35,7 @@ export interface HubLink {
   attend(desk: HubDesk, home: HomeDocuments): void;
   /** Null while nothing goes to a hub. */
   shipper(): Shipper | null;
+  limits(): LimitKeeper | null;
   status(): JsonObject | null;
   /** After the log was closed: its last frames still go up, as far as the hub answers soon. */
   finish(): Promise<void>;
@@ -57,6 +61,7 @@ export function createHubLink(parts: LinkParts): HubLink {
   let shipper: Shipper | null = null;
   let queue: Queue | null = null;
   let attended: { readonly desk: HubDesk; readonly home: HomeDocuments } | null = null;
+  let limits: LimitKeeper | null = null;
   let trouble: Denied | null = null;
   /** The signed files that this gateway follows and saw on the hub: it names none before others can find it there. */
   let shown: Generations = { vault: 0, policy: 0 };
@@ -89,6 +94,12 @@ export function createHubLink(parts: LinkParts): HubLink {
       remembered: recallTick(noteIn(TICK_NOTE, membership)),
       remember: (tick) => remember(TICK_NOTE, membership, { ...tick }),
       onTrouble: tell,
+    });
+    const { clock, sleep, random } = parts;
+    limits = startLimits({
+      ...{ hubId, gateway, vaultId, clock, sleep, random, connect },
+      seal: limitSeal(compartment.service.deriveStateKey(LIMITS_PURPOSE), random),
+      ...limitNotes(() => state.compartment?.store ?? null, membership),
     });
     joined = membership;
   }
@@ -152,6 +163,8 @@ export function createHubLink(parts: LinkParts): HubLink {
       if (membership !== null && joined !== null && isSame(membership, joined)) return;
       queue?.close();
       queue = null;
+      limits?.close();
+      limits = null;
       if (shipper !== null) {
         await shipper.finish(0);
         shipper = null;
@@ -172,6 +185,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,
+    limits: () => limits,
     status() {
       const hub = state.trust.policy?.hub ?? null;
       if (hub === null || (joined === null && trouble === null && state.compartment !== null)) return null;
@@ -186,6 +200,11 @@ export function createHubLink(parts: LinkParts): HubLink {
         behind: now?.behind ?? null,
         gateways: now?.gateways ?? null,
         silent: (now?.silent ?? []).map(({ gateway, seconds }) => ({ gateway, seconds: Math.round(seconds) })),
+        limits: hub.rules.limits.map((limit) => ({
+          name: limit.name,
+          says: describeFleetLimit(limit),
+          used: limits?.known().find(({ name }) => name === limit.name)?.used ?? null,
+        })),
         trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
       };
     },

@@ -1,8 +1,9 @@
+import { FLEET_COUNTS, FLEET_SCOPES, type FleetLimit } from "../../conventions/budget/fleet-limit.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "../box.ts";
 import { RAW_KEY_BYTES } from "../keys.ts";
-import { shape, sortedList, TIME } from "./entries.ts";
+import { shape, sortBy, sortedList, TIME } from "./entries.ts";
 import { type HubGateway, type HubMembership, type HubPolicy, type HubRules, NO_HUB_RULES } from "./policy.ts";
 
 export const HUB_ID = /^hub_[0-9a-f]{32}$/;
@@ -12,7 +13,11 @@ export const GATEWAY_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
 /** A day: who is without a hub for longer should say so to the people who rely on it. */
 export const MAX_GRACE_S = 86_400;
 export const HUB_LOG = ["behind", "before_answer"] as const;
-const RULES = ["log", "grace_s"] as const;
+const RULES = ["log", "grace_s", "limits"] as const;
+export const LIMIT_NAME = /^[a-z][a-z0-9-]{0,50}$/;
+export const MAX_LIMITS = 64;
+export const MAX_A_DAY = 1_000_000_000;
+const COUNTED = /^[!-~]{1,128}$/;
 
 export function hubPage({ hubId, gateways, rules }: HubPolicy): JsonObject {
   return {
@@ -27,6 +32,7 @@ export function hubPage({ hubId, gateways, rules }: HubPolicy): JsonObject {
     })),
     ...(rules.log === NO_HUB_RULES.log ? {} : { log: rules.log }),
     ...(rules.graceS === NO_HUB_RULES.graceS ? {} : { grace_s: rules.graceS }),
+    ...(rules.limits.length === 0 ? {} : { limits: sortBy(rules.limits, ({ name }) => name).map(limitPage) }),
   };
 }
 
@@ -39,12 +45,30 @@ export function readHub(value: JsonValue, where: string): HubPolicy {
 
 /** What says nothing stands nowhere, so that one policy has one page. */
 function readRules(
-  { log, grace_s }: { readonly [Name in (typeof RULES)[number]]?: JsonValue },
+  { log, grace_s, limits }: { readonly [Name in (typeof RULES)[number]]?: JsonValue },
   where: string,
 ): HubRules {
   return {
     log: log === undefined ? NO_HUB_RULES.log : shape.oneOf(log, `${where}/log`, ["before_answer"]),
     graceS: grace_s === undefined ? NO_HUB_RULES.graceS : shape.integer(grace_s, `${where}/grace_s`, 1, MAX_GRACE_S),
+    limits: limits === undefined ? [] : sortedList(limits, `${where}/limits`, readLimit, ({ name }) => name),
+  };
+}
+
+export function limitPage({ name, counts, of, aDay }: FleetLimit): JsonObject {
+  return { name, counts, of: of.kind, subject: of.name, a_day: aDay };
+}
+
+function readLimit(value: JsonValue, where: string): FleetLimit {
+  const limit = shape.members(value, where, ["name", "counts", "of", "subject", "a_day"]);
+  return {
+    name: shape.text(limit.name, `${where}/name`, 51, LIMIT_NAME),
+    counts: shape.oneOf(limit.counts, `${where}/counts`, FLEET_COUNTS),
+    of: {
+      kind: shape.oneOf(limit.of, `${where}/of`, FLEET_SCOPES),
+      name: shape.text(limit.subject, `${where}/subject`, 128, COUNTED),
+    },
+    aDay: shape.integer(limit.a_day, `${where}/a_day`, 0, MAX_A_DAY),
   };
 }
 

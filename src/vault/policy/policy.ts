@@ -1,4 +1,5 @@
 import type { PackPlace } from "../../conventions/action/place.ts";
+import type { FleetLimit } from "../../conventions/budget/fleet-limit.ts";
 import type { Grant } from "../../conventions/grant/grant.ts";
 import type { DecisionRules } from "../../conventions/passkey/demand.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -59,9 +60,11 @@ export interface HubRules {
   readonly log: "behind" | "before_answer";
   /** For how long reads of sessions that stand go on while the hub is away, where answers wait for it. */
   readonly graceS: number;
+  /** What all gateways of this vault on the hub may do on a day. */
+  readonly limits: readonly FleetLimit[];
 }
 
-export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0 };
+export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0, limits: [] };
 
 /** Who a gateway is on the hub, as the operator signed it, and how it logs in there, sealed for it and the operators alone. */
 export interface HubGateway {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { HubLoginOptions } from "../hub/login.ts";
-import type { HubSetOptions } from "../hub/rules.ts";
+import type { HubLimitOptions, HubSetOptions } from "../hub/rules.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
@@ -44,6 +44,22 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
     .action(async (_options, command: Command) => {
       const { runHubSet } = await import("../hub/rules.ts");
       finish(await runHubSet(optionsOf<HubSetOptions>(command), deps));
+    });
+  addOperatorCommand(
+    hub,
+    "limit <NAME>",
+    "sign how much all gateways together may do on a day",
+    "gw hub limit deploys --counts side_effects --pack github --a-day 20",
+  )
+    .option("--counts <WHAT>", "attempts, side_effects or spend_cents")
+    .option("--a-day <NUMBER>", "how many of them on one day (UTC), of all gateways that have this vault")
+    .option("--pack <PACK>", "what is done with this pack")
+    .option("--credential <LABEL>", "what is done with this credential")
+    .option("--grant <GRANT>", "what this grant lets pass")
+    .option("--remove", "end the limit")
+    .action(async (name: string, _options, command: Command) => {
+      const { runHubLimit } = await import("../hub/rules.ts");
+      finish(await runHubLimit(name, optionsOf<HubLimitOptions>(command), deps));
     });
   addOperatorCommand(
     hub,

@@ -1,6 +1,20 @@
+import {
+  describeFleetLimit,
+  FLEET_COUNTS,
+  FLEET_SCOPES,
+  type FleetLimit,
+} from "../../../conventions/budget/fleet-limit.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
-import { HUB_LOG, MAX_GRACE_S } from "../../../vault/policy/hub-entries.ts";
+import {
+  HUB_LOG,
+  LIMIT_NAME,
+  limitPage,
+  MAX_A_DAY,
+  MAX_GRACE_S,
+  MAX_LIMITS,
+} from "../../../vault/policy/hub-entries.ts";
 import { type HubRules, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -21,6 +35,53 @@ export function runHubSet(options: HubSetOptions, deps: CliDeps): Promise<Exit> 
       throw new Denied("value_not_allowed", "Say what to set: --log before_answer, --log behind, --grace-s SECONDS");
     return signRules(options, deps, (rules) => ({ ...rules, ...asked }), sayRules);
   });
+}
+
+export interface HubLimitOptions extends OperatorOptions {
+  readonly counts?: string;
+  readonly aDay?: string;
+  readonly pack?: string;
+  readonly credential?: string;
+  readonly grant?: string;
+  readonly remove?: boolean;
+}
+
+/** `gw hub limit NAME`: one limit, anew or another one under its name; or none any more. */
+export function runHubLimit(name: string, options: HubLimitOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () => {
+    const limit = options.remove === true ? null : readFleetLimit(name, options);
+    const change = (rules: HubRules): HubRules => {
+      const others = rules.limits.filter((one) => one.name !== name);
+      if (limit === null && others.length === rules.limits.length)
+        throw new Denied("not_found", `There is no limit ${showIdentifier(name)}.`);
+      if (others.length >= MAX_LIMITS)
+        throw new Denied("value_not_allowed", `There are ${MAX_LIMITS} limits, which is all a policy holds.`);
+      return { ...rules, limits: limit === null ? others : [...others, limit] };
+    };
+    return signRules(options, deps, change, () => [
+      limit === null ? { name, removed: true } : limitPage(limit),
+      limit === null
+        ? `${name} limits nothing any more.`
+        : `${name}: ${describeFleetLimit(limit)}, all gateways together.`,
+    ]);
+  });
+}
+
+function readFleetLimit(name: string, options: HubLimitOptions): FleetLimit {
+  const wrong = (why: string): Denied => new Denied("value_not_allowed", `The limit was not signed: ${why}.`);
+  if (!LIMIT_NAME.test(name)) throw wrong("its name is 1 to 51 of a-z, 0-9 and dashes");
+  const counts = FLEET_COUNTS.find((word) => word === options.counts);
+  if (counts === undefined) throw wrong(`--counts is one of ${FLEET_COUNTS.join(", ")}`);
+  const given = FLEET_SCOPES.flatMap((kind) => {
+    const subject = options[kind];
+    return subject === undefined ? [] : [{ kind, name: subject }];
+  });
+  const [of] = given;
+  if (of === undefined || given.length > 1 || !/^[!-~]{1,128}$/.test(of.name))
+    throw wrong("it is about one of --pack, --credential and --grant");
+  const aDay = /^\d{1,10}$/.test(options.aDay ?? "") ? Number(options.aDay) : -1;
+  if (aDay < 0 || aDay > MAX_A_DAY) throw wrong(`--a-day is a number from 0 to ${MAX_A_DAY}`);
+  return { name, counts, of, aDay };
 }
 
 function sayRules({ log, graceS }: HubRules): readonly [JsonObject, string] {

@@ -20,6 +20,17 @@ test("a hub is one line: how far, how many, who is silent, what is wrong; and no
   assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       after the next unlock"]);
 });
 
+test("each limit of the fleet is a line, with what was taken of it as far as this host knows", () => {
+  const limits = [
+    { name: "deploys", says: "20 side effects a day with the pack github", used: 3 },
+    { name: "mails", says: "5 attempts a day with the credential mail", used: null },
+  ];
+  assert.deepEqual(hubLines({ ...well, limits }).slice(1), [
+    "  limit     deploys: 20 side effects a day with the pack github; 3 taken when this host last looked",
+    "  limit     mails: 5 attempts a day with the credential mail; not counted here yet",
+  ]);
+});
+
 test("a name that another gateway gave itself cannot move the cursor", () => {
   const [line] = hubLines({ ...well, silent: [{ gateway: "web\u001b[2J", seconds: 1 }] });
   assert.ok(line !== undefined && !line.includes("\u001b"));

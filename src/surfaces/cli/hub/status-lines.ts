@@ -3,7 +3,19 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/j
 
 /** `gw status` of a gateway that belongs to a hub; nothing for one that does not. */
 export function hubLines(hub: JsonValue | undefined): readonly string[] {
-  if (!isJsonObject(hub)) return [];
+  return isJsonObject(hub) ? [...reachLines(hub), ...limitLines(hub)] : [];
+}
+
+/** As it was when this gateway last counted. */
+function limitLines({ limits }: JsonObject): readonly string[] {
+  const list = Array.isArray(limits) ? limits.filter((one: JsonValue) => isJsonObject(one)) : [];
+  return list.map(({ name, says, used }) => {
+    const taken = typeof used === "number" ? `${used} taken when this host last looked` : "not counted here yet";
+    return `  limit     ${showIdentifier(String(name))}: ${showIdentifier(String(says))}; ${taken}`;
+  });
+}
+
+function reachLines(hub: JsonObject): readonly string[] {
   const text = (name: string): string => showIdentifier(String(hub[name] ?? ""));
   if (hub["waits_for_unlock"] === true) return ["  hub       after the next unlock"];
   const { trouble, reachable_ms: ms } = hub;

@@ -1,0 +1,40 @@
+/** What all gateways of a hub together may do on one day (UTC), as an operator signed it. */
+export interface FleetLimit {
+  readonly name: string;
+  readonly counts: FleetCount;
+  readonly of: { readonly kind: FleetScope; readonly name: string };
+  readonly aDay: number;
+}
+
+export const FLEET_COUNTS = ["attempts", "side_effects", "spend_cents"] as const;
+export const FLEET_SCOPES = ["pack", "credential", "grant"] as const;
+export type FleetCount = (typeof FLEET_COUNTS)[number];
+export type FleetScope = (typeof FLEET_SCOPES)[number];
+
+/** What one send is, as far as a limit could count it. */
+export interface Countable {
+  readonly pack: string;
+  readonly credential: string | null;
+  readonly grant: string | null;
+  readonly sideEffect: boolean;
+  /** What it reserves at most, beside what an earlier send of the same call reserved. */
+  readonly cents: number;
+}
+
+/** How much of the limit the send would take; 0 where the limit is about something else. */
+export function amountOf({ counts, of }: FleetLimit, send: Countable): number {
+  if (send[of.kind] !== of.name) return 0;
+  switch (counts) {
+    case "attempts":
+      return 1;
+    case "side_effects":
+      return send.sideEffect ? 1 : 0;
+    case "spend_cents":
+      return Math.max(0, send.cents);
+  }
+}
+
+export function describeFleetLimit({ counts, of, aDay }: FleetLimit): string {
+  const what = { attempts: "attempts", side_effects: "side effects", spend_cents: "cents" }[counts];
+  return `${aDay} ${what} a day with the ${of.kind} ${of.name}`;
+}

@@ -1,0 +1,327 @@
+import assert from "node:assert/strict";
+import { createSecretKey, randomBytes } from "node:crypto";
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { readHubAddress } from "../src/hub/address.ts";
+import { connectHub } from "../src/hub/connect.ts";
+import { type LimitKeeper, type RememberedLimit, startLimits } from "../src/hub/limits.ts";
+import { limitSeal } from "../src/programs/daemon/hub-limits.ts";
+import { standInAccount } from "./ssh-stand.ts";
+import {
+  call,
+  codeOf,
+  demoPack,
+  type Gateway,
+  Home,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Reply,
+  until,
+} from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster, makePartition, type Partition } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Postgres refuses root, and wants its user to have a name.
+standInAccount(import.meta.filename);
+const programs = findPostgres();
+const skip =
+  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+const FLEET = ["g0", "g1", "g2", "g3", "g4", "g5", "g6", "g7"];
+const MORE = `  thing.pay:
+    effect: write
+    max_cost_cents: 30
+    request: { method: POST, path: /v1/paid, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 64 }
+`;
+
+interface Host {
+  readonly home: Home;
+  readonly gateway: Gateway;
+  readonly agent: Plane;
+  readonly run: string;
+}
+
+let cluster: Cluster;
+let way: Partition;
+let provider: TestProvider;
+const hosts: Host[] = [];
+const keepers: LimitKeeper[] = [];
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  way = await makePartition(cluster);
+  const first = await new Home(makeFolder()).init();
+  await first.addCredential("demo-token", provider.origin);
+  await first.trustPack("demo", demoPack(provider.origin, MORE));
+  assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
+  for (const name of ["web1", "web2", ...FLEET]) await cluster.sql(`create role ${name} login in role gw_gateway`);
+  for (const name of FLEET) await cluster.sql("insert into gw_hub.gateways values ($1, $1, '', '')", [name]);
+  hosts.push(await begin(first, "web1", cluster.folder));
+  // Another host of the same vault: its signed files and packs, and nothing else of the first.
+  const second = new Home(makeFolder());
+  mkdirSync(second.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json", "packs"])
+    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
+  hosts.push(await begin(second, "web2", way.folder));
+});
+async function begin(home: Home, name: string, socket: string): Promise<Host> {
+  const gateway = await home.up();
+  await home.must(["hub", "join", cluster.url(name, socket), "--name", name]);
+  const agent = openPlane(home.agentSocket);
+  const actions = ["demo.thing.get", "demo.thing.make", "demo.thing.pay"];
+  return { home, gateway, agent, run: await openRun(home, agent, actions, { side_effects: 30, spend_cents: 900 }) };
+}
+
+/** Signed on the first host, and in force on both. */
+async function sign(...limit: readonly string[]): Promise<void> {
+  await hosts[0]?.home.must(["hub", "limit", ...limit]);
+  await until("both have the same policy", async () => {
+    const [one, other] = await Promise.all(hosts.map(({ home }) => home.status()));
+    return one?.["policy_version"] === other?.["policy_version"];
+  });
+}
+
+after(async () => {
+  if (skip !== false) return;
+  for (const keeper of keepers) keeper.close();
+  for (const { agent, gateway } of hosts) {
+    agent.close();
+    await gateway.end();
+  }
+  way.close();
+  await provider.close();
+  await cluster.stop();
+});
+
+const key = createSecretKey(randomBytes(32));
+const random = { bytes: (length: number) => randomBytes(length) };
+const clock = { wallMs: () => Date.now(), bootMs: () => performance.now(), bootId: () => "boot" };
+const sleep = {
+  sleep: (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      signal?.addEventListener(
+        "abort",
+        () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        { once: true },
+      );
+    }),
+};
+
+/** What a gateway counts with, over a login of its own; `memory` is what its host remembers. */
+async function keeperOf(
+  gateway: string,
+  memory = new Map<string, RememberedLimit>(),
+  wall = clock.wallMs,
+): Promise<LimitKeeper> {
+  const login = { address: readHubAddress(cluster.url(gateway)), password: null, authority: null };
+  const [hub] = await cluster.sql<{ hub_id: string }>("select hub_id from gw_hub.hub");
+  const keeper = startLimits({
+    ...{ hubId: hub?.hub_id ?? "", gateway, vaultId: "vault", seal: limitSeal(key, random), sleep, random },
+    clock: { ...clock, wallMs: wall },
+    connect: () => connectHub(login, hub?.hub_id ?? ""),
+    recall: (name) => memory.get(name) ?? null,
+    remember: async (name, seen) => void memory.set(name, seen),
+  });
+  keepers.push(keeper);
+  return keeper;
+}
+
+const refusal = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    (day) => day,
+    (error: { readonly code?: string }) => error.code ?? error,
+  );
+
+real("eight gateways that take at once are granted exactly as much as there is", async () => {
+  const fleet = await Promise.all(FLEET.map((gateway) => keeperOf(gateway)));
+  let granted = 0;
+  await Promise.all(
+    fleet.map(async (keeper) => {
+      for (let round = 0; round < 6; round++) {
+        // Several callers of one gateway, and all gateways, at one moment.
+        const days = await Promise.all([1, 2, 3].map((amount) => keeper.take({ name: "joint", most: 90, amount })));
+        days.forEach((day, at) => {
+          if (day !== null) granted += at + 1;
+        });
+        const [back] = days;
+        if (back != null && round % 4 === 0) {
+          await keeper.take({ name: "joint", most: Infinity, amount: -1, day: back });
+          granted -= 1;
+        }
+      }
+    }),
+  );
+  // The last ones go one by one, so that nothing is left over.
+  while ((await fleet[0]?.take({ name: "joint", most: 90, amount: 1 })) !== null) granted++;
+  assert.equal(granted, 90);
+  assert.equal(fleet[0]?.known().find(({ name }) => name === "joint")?.used, 90);
+  const rows = await cluster.sql<{ name: string; head: Buffer }>("select name, sealed as head from gw_hub.limit_head");
+  assert.doesNotMatch(
+    rows.map(({ name, head }) => `${name} ${head.toString("latin1")}`).join(" "),
+    /joint|serial|used/,
+  );
+});
+
+real("whatever an administrator does to the rows of a limit grants nothing", async () => {
+  const memory = new Map<string, RememberedLimit>();
+  const mine = await keeperOf("g0", memory);
+  const other = await keeperOf("g1");
+  const take = (keeper: LimitKeeper, most = 10) => refusal(keeper.take({ name: "held", most, amount: 1 }));
+  await take(mine);
+  await take(other);
+  await cluster.sql("create table public.old_head as table gw_hub.limit_head");
+  await cluster.sql("create table public.old_share as table gw_hub.limit_share");
+  const today = await take(mine);
+  assert.match(String(today), /^\d{4}-\d\d-\d\d$/);
+  await cluster.sql("create table public.new_head as table gw_hub.limit_head");
+  await cluster.sql("create table public.new_share as table gw_hub.limit_share");
+  const restore = async (of: string): Promise<void> => {
+    await cluster.sql("delete from gw_hub.limit_head; delete from gw_hub.limit_share");
+    await cluster.sql(
+      `insert into gw_hub.limit_head table public.${of}_head; insert into gw_hub.limit_share table public.${of}_share`,
+    );
+  };
+  const crimes: readonly (readonly [string, string, string])[] = [
+    ["a share is dropped", "delete from gw_hub.limit_share where gateway = 'g1'", "hub_limit_tampered"],
+    [
+      "a share is put back",
+      "update gw_hub.limit_share s set serial = o.serial, sealed = o.sealed from public.old_share o where (o.name, o.gateway) = (s.name, s.gateway) and s.gateway = 'g0'",
+      "hub_limit_tampered",
+    ],
+    ["a serial is edited", "update gw_hub.limit_share set serial = serial + 1", "hub_limit_tampered"],
+    [
+      "a byte is edited",
+      "update gw_hub.limit_share set sealed = set_byte(sealed, 70, get_byte(sealed, 70) # 1)",
+      "hub_limit_tampered",
+    ],
+    [
+      "a share is given to another",
+      "update gw_hub.limit_share set gateway = 'web1' where gateway = 'g1'",
+      "hub_limit_tampered",
+    ],
+    ["the head's version is edited", "update gw_hub.limit_head set version = version + 5", "hub_limit_tampered"],
+    ["the head is dropped", "delete from gw_hub.limit_head", "hub_limit_tampered"],
+    [
+      "yesterday's rows become today's",
+      "update gw_hub.limit_head set day = '2020-01-01'; update gw_hub.limit_share set day = '2020-01-01'",
+      "hub_rolled_back",
+    ],
+    ["everything is dropped", "delete from gw_hub.limit_head; delete from gw_hub.limit_share", "hub_rolled_back"],
+  ];
+  for (const [name, text, code] of crimes) {
+    await restore("new");
+    await cluster.sql(text);
+    assert.equal(await take(await keeperOf("g0", memory)), code, name);
+  }
+  await restore("old");
+  assert.equal(await take(await keeperOf("g0", memory)), "hub_rolled_back", "head and shares are put back together");
+  assert.equal(await take(mine), "hub_rolled_back", "also with what was seen in mind");
+  await restore("new");
+  assert.equal(await take(await keeperOf("g0", memory)), today, "as they were");
+});
+
+real("a clock that neither host nor database shares begins no day", async () => {
+  const memory = new Map<string, RememberedLimit>();
+  const tomorrow = await keeperOf("g0", memory, () => Date.now() + 86_400_000);
+  assert.equal(await refusal(tomorrow.take({ name: "days", most: 1, amount: 1 })), "hub_clock_off");
+  const day = String(await (await keeperOf("g0", memory)).take({ name: "days", most: 1, amount: 1 }));
+  const keeper = await keeperOf("g0", memory);
+  assert.equal(
+    await keeper.take({ name: "days", most: 1, amount: -1, day: "2020-01-01" }),
+    day,
+    "over, and gives nothing back",
+  );
+  assert.equal(await keeper.take({ name: "days", most: 1, amount: 1 }), null);
+});
+
+real("a gateway reaches no share of another's, and operators sign what a limit can be", async () => {
+  for (const text of [
+    "update gw_hub.limit_share set serial = 0 where gateway = 'g1' returning 1",
+    "delete from gw_hub.limit_share where gateway = 'g1' returning 1",
+  ])
+    assert.equal((await cluster.sql(text, [], "g0")).length, 0, text);
+  await assert.rejects(cluster.sql("insert into gw_hub.limit_share values ('v', 'n', 'd', 'g1', 1, '')", [], "g0"), {
+    code: "42501",
+  });
+  const home = hosts[0]?.home as Home;
+  const about = ["--pack", "demo"];
+  for (const odd of [
+    [],
+    ["--counts", "all", ...about],
+    ["--counts", "attempts"],
+    ["--counts", "attempts", ...about, "--grant", "x"],
+    ["--counts", "attempts", ...about, "--a-day", "-1"],
+  ])
+    assert.equal(
+      codeOf(await home.operator(["hub", "limit", "odd", "--a-day", "1", ...odd])),
+      "value_not_allowed",
+      odd.join(" "),
+    );
+  assert.equal(codeOf(await home.operator(["hub", "limit", "none", "--remove"])), "not_found");
+});
+
+const make = (at: number, name: string): Promise<Reply> =>
+  call(hosts[at]?.agent as Plane, hosts[at]?.run ?? "", "demo.thing.make", { name });
+const said = ({ body }: Reply): unknown => body["outcome"] ?? body["code"];
+
+real("two gateways of one vault together send as many side effects as a limit has, and reads go on", async () => {
+  await sign("things", "--counts", "side_effects", "--pack", "demo", "--a-day", "5");
+  const before = provider.received.length;
+  const replies = await Promise.all([0, 1, 0, 1, 0, 1, 0, 1].map((at, one) => make(at, `thing ${one}`)));
+  const told = replies.map(said).sort();
+  assert.deepEqual(told, [...Array(3).fill("fleet_limit_reached"), ...Array(5).fill("success")]);
+  assert.equal(provider.received.length - before, 5);
+  for (const { agent, run } of hosts)
+    assert.equal(said(await call(agent, run, "demo.thing.get", { id: "1" })), "success", "no side effect, not counted");
+  const [host] = hosts;
+  assert.match(
+    (await host?.home.run(["status"]))?.out ?? "",
+    /limit +things: 5 side effects a day with the pack demo; \d taken/,
+  );
+  const denied = await Promise.all(hosts.map(({ home }) => home.events("call_denied")));
+  assert.ok(JSON.stringify(denied).includes("fleet_limit_reached"), "the refusal is in the log");
+});
+
+real("what is counted is refused while the hub is away, and its crash forgets nothing that was taken", async () => {
+  await sign("things", "--counts", "side_effects", "--pack", "demo", "--a-day", "7");
+  assert.equal(said(await make(0, "before")), "success");
+  await cluster.kill();
+  const before = provider.received.length;
+  assert.equal((await make(0, "away")).body["code"], "hub_unreachable");
+  assert.equal(provider.received.length, before);
+  await cluster.start();
+  const after = [await make(0, "after"), await make(0, "too many"), await make(1, "too many here")].map(said);
+  assert.deepEqual(after, ["success", "fleet_limit_reached", "fleet_limit_reached"]);
+  // Cut off in the middle of it, and then restarted: what the hub has is what counts.
+  await sign("things", "--counts", "side_effects", "--pack", "demo", "--a-day", "8");
+  way.cut();
+  assert.equal((await make(1, "cut")).body["code"], "hub_unreachable");
+  way.heal();
+  assert.equal(said(await make(1, "healed")), "success");
+  assert.equal(said(await make(0, "one too many")), "fleet_limit_reached");
+});
+
+real("money is counted at its most before it is spent, and what was not spent comes back", async () => {
+  await sign("things", "--remove");
+  await sign("money", "--counts", "spend_cents", "--credential", "demo-token", "--a-day", "65");
+  const pay = (at: number, name: string): Promise<Reply> =>
+    call(hosts[at]?.agent as Plane, hosts[at]?.run ?? "", "demo.thing.pay", { name });
+  provider.answer((_request, response) => response.writeHead(409, { "content-type": "application/json" }).end("{}"));
+  assert.equal(said(await pay(0, "refused by the provider")), "error");
+  provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
+  assert.deepEqual(
+    [said(await pay(1, "one")), said(await pay(0, "two")), said(await pay(1, "three"))],
+    ["success", "success", "fleet_limit_reached"],
+  );
+});
