@@ -10,6 +10,8 @@ export interface ExpectedCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: JsonObject;
   readonly form?: Readonly<Record<string, string>>;
+  /** A body that is no form and no JSON. */
+  readonly bytes?: { readonly type: string; readonly text: string };
 }
 
 const repo = { owner: "octo-org", repo: "app.js" };
@@ -378,4 +380,243 @@ const openai: Readonly<Record<string, ExpectedCall>> = {
   "model.list": { args: {}, method: "GET", path: "/v1/models" },
 };
 
-export const expectedCalls = { github, gitlab, slack: slackCalls, stripe, jira, anthropic, openai };
+const object = { bucket: "acme-reports", key: "2026/june é.csv" };
+const instance = "i-0123456789abcdef0";
+const ec2 = { Version: "2016-11-15" };
+const page_id = "1f4a2c3d-0000-4000-8000-0123456789ab";
+const meeting = {
+  start: { dateTime: "2026-11-17T10:00:00Z" },
+  end: { dateTime: "2026-11-17T11:00:00Z" },
+};
+const slot = {
+  start: { dateTime: "2026-11-17T10:00:00", timeZone: "UTC" },
+  end: { dateTime: "2026-11-17T11:00:00", timeZone: "UTC" },
+};
+const week = { from: "2026-11-16T00:00:00Z", to: "2026-11-23T00:00:00Z" };
+
+/** Providers whose credentials are exchanged, or sign. */
+export const exchangedCalls = {
+  "aws-s3": {
+    "bucket.list": { args: { max_buckets: 100 }, method: "GET", path: "/", query: { "max-buckets": "100" } },
+    "object.list": {
+      args: { bucket: "acme-reports", prefix: "2026/", max_keys: 100 },
+      method: "GET",
+      path: "/acme-reports",
+      query: { "list-type": "2", prefix: "2026/", "max-keys": "100" },
+    },
+    "object.get": { args: object, method: "GET", path: "/acme-reports/2026%2Fjune%20%C3%A9.csv" },
+    "object.put": {
+      args: { ...object, content: "aWQK" },
+      method: "PUT",
+      path: "/acme-reports/2026%2Fjune%20%C3%A9.csv",
+      bytes: { type: "application/octet-stream", text: "id\n" },
+    },
+    "object.delete": { args: object, method: "DELETE", path: "/acme-reports/2026%2Fjune%20%C3%A9.csv" },
+  },
+  "aws-ec2": {
+    "instance.list": {
+      args: { state: "running", max_results: 50 },
+      method: "GET",
+      path: "/",
+      query: {
+        ...{ ...ec2, Action: "DescribeInstances", MaxResults: "50" },
+        ...{ "Filter.1.Name": "instance-state-name", "Filter.1.Value.1": "running" },
+      },
+    },
+    "instance.get": {
+      args: { instance },
+      method: "GET",
+      path: "/",
+      query: { ...ec2, Action: "DescribeInstances", "InstanceId.1": instance },
+    },
+    "instance.status": {
+      args: { instance },
+      method: "GET",
+      path: "/",
+      query: { ...ec2, Action: "DescribeInstanceStatus", "InstanceId.1": instance, IncludeAllInstances: "true" },
+    },
+    "group.get": {
+      args: { group: "sg-0123456789abcdef0" },
+      method: "GET",
+      path: "/",
+      query: { ...ec2, Action: "DescribeSecurityGroups", "GroupId.1": "sg-0123456789abcdef0" },
+    },
+    "instance.start": {
+      args: { instance },
+      method: "POST",
+      path: "/",
+      form: { ...ec2, Action: "StartInstances", "InstanceId.1": instance },
+    },
+    "instance.stop": {
+      args: { instance },
+      method: "POST",
+      path: "/",
+      form: { ...ec2, Action: "StopInstances", "InstanceId.1": instance },
+    },
+  },
+  "aws-lambda": {
+    "function.list": {
+      args: { max_items: 50 },
+      method: "GET",
+      path: "/2015-03-31/functions/",
+      query: { MaxItems: "50" },
+    },
+    "function.get": {
+      args: { name: "orders" },
+      method: "GET",
+      path: "/2015-03-31/functions/orders/configuration",
+    },
+    "function.invoke": {
+      args: { name: "orders", payload: { order: "A-17" } },
+      method: "POST",
+      path: "/2015-03-31/functions/orders/invocations",
+      headers: { "x-amz-invocation-type": "RequestResponse" },
+      json: { order: "A-17" },
+    },
+  },
+  "google-calendar": {
+    "calendar.list": {
+      args: { max_results: 50 },
+      method: "GET",
+      path: "/calendar/v3/users/me/calendarList",
+      query: { maxResults: "50" },
+    },
+    "event.list": {
+      args: { calendar: "team@acme.example", ...week, q: "review" },
+      method: "GET",
+      path: "/calendar/v3/calendars/team%40acme.example/events",
+      query: { timeMin: week.from, timeMax: week.to, q: "review", singleEvents: "true", orderBy: "startTime" },
+    },
+    "event.get": {
+      args: { calendar: "primary", event: "abc123def456" },
+      method: "GET",
+      path: "/calendar/v3/calendars/primary/events/abc123def456",
+    },
+    "event.create": {
+      args: { calendar: "primary", event: "meeting20261117", summary: "Review", details: "x", ...meeting },
+      method: "POST",
+      path: "/calendar/v3/calendars/primary/events",
+      query: { sendUpdates: "none" },
+      json: { id: "meeting20261117", summary: "Review", description: "x", ...meeting },
+    },
+    "event.delete": {
+      args: { calendar: "primary", event: "meeting20261117" },
+      method: "DELETE",
+      path: "/calendar/v3/calendars/primary/events/meeting20261117",
+      query: { sendUpdates: "none" },
+    },
+  },
+  "microsoft-graph": {
+    "message.list": {
+      args: { top: 10 },
+      method: "GET",
+      path: "/v1.0/me/messages",
+      query: {
+        $select: "id,subject,from,toRecipients,receivedDateTime,bodyPreview,isRead",
+        $orderby: "receivedDateTime desc",
+        $top: "10",
+      },
+    },
+    "message.get": {
+      args: { message: "AAMkAGI2TG93AAA=" },
+      method: "GET",
+      path: "/v1.0/me/messages/AAMkAGI2TG93AAA%3D",
+    },
+    "mail.send": {
+      args: {
+        message: {
+          subject: "The export",
+          body: { contentType: "Text", content: "It is repaired." },
+          toRecipients: [{ emailAddress: { address: "ada@acme.example" } }],
+        },
+      },
+      method: "POST",
+      path: "/v1.0/me/sendMail",
+      json: {
+        message: {
+          subject: "The export",
+          body: { contentType: "Text", content: "It is repaired." },
+          toRecipients: [{ emailAddress: { address: "ada@acme.example" } }],
+        },
+        saveToSentItems: true,
+      },
+    },
+    "event.list": {
+      args: week,
+      method: "GET",
+      path: "/v1.0/me/calendarView",
+      query: { startDateTime: week.from, endDateTime: week.to },
+    },
+    "event.create": {
+      args: { subject: "Review", ...slot },
+      method: "POST",
+      path: "/v1.0/me/events",
+      json: { subject: "Review", ...slot },
+    },
+    "event.delete": {
+      args: { event: "AAMkAGI2TG93AAA=" },
+      method: "DELETE",
+      path: "/v1.0/me/events/AAMkAGI2TG93AAA%3D",
+    },
+  },
+  notion: {
+    "page.search": {
+      args: { query: "Release notes", page_size: 20 },
+      method: "POST",
+      path: "/v1/search",
+      json: { query: "Release notes", page_size: 20 },
+    },
+    "page.get": { args: { page_id }, method: "GET", path: `/v1/pages/${page_id}` },
+    "block.list": { args: { block_id: page_id }, method: "GET", path: `/v1/blocks/${page_id}/children` },
+    "page.create": {
+      args: { parent: { page_id }, properties: { title: { title: [{ text: { content: "Release 1.2" } }] } } },
+      method: "POST",
+      path: "/v1/pages",
+      json: { parent: { page_id }, properties: { title: { title: [{ text: { content: "Release 1.2" } }] } } },
+    },
+    "page.trash": { args: { page_id }, method: "PATCH", path: `/v1/pages/${page_id}`, json: { in_trash: true } },
+    "comment.create": {
+      args: { parent: { page_id }, rich_text: [{ text: { content: "Done." } }] },
+      method: "POST",
+      path: "/v1/comments",
+      json: { parent: { page_id }, rich_text: [{ text: { content: "Done." } }] },
+    },
+  },
+  "github-app": {
+    "issue.list": {
+      args: { owner: "octo-org", repo: "app.js", state: "open" },
+      method: "GET",
+      path: "/repos/octo-org/app.js/issues",
+      query: { state: "open" },
+    },
+    "issue.get": {
+      args: { owner: "octo-org", repo: "app.js", issue_number: 42 },
+      method: "GET",
+      path: "/repos/octo-org/app.js/issues/42",
+    },
+    "issue.comment": {
+      args: { owner: "octo-org", repo: "app.js", issue_number: 42, body: "Fixed." },
+      method: "POST",
+      path: "/repos/octo-org/app.js/issues/42/comments",
+      json: { body: "Fixed." },
+    },
+    "issue.close": {
+      args: { owner: "octo-org", repo: "app.js", issue_number: 42 },
+      method: "PATCH",
+      path: "/repos/octo-org/app.js/issues/42",
+      json: { state: "closed" },
+    },
+    "file.get": {
+      args: { owner: "octo-org", repo: "app.js", path: "docs/a b.md" },
+      method: "GET",
+      path: "/repos/octo-org/app.js/contents/docs%2Fa%20b.md",
+    },
+    "pull.get": {
+      args: { owner: "octo-org", repo: "app.js", pull_number: 43 },
+      method: "GET",
+      path: "/repos/octo-org/app.js/pulls/43",
+    },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, ExpectedCall>>>>;
+
+export const expectedCalls = { github, gitlab, slack: slackCalls, stripe, jira, anthropic, openai, ...exchangedCalls };

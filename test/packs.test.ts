@@ -10,9 +10,18 @@ import { readPack } from "../src/conventions/action/read.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { readArguments } from "../src/surfaces/cli/call.ts";
-import { expectedCalls } from "./packs-calls.ts";
+import { type ExpectedCall, expectedCalls } from "./packs-calls.ts";
 
-const names = ["github", "gitlab", "slack", "stripe", "jira", "anthropic", "openai"] as const;
+const exchanged = [
+  "aws-s3",
+  "aws-ec2",
+  "aws-lambda",
+  "google-calendar",
+  "microsoft-graph",
+  "notion",
+  "github-app",
+] as const;
+const names = ["github", "gitlab", "slack", "stripe", "jira", "anthropic", "openai", ...exchanged] as const;
 const textOf = (name: string): string => readFileSync(join(import.meta.dirname, `../packs/${name}.yaml`), "utf8");
 
 function load(text: string): Pack {
@@ -88,7 +97,7 @@ for (const name of names) {
 
   test(`every action of ${name} reaches a provider as its documentation says`, async () => {
     const pack = loopbackPack(name);
-    const calls = expectedCalls[name];
+    const calls: Readonly<Record<string, ExpectedCall>> = expectedCalls[name];
     assert.deepEqual([...pack.actions.keys()].sort(), Object.keys(calls).sort());
     for (const [action, expected] of Object.entries(calls)) {
       const got = await call(bind(pack, action, expected.args));
@@ -105,6 +114,8 @@ for (const name of names) {
       } else if (expected.form !== undefined) {
         assert.equal(got.headers["content-type"], "application/x-www-form-urlencoded", action);
         assert.deepEqual([...new URLSearchParams(got.body)].sort(), Object.entries(expected.form).sort(), action);
+      } else if (expected.bytes !== undefined) {
+        assert.deepEqual([got.headers["content-type"], got.body], [expected.bytes.type, expected.bytes.text], action);
       } else {
         assert.equal(got.body, "", action);
         assert.equal(got.headers["content-type"], undefined, action);
@@ -175,6 +186,11 @@ const refused: readonly (readonly [pack: (typeof names)[number], action: string,
   ],
   ["stripe", "customer.get", { id: "search" }, "another endpoint for an identifier"],
   ["jira", "issue.get", { key: "OPS-17/comment" }, "another endpoint for a key"],
+  ["aws-s3", "object.get", { bucket: "acme/other", key: "x" }, "another bucket than it names"],
+  ["aws-ec2", "instance.stop", { instance: "i-*" }, "every instance"],
+  ["aws-lambda", "function.invoke", { name: "*", payload: {} }, "every function"],
+  ["google-calendar", "event.delete", { calendar: "primary", event: "x/y" }, "another endpoint for an event"],
+  ["microsoft-graph", "message.get", { message: "AAMk/attachments" }, "another endpoint for a message"],
   ["jira", "transition.do", { key: "OPS-17", transition: { id: "31", fields: {} } }, "members beside the transition"],
 ];
 for (const [name, action, args, why] of refused) {

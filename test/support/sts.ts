@@ -73,10 +73,8 @@ export function isSignedBy(
   service: string,
 ): boolean {
   const { authorization, host, "content-type": type } = headers;
-  const given = {
-    ...{ host, "x-amz-date": headers["x-amz-date"], "x-amz-content-sha256": headers["x-amz-content-sha256"] },
-    ...(type === undefined ? {} : { "content-type": type }),
-  };
+  const own = Object.entries(headers).filter(([name]) => name.startsWith("x-amz-") && name !== "x-amz-security-token");
+  const given = { host, ...Object.fromEntries(own), ...(type === undefined ? {} : { "content-type": type }) };
   const signed = aws4.sign(
     {
       ...{ method, path: url, service, region: "eu-west-1", headers: given },

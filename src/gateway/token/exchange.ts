@@ -68,6 +68,7 @@ export async function exchangeToken(
       atMs,
       assertionId: ids.next("evt"),
       nonce: core.tokens.heard.nonce(label, origin),
+      scopes: narrowing.scopes,
       toSign: { method, url, headers, body: requireHeld(body), atMs },
     } as const;
     return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
@@ -100,7 +101,7 @@ export async function revokeToken(
     using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
     const { clock, ids } = core.ports;
     const atMs = clock.wallMs() + core.tokens.skewMs(label, endpoint);
-    const about = { nonce: null, toSign: null };
+    const about = { nonce: null, toSign: null, scopes: [] };
     const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), ...about } as const;
     return requireUnlocked(core).lendExchange(label, endpoint, ask);
   };

@@ -113,9 +113,9 @@ function squeeze(value: string): string {
   return value.trim().replaceAll(/ +/g, " ");
 }
 
-/** S3 signs the path as it is sent; every other service signs it encoded once more. */
+/** S3 signs the path as it is sent, with the slashes of a key as slashes; every other service signs it encoded once more. */
 function canonicalPath({ pathname }: URL, service: string): string {
-  return service === "s3" ? pathname : pathname.split("/").map(encode).join("/");
+  return service === "s3" ? pathname.replaceAll(/%2F/gi, "/") : pathname.split("/").map(encode).join("/");
 }
 
 function canonicalQuery({ search }: URL): string {

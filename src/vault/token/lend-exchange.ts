@@ -19,6 +19,8 @@ export interface ExchangeAsk {
   readonly atMs: number;
   /** Never the same twice: a provider may refuse an assertion that it saw before. */
   readonly assertionId: string;
+  /** What the token is for, where an assertion says it. */
+  readonly scopes: readonly string[];
   /** What the token endpoint asked to see in the next proof (RFC 9449). */
   readonly nonce: string | null;
   /** The request itself, where it is signed as a whole. */
@@ -51,7 +53,14 @@ export function loginLoan(
   moment: Pick<ExchangeAsk, "atMs" | "assertionId" | "nonce" | "toSign">,
 ): HttpLoan {
   const parts = { refreshToken: null, proof: proof?.copy() ?? null, dpopKey: dpopKey?.copy() ?? null };
-  return loanOf(exchange.clientId, exchange, url, parts, { errand: "login", refreshToken: null, ...moment }, given);
+  return loanOf(
+    exchange.clientId,
+    exchange,
+    url,
+    parts,
+    { errand: "login", refreshToken: null, scopes: exchange.scopes, ...moment },
+    given,
+  );
 }
 
 function loanOf(
@@ -142,16 +151,13 @@ function inForm(name: string, value: Secret): Pick<HttpLoan, "headerName" | "hea
 }
 
 /** RFC 7523: who speaks, for whom, to whom. Google reads the scopes from here. */
-function bearerClaims(
-  { clientId, subject, audience, tokenEndpoint, scopes }: TokenExchange,
-  ask: ExchangeAsk,
-): JsonObject {
+function bearerClaims({ clientId, subject, audience, tokenEndpoint }: TokenExchange, ask: ExchangeAsk): JsonObject {
   return timed(ask, {
     iss: clientId,
     ...(subject === null ? {} : { sub: subject }),
     aud: audience ?? tokenEndpoint,
     jti: ask.assertionId,
-    ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
+    ...(ask.scopes.length === 0 ? {} : { scope: ask.scopes.join(" ") }),
   });
 }
 

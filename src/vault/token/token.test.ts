@@ -56,6 +56,7 @@ const ask = {
   atMs: Date.UTC(2026, 9, 1),
   assertionId: "evt_1",
   nonce: null,
+  scopes: ["a"],
   toSign: null,
 } as const;
 
