@@ -73,6 +73,29 @@ actions:
     assert.deepEqual([again.code, codeOf(again)], [1, "credential_unknown"]);
   });
 
+  test("becomes any kind that it is one of, and stays where it was when it is not", async () => {
+    const run = await openRun(home, agent, ["acme.token.create"]);
+    await call(agent, run, "acme.token.create", { name: "second" });
+    const [minted] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
+    const id = String(minted?.["minted_id"]);
+    const adopt = (label: string, more: readonly string[]) =>
+      home.operator(["credential", "adopt", id, label, "--origin", provider.origin, ...more]);
+    for (const more of [
+      ["--kind", "aws-sigv4"],
+      ["--kind", "bearer", "--source-systemd", "x"],
+      ["--kind", "header"],
+    ]) {
+      const refused = await adopt("acme-other", more);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "credential_invalid"], refused.err);
+    }
+    const endpoint = ["--token-endpoint", "https://login.acme.example/token", "--client-id", "ci"];
+    const stored = await adopt("acme-client", ["--kind", "oauth2", "--scope", "a", ...endpoint]);
+    assert.equal(stored.code, 0, stored.err);
+    const labels = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
+    assert.equal(labels.find(({ label }) => label === "acme-client")?.["kind"], "oauth2");
+    assert.deepEqual(JSON.parse((await home.must(["credential", "minted", "--json"])).out), []);
+  });
+
   test("stands in no file of the home in a form that can be read", () => {
     for (const name of readdirSync(home.folder, { recursive: true, encoding: "utf8" })) {
       let bytes: Buffer;

@@ -194,7 +194,7 @@ actions:
       [["bearer", "--source-vault", "http://vault.example/v1/secret/data/x"], /--source-vault is https/],
       [["bearer", "--source-systemd", "a", "--lease", "86400"], /--lease is/],
       [["hmac", "--source-systemd", "a"], /A source is for|--origin is for/],
-      [["bearer", "--source-field", "a"], /are for --source-vault/],
+      [["bearer", "--source-field", "a"], /over the network/],
     ] as const) {
       const refused = await home.operator([...common, ...more], { input: "" });
       assert.equal(refused.code, 1, refused.out);

@@ -1,6 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { VaultSource } from "../../vault/source/source.ts";
+import type { RemoteSource } from "../../vault/source/remote.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { describePlain } from "../outbound/plain.ts";
@@ -42,12 +42,18 @@ export function revocationRequest(label: string, exchange: TokenExchange, endpoi
 export function sourceRequest(
   name: string,
   label: string,
-  { network, ca }: VaultSource,
-  to: { readonly method: "GET" | "POST"; readonly url: string; readonly body: JsonObject | null },
+  { network, ca }: RemoteSource,
+  to: {
+    readonly method: "GET" | "POST";
+    readonly url: string;
+    readonly body: JsonObject | null;
+    readonly headers?: Record<string, string>;
+  },
 ): TokenRequest {
   const { method, url } = to;
   const body = to.body === null ? null : JSON.stringify(to.body);
-  const headers = { accept: "application/json", ...(body === null ? {} : { "content-type": "application/json" }) };
+  const type = body === null ? {} : { "content-type": "application/json" };
+  const headers = { accept: "application/json", ...type, ...to.headers };
   return describeTo(name, label, { network, ca, url, method, headers, body });
 }
 

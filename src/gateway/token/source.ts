@@ -1,7 +1,14 @@
+import { requireHeld } from "../../conventions/action/spooled.ts";
+import { parseJsonValue } from "../../conventions/request/json/parse.ts";
+import { Fault } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { readAwsKeys, wipeAwsKeys } from "../../vault/aws/keys.ts";
+import { signForAws } from "../../vault/aws/sign.ts";
+import { tokenLoan } from "../../vault/http-loan.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
-import type { SecretSource, VaultSource } from "../../vault/source/source.ts";
+import { type AwsSecretSource, isRemote, type RemoteSource, type VaultSource } from "../../vault/source/remote.ts";
+import type { SecretSource } from "../../vault/source/source.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { requireUnlocked } from "../core.ts";
 import { type ExchangeFor, jsonOf, paidAlone, withoutBody } from "./exchange.ts";
@@ -37,19 +44,37 @@ export function createSources() {
 
   async function read(core: TokenNeeds, label: string, { version, source }: Plan, need: ExchangeFor): Promise<Sourced> {
     const lifeMs = source.leaseS * 1_000;
-    if (source.kind !== "vault-kv") {
+    if (!isRemote(source)) {
       const found = await core.ports.sources?.read(source);
       if (found?.kind === "secret") return { ...found, lifeMs };
       return found ?? failed("nothing here reads such a source");
     }
     const held = findToken(core, label, version) !== null;
-    const first = await readVault(core, label, version, source, need);
+    const first = await readRemote(core, label, version, source, need);
     // A token that was taken back since is worth one more login.
     if (first.kind === "failed" && held && first.status === 403) {
       forget(label);
-      return finish(await readVault(core, label, version, source, need), lifeMs);
+      return finish(await readRemote(core, label, version, source, need), lifeMs);
     }
     return finish(first, lifeMs);
+  }
+
+  async function readRemote(
+    core: TokenNeeds,
+    label: string,
+    version: number,
+    source: RemoteSource,
+    need: ExchangeFor,
+  ): Promise<Asked> {
+    switch (source.kind) {
+      case "vault-kv":
+      case "vault-dynamic":
+        return readVault(core, label, version, source, need);
+      case "connect":
+        return readConnect(core, label, version, source, need);
+      case "aws-secret":
+        return readAwsSecret(core, label, version, source, need);
+    }
   }
 
   async function readVault(
@@ -71,10 +96,14 @@ export function createSources() {
     const request = sourceRequest(`source.${label}`, label, source, { method: "GET", url: source.url, body: null });
     const answer = await ask(core, label, version, request, lend, need);
     if (answer.kind === "failed") return answer;
-    const { data } = answer.body;
-    const inner = isJsonObject(data) ? data["data"] : null;
-    const value = isJsonObject(inner) ? inner[source.field] : undefined;
-    return typeof value === "string" ? { kind: "text", text: value } : failed(`its answer has no text ${source.field}`);
+    const { data, lease_duration: seconds } = answer.body;
+    if (source.kind === "vault-dynamic") {
+      // What was made for a while is gone after that, whatever the operator would lend it for.
+      const lifeMs = typeof seconds === "number" && seconds > 0 ? seconds * 1_000 : 0;
+      const made = pick(data, source.field.split(":"));
+      return made.kind === "failed" ? made : { ...made, lifeMs };
+    }
+    return pick(isJsonObject(data) ? data["data"] : null, [source.field]);
   }
 
   /** AppRole: a role and its secret_id for a token that lasts a while. */
@@ -130,7 +159,81 @@ interface Failed {
   readonly why: string;
   readonly status: number | null;
 }
-type Asked = Failed | { readonly kind: "text"; readonly text: string };
+type Asked =
+  | Failed
+  /** With `lifeMs`, it lasts no longer than that. */
+  | { readonly kind: "text"; readonly text: string; readonly lifeMs?: number };
+
+/** One member, or several with colons between them, as USER:PASSWORD is written. */
+function pick(value: JsonValue | undefined, names: readonly string[]): Asked {
+  const texts = names.map((name) => (isJsonObject(value) ? value[name] : undefined));
+  return texts.every((one) => typeof one === "string")
+    ? { kind: "text", text: texts.join(":") }
+    : failed(`its answer has no text ${names.join(" and ")}`);
+}
+
+/** 1Password Connect: the item with all its fields, of which one is taken. */
+async function readConnect(
+  core: TokenNeeds,
+  label: string,
+  version: number,
+  source: RemoteSource,
+  need: ExchangeFor,
+): Promise<Asked> {
+  const lend = (): HttpLoan => {
+    using token = requireUnlocked(core).lendOpener(label);
+    return tokenLoan(label, token, null);
+  };
+  const request = sourceRequest(`source.${label}`, label, source, { method: "GET", url: source.url, body: null });
+  const answer = await ask(core, label, version, request, lend, need);
+  if (answer.kind === "failed") return answer;
+  const fields = Array.isArray(answer.body["fields"]) ? answer.body["fields"].filter(isJsonObject) : [];
+  const found = fields.filter(({ id, label: name }) => id === source.field || name === source.field);
+  // Two of one name could be the one or the other.
+  return found.length === 1 ? pick(found[0], ["value"]) : failed(`its item has not one field ${source.field}`);
+}
+
+/** AWS Secrets Manager: GetSecretValue, signed with the sealed key. */
+async function readAwsSecret(
+  core: TokenNeeds,
+  label: string,
+  version: number,
+  source: AwsSecretSource,
+  need: ExchangeFor,
+): Promise<Asked> {
+  const request = sourceRequest(`source.${label}`, label, source, {
+    method: "POST",
+    url: source.url,
+    body: { SecretId: source.name },
+    headers: { "content-type": "application/x-amz-json-1.1", "x-amz-target": "secretsmanager.GetSecretValue" },
+  });
+  const lend = (): HttpLoan => {
+    using opener = requireUnlocked(core).lendOpener(label);
+    const keys = opener.use(readAwsKeys);
+    if (keys === undefined) throw new Fault("a sealed secret that is no access key");
+    const { method, url, headers, body } = request.wire;
+    const atMs = core.ports.clock.wallMs() + core.tokens.skewMs(label, url);
+    const scope = { region: source.region, service: "secretsmanager", expiresS: null };
+    const fields = signForAws({ method, url, headers, body: requireHeld(body), atMs, scope }, keys);
+    const [first, ...further] = fields;
+    if (first === undefined) throw new Fault("a signature without a field");
+    const release = (): void => {
+      for (const { value } of fields) value.wipe();
+      wipeAwsKeys(keys);
+    };
+    return { label, headerName: first.name, headerValue: first.value, further, secrets: [keys.secret], release };
+  };
+  const answer = await ask(core, label, version, request, lend, need);
+  if (answer.kind === "failed") return answer;
+  const text = answer.body["SecretString"];
+  if (typeof text !== "string") return failed("its answer has no SecretString");
+  if (source.field === "") return { kind: "text", text };
+  try {
+    return pick(parseJsonValue(Buffer.from(text, "utf8")), [source.field]);
+  } catch {
+    return failed("its SecretString is no JSON, and has no members");
+  }
+}
 
 /** One request, which is an attempt like any other. Nothing behind this sees the answer's body. */
 async function ask(
@@ -158,7 +261,8 @@ async function ask(
 }
 
 function finish(asked: Asked, lifeMs: number): Sourced {
-  return asked.kind === "failed" ? asked : { kind: "secret", secret: Secret.fromText(asked.text), lifeMs };
+  if (asked.kind === "failed") return asked;
+  return { kind: "secret", secret: Secret.fromText(asked.text), lifeMs: Math.min(lifeMs, asked.lifeMs ?? lifeMs) };
 }
 
 function failed(why: string, status: number | null = null): Failed {

@@ -66,7 +66,10 @@ test("a signature is the one that another implementation makes of the same reque
       fc.option(fc.string({ unit: "binary", maxLength: 60 }), { nil: null }),
       fc.boolean(),
       (service, method, segments, query, text, temporary) => {
-        const path = segments.map(strict).filter((segment) => !/^(%2E|\.)*$/i.test(segment));
+        // Slashes in the name of an S3 object have a test of their own.
+        const path = segments
+          .map((segment) => strict(service === "s3" ? segment.replaceAll("/", "") : segment))
+          .filter((segment) => !/^(%2E|\.)*$/i.test(segment));
         const search = query.filter(([name]) => name !== "").map(([name, value]) => `${strict(name)}=${strict(value)}`);
         const url = `https://host.example/${path.join("/")}${search.length > 0 ? `?${search.join("&")}` : ""}`;
         const token = temporary ? "FQoGZXIvYXdzEXAMPLETOKEN==" : undefined;
@@ -227,4 +230,10 @@ test("in the query form a session's token is part of what is signed, and the sec
   for (const name of ["X-Amz-Credential", "X-Amz-SignedHeaders", "X-Amz-Security-Token", "X-Amz-Signature"])
     assert.equal(ours.get(name), theirs.get(name), name);
   assert.ok(!ours.toString().includes(encodeURIComponent(SECRET)));
+});
+
+test("for S3 the slashes of a key are signed as slashes, however they were written", () => {
+  const scope = { region: "us-east-1", service: "s3", expiresS: null };
+  const signatureOf = (url: string): string => sign({ url, scope })["authorization"]?.slice(-64) ?? "";
+  assert.equal(signatureOf("https://s3.example/b/2026%2Fjune.csv"), signatureOf("https://s3.example/b/2026/june.csv"));
 });

@@ -50,78 +50,18 @@ export function addVaultCommands(program: Command, deps: CliDeps): void {
 function addCredentialCommands(program: Command, deps: CliDeps): void {
   const { io, vault, finish, openMinted } = deps;
   const credential = program.command("credential").description("secrets that agents never see; no command shows one");
-  const many = (value: string, before: readonly string[]): readonly string[] => [...before, value];
-  addOperatorCommand(
-    credential,
-    "add <LABEL>",
-    "seal a secret, bound to where it may go",
-    "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
+  withKindOptions(
+    addOperatorCommand(
+      credential,
+      "add <LABEL>",
+      "seal a secret, bound to where it may go",
+      "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
+    ).requiredOption("--kind <KIND>", CREDENTIAL_KINDS.join(", ")),
   )
-    .requiredOption("--kind <KIND>", CREDENTIAL_KINDS.join(", "))
-    .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
-    .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
-    .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])
-    .option("--each-use", "ask a person on every use", false)
-    .option("--header <NAME>", "for --kind header: the header that carries it")
-    .option("--username <NAME>", "for --kind basic: the user name")
-    .option("--issuer <URL>", "for oauth2: whose metadata is read now and pinned")
-    .option("--token-endpoint <URL>", "for oauth2 and jwt-bearer: where a token is got, where there is no metadata")
-    .option("--revocation-endpoint <URL>", "for oauth2: where a refresh token is revoked")
-    .option("--grant <GRANT>", "for oauth2: client_credentials or refresh_token")
-    .option("--client-id <ID>", "for oauth2 and jwt-bearer: who asks")
-    .option(
-      "--client-auth <METHOD>",
-      "for oauth2: client_secret_basic, client_secret_post, private_key_jwt, tls_client_auth or none",
-    )
-    .option("--key-id <ID>", "names the key at the provider; for http-signature what the provider calls it")
-    .option("--subject <NAME>", "for jwt-bearer: on whose behalf")
-    .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
-    .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
-    .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
-    .option("--dpop", "for oauth2 and jwt-bearer: bind tokens to a key that is made and sealed here (RFC 9449)", false)
-    .option("--with-certificate <LABEL>", "a credential of kind mtls to show along with it")
-    .option(
-      "--source-command <JSON>",
-      "get the secret from a fixed program each time: its path and arguments, as a list",
-    )
-    .option("--source-systemd <NAME>", "get it from a systemd credential of the gateway's service")
-    .option(
-      "--source-vault <URL>",
-      "get it from HashiCorp Vault or OpenBao: https://HOST/v1/MOUNT/data/PATH (KV version 2)",
-    )
-    .option("--source-field <NAME>", "for --source-vault: the member of the secret; value where it is not given")
-    .option(
-      "--source-role <ROLE_ID>",
-      "for --source-vault: log in as this AppRole; its secret_id is the secret to give",
-    )
-    .option("--source-auth-mount <PATH>", "for --source-vault: where AppRole is mounted; approle where it is not given")
-    .option(
-      "--lease <SECONDS>",
-      "for how long what a source gave is lent: 1 to 3600, 300 where it is not given",
-      Number,
-    )
-    .option("--gateway <NAME>", "lent by this gateway on the hub alone, or by group:NAME (repeatable)", many, [])
-    .option("--google-key <FILE>", "for jwt-bearer: the key file of a Google service account")
-    .option("--installation <NUMBER>", "for github-app: where the app is installed")
-    .option("--role <ARN>", "for aws-role: the role whose keys are lent, for 15 minutes each")
-    .option("--region <REGION>", "for aws-role: where its keys are asked for")
-    .option("--external-id <ID>", "for aws-role: what the owner of the role wants to hear")
-    .option("--ca <FILE>", "trust this authority at the token endpoint instead of the system's")
-    .option("--private-network", "the token endpoint may resolve to a private address", false)
     .option("--secret-fd <N>", "read the secret from this descriptor", Number)
     .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
     .action(async (label: string, _options, command: Command) => {
-      const { origin, hostKey, pack, ...rest } = optionsOf<
-        OperatorOptions & { origin: string[]; hostKey: string[]; pack: string[]; kind: string; eachUse: boolean }
-      >(command);
-      finish(
-        await (await import("../vault/credentials.ts")).runCredentialAdd(
-          label,
-          { ...rest, origins: origin, hostKeys: hostKey, packs: pack },
-          io,
-          vault,
-        ),
-      );
+      finish(await (await import("../vault/credentials.ts")).runCredentialAdd(label, bindingOf(command), io, vault));
     });
   addOperatorCommand(
     credential,
@@ -179,19 +119,17 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     const { runMintedList } = await import("../vault/minted.ts");
     finish(await runMintedList(optionsOf(command), io, vault, await openMinted()));
   });
-  addOperatorCommand(
-    credential,
-    "adopt <MINTED_ID> <LABEL>",
-    "take one of them over into the vault",
-    "gw credential adopt evt_01….1 acme-ci --origin https://api.acme.example",
-  )
-    .requiredOption("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
-    .option("--each-use", "ask a person on every use", false)
-    .action(async (mintedId: string, label: string, _options, command: Command) => {
-      const { runAdopt } = await import("../vault/minted.ts");
-      const { origin, ...rest } = optionsOf<OperatorOptions & { origin: string[]; eachUse: boolean }>(command);
-      finish(await runAdopt(mintedId, label, { ...rest, origins: origin }, io, vault, await openMinted()));
-    });
+  withKindOptions(
+    addOperatorCommand(
+      credential,
+      "adopt <MINTED_ID> <LABEL>",
+      "take one of them over into the vault",
+      "gw credential adopt evt_01….1 acme-ci --origin https://api.acme.example",
+    ).option("--kind <KIND>", `what it becomes: ${CREDENTIAL_KINDS.join(", ")}`, "bearer"),
+  ).action(async (mintedId: string, label: string, _options, command: Command) => {
+    const { runAdopt } = await import("../vault/minted.ts");
+    finish(await runAdopt(mintedId, label, bindingOf(command), io, vault, await openMinted()));
+  });
   addOperatorCommand(
     credential,
     "list",
@@ -284,4 +222,75 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
         await (await import("../vault/credentials.ts")).runCredentialMark(label, !options.off, options, io, vault),
       );
     });
+}
+
+const many = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+function bindingOf(command: Command) {
+  const { origin, hostKey, pack, ...rest } = optionsOf<
+    OperatorOptions & { origin: string[]; hostKey: string[]; pack: string[]; kind: string; eachUse: boolean }
+  >(command);
+  return { ...rest, origins: origin, hostKeys: hostKey, packs: pack };
+}
+
+/** What the kinds of credentials want to know, whoever brings the secret. */
+function withKindOptions(command: Command): Command {
+  return command
+    .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
+    .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
+    .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])
+    .option("--each-use", "ask a person on every use", false)
+    .option("--header <NAME>", "for --kind header: the header that carries it")
+    .option("--username <NAME>", "for --kind basic: the user name")
+    .option("--issuer <URL>", "for oauth2: whose metadata is read now and pinned")
+    .option("--token-endpoint <URL>", "for oauth2 and jwt-bearer: where a token is got, where there is no metadata")
+    .option("--revocation-endpoint <URL>", "for oauth2: where a refresh token is revoked")
+    .option("--grant <GRANT>", "for oauth2: client_credentials or refresh_token")
+    .option("--client-id <ID>", "for oauth2 and jwt-bearer: who asks")
+    .option(
+      "--client-auth <METHOD>",
+      "for oauth2: client_secret_basic, client_secret_post, private_key_jwt, tls_client_auth or none",
+    )
+    .option("--key-id <ID>", "names the key at the provider; for http-signature what the provider calls it")
+    .option("--subject <NAME>", "for jwt-bearer: on whose behalf")
+    .option("--scope <SCOPE>", "for oauth2 and jwt-bearer: what a token may be good for (repeatable)", many, [])
+    .option("--audience <NAME>", "for oauth2 and jwt-bearer: whom a token is for")
+    .option("--resource <URI>", "for oauth2: the resource that a token is for (RFC 8707)")
+    .option("--dpop", "for oauth2 and jwt-bearer: bind tokens to a key that is made and sealed here (RFC 9449)", false)
+    .option("--with-certificate <LABEL>", "a credential of kind mtls to show along with it")
+    .option(
+      "--source-command <JSON>",
+      "get the secret from a fixed program each time: its path and arguments, as a list",
+    )
+    .option("--source-systemd <NAME>", "get it from a systemd credential of the gateway's service")
+    .option(
+      "--source-vault <URL>",
+      "get it from HashiCorp Vault or OpenBao: https://HOST/v1/MOUNT/data/PATH (KV version 2)",
+    )
+    .option(
+      "--source-vault-dynamic <URL>",
+      "get one that Vault or OpenBao makes for a while, such as https://HOST/v1/database/creds/ROLE",
+    )
+    .option("--source-connect <URL>", "get it from 1Password Connect: https://HOST/v1/vaults/UUID/items/UUID")
+    .option("--source-aws <URL>", "get it from AWS Secrets Manager: https://secretsmanager.REGION.amazonaws.com/")
+    .option("--source-name <NAME>", "for --source-aws: the name or ARN of the secret")
+    .option("--source-field <NAME>", "for a source over the network: the member of the secret")
+    .option(
+      "--source-role <ROLE_ID>",
+      "for --source-vault: log in as this AppRole; its secret_id is the secret to give",
+    )
+    .option("--source-auth-mount <PATH>", "for --source-vault: where AppRole is mounted; approle where it is not given")
+    .option(
+      "--lease <SECONDS>",
+      "for how long what a source gave is lent: 1 to 3600, 300 where it is not given",
+      Number,
+    )
+    .option("--gateway <NAME>", "lent by this gateway on the hub alone, or by group:NAME (repeatable)", many, [])
+    .option("--google-key <FILE>", "for jwt-bearer: the key file of a Google service account")
+    .option("--installation <NUMBER>", "for github-app: where the app is installed")
+    .option("--role <ARN>", "for aws-role: the role whose keys are lent, for 15 minutes each")
+    .option("--region <REGION>", "for aws-role and --source-aws: where AWS is asked")
+    .option("--external-id <ID>", "for aws-role: what the owner of the role wants to hear")
+    .option("--ca <FILE>", "trust this authority at the token endpoint instead of the system's")
+    .option("--private-network", "the token endpoint may resolve to a private address", false);
 }

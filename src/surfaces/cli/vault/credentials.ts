@@ -3,6 +3,7 @@ import { Secret } from "../../../kernel/secret.ts";
 import { findEntry } from "../../../vault/entry.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { summariesOf } from "../../../vault/lend.ts";
+import { isRemote } from "../../../vault/source/remote.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
 import { isExchanged } from "../../../vault/token/exchange.ts";
 import { provesByCertificate } from "../../../vault/token/parts.ts";
@@ -47,6 +48,21 @@ export function runCredentialAdd(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
+  const take = (_session: VaultSession, kind: CredentialKind): Promise<Secret> => takeSecret(label, kind, options, io);
+  return storeGiven(label, options, io, ports, take, async (vault) =>
+    sayCredential(io, options, vault, label, "stored"),
+  );
+}
+
+/** A secret that `take` brings, as any kind of credential, and what is done once the vault has it. */
+export function storeGiven(
+  label: string,
+  options: CredentialAddOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  take: (session: VaultSession, kind: CredentialKind) => Promise<Secret>,
+  stored: (vault: Vault) => Promise<Exit>,
+): Promise<Exit> {
   return answering(io, async () => {
     const kind = CREDENTIAL_KINDS.find((one) => one === options.kind);
     if (kind === undefined) throw new Denied("credential_invalid", `--kind is one of ${CREDENTIAL_KINDS.join(", ")}.`);
@@ -61,8 +77,7 @@ export function runCredentialAdd(
     if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
     return await withOperator(options, io, ports, async (session) => {
       const empty = exchange === undefined ? opensWithNothing(source) : provesByCertificate(exchange);
-      using given =
-        google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await takeSecret(label, kind, options, io));
+      using given = google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
       using secret = withUsername(kind, options.username, given);
       const lenders = readLenders(session, options.gateway);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
@@ -77,7 +92,7 @@ export function runCredentialAdd(
           ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );
-      return sayCredential(io, options, vault, label, "stored");
+      return await stored(vault);
     });
   });
 }
@@ -176,18 +191,22 @@ function changeOne(
 
 /** Options of an exchange that mean something to another kind too. */
 function withoutOwn(kind: CredentialKind, options: ExchangeOptions, sourced: boolean): ExchangeOptions {
-  const { keyId, ca, privateNetwork, ...rest } = options;
+  const { keyId, ca, privateNetwork, region, ...rest } = options;
   return {
     ...rest,
     ...(kind === "http-signature" || keyId === undefined ? {} : { keyId }),
     ...(sourced
       ? {}
-      : { ...(ca === undefined ? {} : { ca }), ...(privateNetwork === undefined ? {} : { privateNetwork }) }),
+      : {
+          ...(region === undefined ? {} : { region }),
+          ...(ca === undefined ? {} : { ca }),
+          ...(privateNetwork === undefined ? {} : { privateNetwork }),
+        }),
   };
 }
 
 function opensWithNothing(source: SecretSource | undefined): boolean {
-  return source !== undefined && source.kind !== "vault-kv";
+  return source !== undefined && !isRemote(source);
 }
 
 const nowhere = async (): Promise<undefined> => undefined;

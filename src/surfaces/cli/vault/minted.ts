@@ -1,11 +1,11 @@
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
-import { addCredential } from "../../../vault/credential.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { applyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { type CredentialAddOptions, storeGiven } from "./credentials.ts";
+import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 
 /** Secrets that answers brought: kept under the vault's key until an operator takes them over. */
 export interface MintedStore {
@@ -41,37 +41,41 @@ export function runMintedList(
   );
 }
 
-/** `gw credential adopt MINTED_ID LABEL`: from the gateway's keeping into the vault, bound and signed like any other. */
-export function runAdopt(
+/**
+ * `gw credential adopt MINTED_ID LABEL`: from the gateway's keeping into the vault, bound and signed like any other. It becomes whatever
+ * kind it is one of.
+ */
+export async function runAdopt(
   mintedId: string,
   label: string,
-  options: VaultOptions & { readonly origins: readonly string[]; readonly eachUse: boolean },
+  options: CredentialAddOptions,
   io: CliIo,
   ports: VaultCliPorts,
   openMinted: OpenMinted,
 ): Promise<Exit> {
-  return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
-      const store = await openMinted(options.home, session.home.readVault(), session.operator.serviceKey);
-      try {
-        using secret = store.secretOf(mintedId);
-        if (secret === undefined)
-          throw new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);
-        const entry = { label, kind: "bearer", boundTo: options.origins, eachUse: options.eachUse, secret } as const;
-        const vault = await applyChange(
-          session,
-          ports,
-          { what: "credential_added", subject: label },
-          async (current) => ({ vault: await addCredential(current, session.operator, entry, ports) }),
-        );
-        // Only once the vault has it: a crash before this leaves it twice, never nowhere.
-        await store.forget(mintedId);
-        const record = { label, minted_id: mintedId, generation: vault.generation };
-        say(io, options.json, record, `${label} stored, vault generation ${vault.generation}.`);
-        return exits.done;
-      } finally {
-        await store.close();
-      }
-    }),
-  );
+  const { sourceCommand, sourceSystemd, sourceVault, googleKey, clientAuth } = options;
+  const brought = [sourceCommand, sourceSystemd, sourceVault, googleKey].some((one) => one !== undefined);
+  if (brought || clientAuth === "tls_client_auth")
+    return answering(io, () => {
+      throw new Denied("credential_invalid", "That takes no secret, so that a minted one cannot become it.");
+    });
+  let store: MintedStore | undefined;
+  const take = async ({ home, operator }: VaultSession): Promise<Secret> => {
+    store = await openMinted(options.home, home.readVault(), operator.serviceKey);
+    const secret = store.secretOf(mintedId);
+    if (secret === undefined)
+      throw new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);
+    return secret;
+  };
+  try {
+    return await storeGiven(label, options, io, ports, take, async ({ generation }) => {
+      // Only once the vault has it: a crash before this leaves it twice, never nowhere.
+      await store?.forget(mintedId);
+      const record = { label, minted_id: mintedId, generation };
+      say(io, options.json, record, `${label} stored, vault generation ${generation}.`);
+      return exits.done;
+    });
+  } finally {
+    await store?.close();
+  }
 }

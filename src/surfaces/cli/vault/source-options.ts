@@ -10,6 +10,11 @@ export interface SourceOptions {
   readonly sourceCommand?: string;
   readonly sourceSystemd?: string;
   readonly sourceVault?: string;
+  readonly sourceVaultDynamic?: string;
+  readonly sourceConnect?: string;
+  readonly sourceAws?: string;
+  readonly sourceName?: string;
+  readonly region?: string;
   readonly sourceField?: string;
   readonly sourceRole?: string;
   readonly sourceAuthMount?: string;
@@ -21,27 +26,42 @@ export interface SourceOptions {
 /** Undefined where the secret is sealed here, as is usual. */
 export function readSourceOptions(options: SourceOptions): SecretSource | undefined {
   const { sourceCommand, sourceSystemd, sourceVault, lease: leaseS = defaults.sourceLeaseS } = options;
-  const given = [sourceCommand, sourceSystemd, sourceVault].filter((one) => one !== undefined);
+  const { sourceVaultDynamic, sourceConnect, sourceAws } = options;
+  const remote = [sourceVault, sourceVaultDynamic, sourceConnect, sourceAws];
+  const given = [sourceCommand, sourceSystemd, ...remote].filter((one) => one !== undefined);
   if (given.length > 1) invalid("A secret has one source.");
-  const { sourceField, sourceRole, sourceAuthMount } = options;
-  if (sourceVault === undefined && [sourceField, sourceRole, sourceAuthMount].some((one) => one !== undefined))
-    invalid("--source-field, --source-role and --source-auth-mount are for --source-vault.");
+  const { sourceField, sourceRole, sourceAuthMount, sourceName } = options;
+  const some = (...texts: (string | undefined)[]): boolean => texts.some((one) => one !== undefined);
+  if (!some(sourceVault, sourceVaultDynamic) && some(sourceRole, sourceAuthMount))
+    invalid("--source-role and --source-auth-mount are for --source-vault and --source-vault-dynamic.");
+  if (!some(...remote) && some(sourceField)) invalid("--source-field is for a source that is asked over the network.");
+  if (sourceAws === undefined && some(sourceName)) invalid("--source-name is for --source-aws.");
   if (given.length === 0 && options.lease !== undefined) invalid("--lease is for a secret with a source.");
   if (sourceCommand !== undefined) return { kind: "command", argv: readArguments(sourceCommand), leaseS };
   if (sourceSystemd !== undefined) return { kind: "systemd", name: sourceSystemd, leaseS };
-  if (sourceVault === undefined) return undefined;
+  const url = remote.find((one) => one !== undefined);
+  if (url === undefined) return undefined;
   const { ca } = options;
-  const isPrivate = options.privateNetwork === true || isPrivateHost(URL.parse(sourceVault)?.hostname ?? "");
-  return {
-    kind: "vault-kv",
-    url: sourceVault,
-    field: sourceField ?? "value",
-    roleId: sourceRole ?? null,
-    authMount: sourceAuthMount ?? "approle",
+  const isPrivate = options.privateNetwork === true || isPrivateHost(URL.parse(url)?.hostname ?? "");
+  const reached = {
+    url,
     ca:
       ca === undefined ? null : readGivenFile(ca, defaults.tokenAuthorityBytes, "credential_invalid").toString("utf8"),
     network: isPrivate ? "private" : "public",
     leaseS,
+  } as const;
+  if (sourceAws !== undefined)
+    return {
+      ...{ kind: "aws-secret", ...reached, field: sourceField ?? "" },
+      ...{ name: sourceName ?? "", region: options.region ?? "" },
+    };
+  if (sourceConnect !== undefined) return { kind: "connect", ...reached, field: sourceField ?? "password" };
+  return {
+    kind: sourceVault === undefined ? "vault-dynamic" : "vault-kv",
+    ...reached,
+    field: sourceField ?? (sourceVault === undefined ? "username:password" : "value"),
+    roleId: sourceRole ?? null,
+    authMount: sourceAuthMount ?? "approle",
   };
 }
 

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import {
+  asUser,
+  call,
+  type Gateway,
+  Home,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Reply,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+import { isSignedBy } from "./support/sts.ts";
+
+const AWS = { id: "AKIDEXAMPLEAKIDEXAMP", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: undefined };
+const CONNECT = "connect-token-0123456789";
+const VAULT = "hvs.token-0123456789";
+const ITEM = "/v1/vaults/hfnjvi6aymbsnfc2xeeoheizda/items/wepiqdxdzncjtnvmv5fegud4qy";
+
+function pack(name: string, origin: string, scheme: string): string {
+  return `
+format: gw.pack/v1
+pack: ${name}
+provider:
+  origin: ${origin}
+  credential: ${name}
+  auth: { scheme: ${scheme} }
+actions:
+  thing.get:
+    effect: read
+    request: { method: GET, path: "/things/{id}" }
+    input: { id: { in: path, type: string, maxLength: 64 } }
+`;
+}
+
+/** Written from the documentation of Vault, 1Password Connect and AWS Secrets Manager: none of them is at hand. */
+describe("a secret that a service keeps or makes", asUser, () => {
+  let home: Home;
+  let services: TestProvider;
+  const apis = new Map<string, TestProvider>();
+  let gateway: Gateway;
+  let agent: Plane;
+  let made = 0;
+  let fields: object[] = [];
+  let secretString = "";
+
+  before(async () => {
+    services = await startProvider();
+    services.answer((request, response) => {
+      const { method, url, headers } = request;
+      const reply = (status: number, body: object): void =>
+        void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      if (url === "/v1/ldap/creds/robot" && method === "GET") {
+        if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
+        const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
+        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: 1, renewable: true, data });
+      }
+      if (url === ITEM && method === "GET")
+        return headers.authorization === `Bearer ${CONNECT}` ? reply(200, { id: "x", fields }) : reply(401, {});
+      if (url === "/" && headers["x-amz-target"] === "secretsmanager.GetSecretValue") {
+        const named = (JSON.parse(request.body) as { readonly SecretId: string }).SecretId === "acme/api";
+        if (!isSignedBy(request, AWS, "secretsmanager")) return reply(400, { __type: "InvalidSignatureException" });
+        return named ? reply(200, { SecretString: secretString }) : reply(400, {});
+      }
+      return reply(404, {});
+    });
+    home = await new Home(makeFolder()).init();
+    const { origin } = services;
+    await add("made", "basic", ["--source-vault-dynamic", `${origin}/v1/ldap/creds/robot`], VAULT);
+    await add("item", "bearer", ["--source-connect", `${origin}${ITEM}`, "--lease", "1"], CONNECT);
+    const named = ["--region", "eu-west-1", "--source-name", "acme/api", "--source-field", "token", "--lease", "1"];
+    await add("managed", "bearer", ["--source-aws", `${origin}/`, ...named], `${AWS.id}:${AWS.secret}`);
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    for (const api of apis.values()) await api.close();
+    await services?.close();
+  });
+
+  async function add(label: string, kind: string, more: readonly string[], input: string): Promise<void> {
+    const api = await startProvider();
+    apis.set(label, api);
+    await home.must(["credential", "add", label, "--kind", kind, "--origin", api.origin, ...more], { input });
+    await home.trustPack(label, pack(label, api.origin, kind));
+  }
+
+  async function read(label: string): Promise<Reply> {
+    const run = await openRun(home, agent, [`${label}.thing.get`]);
+    return call(agent, run, `${label}.thing.get`, { id: "1" });
+  }
+
+  const sent = (label: string): string => apis.get(label)?.received.at(-1)?.headers.authorization ?? "";
+
+  test("Vault makes a user for a while: both halves are sent, and another one once its own lease is over", async () => {
+    assert.equal((await read("made")).body["outcome"], "success");
+    const first = made;
+    assert.equal(sent("made"), `Basic ${Buffer.from(`v-robot-${first}:made-for-a-while-${first}`).toString("base64")}`);
+    // Vault's lease of a second ends long before ours of five minutes.
+    await until("another one is got", async () => (await read("made")).body["outcome"] === "success" && made > first);
+  });
+
+  test("1Password Connect gives the one field that is named; two of that name, or a second line, are no secret", async () => {
+    fields = [
+      { id: "username", label: "username", value: "ada" },
+      { id: "f1", label: "password", value: "from-one-password-1" },
+    ];
+    assert.equal((await read("item")).body["outcome"], "success");
+    assert.equal(sent("item"), "Bearer from-one-password-1");
+    const got = apis.get("item")?.received.length;
+    for (const [value, code] of [
+      [[...fields, { id: "f2", label: "password", value: "another-secret-22" }], "source_unavailable"],
+      [[{ id: "f1", label: "password", value: "two\nlines-of-it" }], "source_unfit"],
+    ] as const) {
+      fields = [...value];
+      const tested = await home.operator(["credential", "test", "item"]);
+      assert.match(tested.err, new RegExp(code));
+    }
+    assert.equal(apis.get("item")?.received.length, got);
+  });
+
+  test("AWS Secrets Manager is asked with a signature, and gives a member of what it keeps", async () => {
+    secretString = JSON.stringify({ token: "from-secrets-manager-1" });
+    assert.equal((await read("managed")).body["outcome"], "success");
+    assert.equal(sent("managed"), "Bearer from-secrets-manager-1");
+    assert.ok(!JSON.stringify(services.received).includes(AWS.secret));
+    secretString = "no JSON at all";
+    assert.match((await home.operator(["credential", "test", "managed"])).err, /source_unavailable/);
+    assert.equal((await home.verify()).code, 0);
+  });
+});
