@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,18 +15,16 @@ const SECONDS = 3;
 const ROUNDS = 2;
 
 interface Load {
-  readonly calls: number;
   readonly rate: number;
+  /** What a call took of the process that served it: it holds also where other work shares the machine. */
+  readonly cpuUs: number;
   readonly p50: number;
   readonly p99: number;
 }
 
-/** With what a call took of the process that served it: it holds also where other work shares the machine. */
-type Served = Load & { readonly cpuUs: number };
-
 interface Round {
-  readonly proxy: Served;
-  readonly ours: Served;
+  readonly proxy: Load;
+  readonly ours: Load;
   readonly nginx: Load | null;
 }
 
@@ -65,9 +63,9 @@ export const bench: Bench = {
         const rounds: Round[] = [];
         for (let round = 0; round < ROUNDS; round++) {
           rounds.push({
-            proxy: await served(proxy, () => load({ port: proxyPort }, concurrency, false)),
-            ours: await served(gateway, () => load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true)),
-            nginx: nginx === null ? null : await load({ port: nginx.port }, concurrency, false),
+            proxy: await load({ port: proxyPort }, concurrency, false, proxy),
+            ours: await load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true, gateway),
+            nginx: nginx === null ? null : await load({ port: nginx.port }, concurrency, false, null),
           });
         }
         report(emit, concurrency, rounds, syncMs);
@@ -121,23 +119,8 @@ function report(emit: (row: Row) => void, concurrency: number, rounds: readonly 
   }
 }
 
-async function served({ pid }: ChildProcess, measure: () => Promise<Load>): Promise<Served> {
-  const before = cpuTicks(pid);
-  const measured = await measure();
-  return { ...measured, cpuUs: ((cpuTicks(pid) - before) * US_PER_TICK) / measured.calls };
-}
-
-/** Linux counts processor time in hundredths of a second. */
-const US_PER_TICK = 10_000;
-
-function cpuTicks(pid: number | undefined): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
-}
-
-async function load(target: object, concurrency: number, gateway: boolean): Promise<Load> {
-  const job = JSON.stringify({ target, concurrency, seconds: SECONDS, gateway });
+async function load(target: object, concurrency: number, gateway: boolean, server: ChildProcess | null): Promise<Load> {
+  const job = JSON.stringify({ target, concurrency, seconds: SECONDS, gateway, pid: server?.pid ?? null });
   const { stdout } = await promisify(execFile)(process.execPath, [join(here, "load.ts"), job]);
   return JSON.parse(stdout) as Load;
 }
