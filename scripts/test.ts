@@ -33,20 +33,23 @@ const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product) : own;
 const beside = [`--test-concurrency=${CONCURRENCY}`];
 const later = tellLater();
-const pure = runTests(
+const pure = runTogether(
   plain.filter((file) => PURE.test(file)),
   stand,
   ["--test-isolation=none"],
   later.place,
 );
+const others = await runTogether(
+  plain.filter((file) => !PURE.test(file)),
+  stand,
+  beside,
+);
+// Both groups have ended before a file of either runs again.
+const shared = await pure.finally(later.tell);
 const failed = [
-  await runTests(
-    plain.filter((file) => !PURE.test(file)),
-    stand,
-    beside,
-  ),
-  await pure.finally(later.tell),
-  await runTests(host, own, beside),
+  await runAgain(others, stand),
+  await runAgain(shared, stand),
+  await runAgain(await runTogether(host, own, beside), own),
 ].some((status) => status !== 0);
 stand.remove();
 product.remove();
@@ -65,17 +68,19 @@ function tellLater(): { readonly place: number; tell(): void } {
   return { place, tell };
 }
 
-/**
- * Runs the files together; those with a failure run once more, alone. What fails only beside others on a crowded machine is
- * named, what fails alone fails the run; with GW_TEST_STRICT=1 both do.
- */
-async function runTests(
+/** How a group ended, and which of its files are worth a second try. */
+interface Round {
+  readonly status: number;
+  readonly again: readonly string[];
+}
+
+async function runTogether(
   tests: readonly string[],
   where: Stand,
   together: readonly string[],
   out: Out = "inherit",
-): Promise<number> {
-  if (tests.length === 0) return 0;
+): Promise<Round> {
+  if (tests.length === 0) return { status: 0, again: [] };
   const list = join(mkdtempSync(join(tmpdir(), "gw-test-failed-")), "files");
   writeFileSync(list, "");
   chmodSync(dirname(list), 0o777);
@@ -91,11 +96,19 @@ async function runTests(
   const told = readFileSync(list, "utf8").split("\n").slice(0, -1);
   const known = told.map((path) => tests.find((file) => path.endsWith(`/${file}`)));
   const again = [...new Set(known.filter((file) => file !== undefined))];
-  if (status === 0 || again.length === 0 || known.includes(undefined) || again.length > MOST_AGAIN) return status;
+  return { status, again: known.includes(undefined) || again.length > MOST_AGAIN ? [] : again };
+}
+
+/**
+ * Files with a failure run once more, alone. What fails only beside others on a crowded machine is named, what fails alone fails the
+ * run; with GW_TEST_STRICT=1 both do.
+ */
+async function runAgain({ status, again }: Round, where: Stand): Promise<number> {
+  if (status === 0 || again.length === 0) return status;
   console.error(
     `\nfailed beside the others, so they run once more alone:\n${again.map((file) => `  ${file}`).join("\n")}\n`,
   );
-  const alone = await runFiles(again, where, ["--test-concurrency=1"], out);
+  const alone = await runFiles(again, where, ["--test-concurrency=1"], "inherit");
   if (alone === 0)
     console.error(`\npassed alone, failed beside the others (a fault to look for):\n  ${again.join("\n  ")}\n`);
   return process.env["GW_TEST_STRICT"] === "1" ? status : alone;

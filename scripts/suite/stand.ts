@@ -19,7 +19,7 @@ export interface Stand {
 export function ownStand(root: string, product: Product): Stand {
   // What takes long to make is made once for all files that want it.
   const made = join(dirname(dirname(product.program)), "made");
-  mkdirSync(made);
+  mkdirSync(made, { recursive: true });
   const env = { GW_PROGRAM: product.program, GW_TEST_MADE: made };
   return { command: [], node: process.execPath, clone: root, env, remove: () => undefined };
 }

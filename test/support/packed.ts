@@ -35,7 +35,7 @@ export function installPacked(name: string): Installed {
   const folder = makeFolder();
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
   const files = readdirSync(packed).map((file) => join(packed, file));
-  npm(folder, ["install", "--offline", "--ignore-scripts", ...files]);
+  npm(folder, ["install", "--ignore-scripts", ...files]);
   const readme = readFileSync(join(folder, "node_modules", "@agent-action-gateway", name, "README.md"), "utf8");
   return {
     folder,
@@ -67,7 +67,9 @@ function listPackages(modules: string): readonly string[] {
 }
 
 function npm(cwd: string, args: readonly string[]): void {
-  execFileSync("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
+  // Nothing asks a registry.
+  const quiet = ["--offline", "--no-update-notifier", "--no-audit", "--no-fund", "--loglevel=error"];
+  execFileSync("npm", [...args, ...quiet], {
     ...{ cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] },
     // The Node of the tests, which builds; npm itself runs on it too.
     env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
