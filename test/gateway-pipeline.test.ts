@@ -350,6 +350,34 @@ test("a session ends when its process exits, when its image is replaced, and whe
   assert.equal(provider.received.length, 0);
 });
 
+test("nothing of a session leaves that is revoked while the hub is asked, and what was counted before is given back", async () => {
+  for (const moment of ["count", "beforeSend"] as const) {
+    await bench.close();
+    let givenBack = 0;
+    const revoke = async (at: typeof moment): Promise<void> => {
+      const [session] = bench.gateway.sessions();
+      if (at === moment) await bench.gateway.revoke(bench.revocation(session?.id ?? ""));
+    };
+    const counted = { settle: () => undefined, giveBack: () => void givenBack++ };
+    bench = await startBench(packText(provider.origin), {
+      hub: {
+        admit: () => undefined,
+        beforeSend: () => revoke("beforeSend"),
+        count: () => revoke("count").then(() => counted),
+        beforeAnswer: () => Promise.resolve(),
+      },
+    });
+    bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+    caller = scriptedCaller();
+    const run = await openApproved(["acme.thing.change"]);
+    const told = await call(run as never, "acme.thing.change", { name: "x" }).catch((error: unknown) => error);
+    if (moment === "count") assert.ok(denies("session_ended")(told), String(told));
+    else assert.match(JSON.stringify(told), /never_sent.*aborted.*session_ended/);
+    assert.equal(givenBack, moment === "count" ? 1 : 0, "an attempt that was put on record stays counted");
+  }
+  assert.equal(provider.received.length, 0);
+});
+
 test("an ended session is never revived, although its process and its run live on", async () => {
   const run = await openApproved();
   const joined = scriptedCaller();

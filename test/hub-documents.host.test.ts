@@ -220,11 +220,13 @@ real("gw status --hub names every gateway of the vault by its own signed word, a
     /answers in \d+ ms; 2 gateways, 0 silent\n {2}web1 {2}tick \d+, log to frame \d+, vault \d+, policy \d+\n/,
   );
   await cluster.sql("create table public.keep as table gw_hub.gateways");
-  await cluster.sql("update gw_hub.gateways set enrolment_signature = '' where name = 'web2'");
-  const forged = await look();
-  assert.deepEqual([forged.code, forged.gateways[1]?.["signed"]], [1, false]);
+  for (const text of ["enrolment_signature = ''", "enrolment = 'nobody'"]) {
+    await cluster.sql(`update gw_hub.gateways set ${text} where name = 'web2'`);
+    const forged = await look();
+    assert.deepEqual([forged.code, forged.gateways[1]?.["signed"]], [1, false], text);
+  }
   await cluster.sql(
-    "update gw_hub.gateways g set enrolment_signature = k.enrolment_signature from public.keep k where g.name = k.name and g.name = 'web2'",
+    "update gw_hub.gateways g set enrolment = k.enrolment, enrolment_signature = k.enrolment_signature from public.keep k where g.name = k.name and g.name = 'web2'",
   );
 });
 

@@ -139,8 +139,10 @@ export type LocalSecret =
   /** Our own words: what a program prints is not for anybody to see. */
   | { readonly kind: "failed"; readonly why: string };
 
-/** A send that limits of the fleet counted by what it may cost. */
+/** A send that limits of the fleet counted. */
 export interface Counted {
+  /** All of it, of a send that did not leave. Nobody waits for it. */
+  giveBack(): void;
   /** What it cost beside what was counted; less is below zero. Nobody waits for it. */
   settle(cents: number): void;
 }
@@ -151,7 +153,7 @@ export interface HubGate {
   admit(call: { readonly sideEffect: boolean; readonly standing: boolean }): void;
   /** Denied `hub_unreachable` where the intent is not on the hub in time: nothing leaves then. */
   beforeSend(receipt: IntentReceipt): Promise<void>;
-  /** Takes what a send counts for from every limit of the fleet that it falls under; null where none is left to settle. */
+  /** Takes what a send counts for from every limit of the fleet that it falls under; null where it falls under none. */
   count(send: Countable): Promise<Counted | null>;
   /** Resolves once what happened is on the hub; of a read that may go on without it, sooner. */
   beforeAnswer(sideEffect: boolean): Promise<void>;

@@ -1,8 +1,8 @@
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
+import { readPeerHead } from "./fetch-log.ts";
 import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
-import { type HeadStatement, readHubStatement } from "./statement.ts";
 
 /** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
 export type DocumentKind = "vault" | "policy";
@@ -136,9 +136,8 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
         const key = peers.find((one) => one.gateway === row.gateway)?.identityKey;
         if (key === undefined || row.statement === null || row.signature === null) return most;
         const given = { text: row.statement, signature: row.signature };
-        const head = readHubStatement<HeadStatement>(given, "gw.hub-head/v1", key);
+        const head = readPeerHead(given, { hubId: parts.hubId, gateway: row.gateway, identityKey: key });
         const { vault = 0, policy = 0 } = head?.knows ?? {};
-        if (head?.hub_id !== parts.hubId || head.gateway !== row.gateway) return most;
         if (vault <= most.vault && policy <= most.policy) return most;
         return { vault: Math.max(vault, most.vault), policy: Math.max(policy, most.policy), by: row.gateway };
       },

@@ -7,7 +7,7 @@ import type { HubConnection } from "./connect.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA } from "./schema.ts";
 import type { Speaker } from "./speaker.ts";
-import { type HeadStatement, readHubStatement } from "./statement.ts";
+import { type HeadStatement, readHubStatement, type SignedText } from "./statement.ts";
 
 interface ChunkRow {
   readonly segment: string;
@@ -76,15 +76,25 @@ function readChunk(row: ChunkRow, speaker: Speaker): HeadStatement | undefined {
   return fit ? signed : undefined;
 }
 
-export function readHead(
-  given: { readonly text: string; readonly signature: Buffer },
-  { hubId, gateway, logId, identityKey }: Speaker,
+export function readHead(given: SignedText, speaker: Speaker): HeadStatement | undefined {
+  const head = readPeerHead(given, speaker);
+  return head?.log_id === speaker.logId ? head : undefined;
+}
+
+/** Of whichever log it is: signed policy names a peer's key, and not its log. */
+export function readPeerHead(
+  given: SignedText,
+  { hubId, gateway, identityKey }: Pick<Speaker, "hubId" | "gateway" | "identityKey">,
 ): HeadStatement | undefined {
   const head = readHubStatement<HeadStatement>(given, "gw.hub-head/v1", identityKey);
-  if (head?.hub_id !== hubId || head.gateway !== gateway || head.log_id !== logId) return undefined;
+  if (head?.hub_id !== hubId || head.gateway !== gateway) return undefined;
   // A gateway may be owned by somebody else, and its numbers become names of files here.
-  const { tick, segment, offset, frame_end, next_frame, part } = head;
-  const numbers = [tick, segment, offset, frame_end, next_frame, ...(part === null ? [] : [part.offset])];
+  const { tick, segment, offset, frame_end, next_frame, part, knows } = head;
+  const numbers = [
+    ...[tick, segment, offset, frame_end, next_frame],
+    ...(part === null ? [] : [part.offset]),
+    ...(knows === undefined ? [] : [knows?.vault, knows?.policy]),
+  ];
   return numbers.every((one) => Number.isSafeInteger(one) && one >= 0) ? head : undefined;
 }
 

@@ -151,6 +151,9 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       const state = readLimit(rows, place, gateway, seal);
       const known = remembered?.day === day ? remembered : null;
       if (known !== null && (state.version < known.version || state.own.serial < known.serial)) throw putBack(name);
+      // Whoever was only refused has seen it too: what is gone after that grants nothing.
+      if (state.version > (known?.version ?? 0))
+        await parts.remember(name, { day, version: state.version, serial: state.own.serial });
       return { day, state };
     }
   }

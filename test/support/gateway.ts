@@ -28,6 +28,7 @@ import type {
   AuditSink,
   Credentials,
   HttpTransport,
+  HubGate,
   LiveCaller,
   SshTransport,
   StateRow,
@@ -112,6 +113,7 @@ export interface BenchOptions {
   /** What the vault lends, where a real provider has to take it. */
   readonly token?: string;
   readonly steps?: StepPort;
+  readonly hub?: HubGate;
 }
 
 export const operatorKeys = generateKeyPairSync("ed25519");
@@ -212,6 +214,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       http: options.wrapHttp?.(transport) ?? transport,
       ssh: noHost,
       ...(options.steps === undefined ? {} : { steps: options.steps }),
+      ...(options.hub === undefined ? {} : { hub: options.hub }),
     },
     {
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),

@@ -35,20 +35,22 @@ import { type Attempted, type Beside, type Claim, type CustodySending, isPreview
  */
 export async function attempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
   const { run, outbound } = sending;
-  if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
-  else requireUnlocked(core);
+  requireStill(core, sending);
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
   await core.tokens.ready(sending);
   const claim = claimFor(sending);
   const { reservation, timeoutMs, cents } = await reserve(core, sending);
   const counted = await countForFleet(core, sending, reservation, cents);
   const attemptId = core.ports.ids.next("evt");
-  const receipt = await intend(core, sending, attemptId, reservation, ticket, claim);
+  const receipt = await intend(core, sending, attemptId, reservation, ticket, claim).catch((error: unknown) => {
+    counted?.giveBack();
+    throw error;
+  });
   const doubted = claim?.doubt ?? false;
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
-  const answer = await send(core, sending, receipt, timeoutMs, attemptId)
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId, () => requireStill(core, sending))
     .then((seen) => sending.take?.(seen) ?? seen)
     .catch(lostAnswer);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
@@ -70,6 +72,11 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
   throw fault.cause;
+}
+
+function requireStill(core: AttemptNeeds, sending: Sending | CustodySending): void {
+  if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
+  else requireUnlocked(core);
 }
 
 /** What whoever asked makes of the answer. That they fail at it takes nothing away from what the answer proves. */
@@ -208,7 +215,7 @@ function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget },
 
 /** What limits of the fleet count is counted before it leaves. What the gateway does to look after an operation is not. */
 async function countForFleet(
-  core: Pick<AttemptNeeds, "daySpend" | "ports">,
+  core: AttemptNeeds,
   sending: Sending | CustodySending,
   reservation: Reservation,
   cents: number,
@@ -216,10 +223,15 @@ async function countForFleet(
   const { run, outbound, authorization, custody, errand } = sending;
   if (core.ports.hub === undefined || custody !== undefined || errand === "probe") return null;
   const { definition, credential, sideEffect } = outbound;
+  let counted: Counted | null = null;
   try {
     const send = { pack: definition.pack.name, credential, grant: grantOf(authorization), sideEffect, cents };
-    return await core.ports.hub.count(send);
+    counted = await core.ports.hub.count(send);
+    // Somebody may have revoked while the hub was asked.
+    if (counted !== null) requireStill(core, sending);
+    return counted;
   } catch (error) {
+    counted?.giveBack();
     spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
     throw error;
   }

@@ -1,6 +1,6 @@
 import type { SshSend } from "../../conventions/action/send.ts";
 import { requireHeld } from "../../conventions/action/spooled.ts";
-import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import type { NeverSent, TransportObservation } from "../../conventions/outcome/observation.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
@@ -17,10 +17,11 @@ export async function send(
   receipt: IntentReceipt,
   timeoutMs: number,
   attemptId: string,
+  requireStill: () => void,
 ): Promise<TransportObservation> {
   const { steps } = core.ports;
   steps?.before(`${sending.errand}.sent`);
-  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId);
+  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId, requireStill);
   steps?.after(`${sending.errand}.sent`);
   return observation;
 }
@@ -32,11 +33,15 @@ async function exchange(
   receipt: IntentReceipt,
   timeoutMs: number,
   attemptId: string,
+  requireStill: () => void,
 ): Promise<TransportObservation> {
   const { request } = sending;
   const limits = limitsOf(sending, timeoutMs);
   try {
-    if (sending.outbound.sideEffect) await core.ports.hub?.beforeSend(receipt);
+    if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
+      await core.ports.hub.beforeSend(receipt);
+      requireStill();
+    }
     switch (request.kind) {
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
@@ -46,9 +51,14 @@ async function exchange(
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     const detail = `${error.code}: ${error.message}`;
-    const reason = error.code === "hub_unreachable" ? "hub_unreachable" : "credential_refused";
-    return { kind: "never_sent", reason, detail, elapsedMs: 0, connected: false };
+    return { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
   }
+}
+
+function reasonOf({ code }: Denied): NeverSent["reason"] {
+  if (code === "hub_unreachable") return code;
+  // Whoever asked was stopped while the hub was waited for.
+  return code === "session_ended" || code === "run_ended" ? "aborted" : "credential_refused";
 }
 
 async function sendHttp(

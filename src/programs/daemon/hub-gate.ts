@@ -90,11 +90,13 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
           throw error;
         }
       }
-      const spent = taken.filter(({ limit }) => limit.counts === "spend_cents");
-      if (spent.length === 0) return null;
+      if (taken.length === 0) return null;
       return {
+        giveBack() {
+          for (const one of taken) change(one, -one.amount);
+        },
         settle(cents) {
-          for (const one of spent) change(one, cents);
+          for (const one of taken) if (one.limit.counts === "spend_cents") change(one, cents);
         },
       };
     },

@@ -75,7 +75,8 @@ function stateOf(row: Row, hubId: string, vaultId: string, keys: readonly Buffer
   const silent_s = row.seconds === null ? null : Math.round(row.seconds);
   const unsigned = { gateway: row.name, signed: false, tick: null, frame: null, vault: null, policy: null, silent_s };
   const speaker = speakerOf(row, hubId, keys);
-  if (speaker === undefined) return speakerOf(row, hubId, null)?.vaultId === vaultId ? [unsigned] : [];
+  // What names no vault at all may have been one of ours.
+  if (speaker === undefined) return (speakerOf(row, hubId, null)?.vaultId ?? vaultId) === vaultId ? [unsigned] : [];
   if (speaker.vaultId !== vaultId || hasLeft(row, speaker, keys)) return [];
   if (row.statement === null || row.signature === null) return [{ ...unsigned, signed: true }];
   const head = readHead({ text: row.statement, signature: row.signature }, speaker);
