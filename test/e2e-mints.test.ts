@@ -93,6 +93,11 @@ actions:
     assert.equal(stored.code, 0, stored.err);
     const labels = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
     assert.equal(labels.find(({ label }) => label === "acme-client")?.["kind"], "oauth2");
+    await call(agent, run, "acme.token.create", { name: "third" });
+    const [third] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
+    const vault = ["--kind", "bearer", "--source-vault", "https://vault.acme.example/v1/secret/data/ci"];
+    const bound = ["--origin", provider.origin, ...vault];
+    await home.must(["credential", "adopt", String(third?.["minted_id"]), "acme-opener", ...bound]);
     assert.deepEqual(JSON.parse((await home.must(["credential", "minted", "--json"])).out), []);
   });
 

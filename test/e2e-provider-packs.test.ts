@@ -138,13 +138,17 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
         return calls[qualified.slice(name.length + 1)]?.args ?? assert.fail();
       };
       const run = await openRun(home, agent, [read, write], { attempts: 4, side_effects: 1 });
-      const got = await call(agent, run, read, argsOf(read));
+      const agreed = async (action: string) => {
+        const calling = call(agent, run, action, argsOf(action));
+        const [question] = await home.approvals();
+        await home.approve(String(question?.["approval_id"]));
+        return calling;
+      };
+      // What a function of Lambda is set up with may be secret.
+      const got = name === "aws-lambda" ? await agreed(read) : await call(agent, run, read, argsOf(read));
       assert.equal(got.body["outcome"], "success", got.text);
       const readWith = usedOf(name);
-      const writing = call(agent, run, write, argsOf(write));
-      const [question] = await home.approvals();
-      await home.approve(String(question?.["approval_id"]));
-      const done = await writing;
+      const done = await agreed(write);
       assert.equal(done.body["outcome"], "success", done.text);
       if (name === "google-calendar") {
         assert.equal(readWith, "https://www.googleapis.com/auth/calendar.readonly", "a token for a read can only read");

@@ -56,7 +56,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
       if (url === "/v1/ldap/creds/robot" && method === "GET") {
         if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
         const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
-        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: 1, renewable: true, data });
+        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: 5, renewable: true, data });
       }
       if (url === ITEM && method === "GET")
         return headers.authorization === `Bearer ${CONNECT}` ? reply(200, { id: "x", fields }) : reply(401, {});
@@ -70,8 +70,8 @@ describe("a secret that a service keeps or makes", asUser, () => {
     home = await new Home(makeFolder()).init();
     const { origin } = services;
     await add("made", "basic", ["--source-vault-dynamic", `${origin}/v1/ldap/creds/robot`], VAULT);
-    await add("item", "bearer", ["--source-connect", `${origin}${ITEM}`, "--lease", "1"], CONNECT);
-    const named = ["--region", "eu-west-1", "--source-name", "acme/api", "--source-field", "token", "--lease", "1"];
+    await add("item", "bearer", ["--source-connect", `${origin}${ITEM}`, "--lease", "5"], CONNECT);
+    const named = ["--region", "eu-west-1", "--source-name", "acme/api", "--source-field", "token", "--lease", "5"];
     await add("managed", "bearer", ["--source-aws", `${origin}/`, ...named], `${AWS.id}:${AWS.secret}`);
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
@@ -102,7 +102,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
     assert.equal((await read("made")).body["outcome"], "success");
     const first = made;
     assert.equal(sent("made"), `Basic ${Buffer.from(`v-robot-${first}:made-for-a-while-${first}`).toString("base64")}`);
-    // Vault's lease of a second ends long before ours of five minutes.
+    // Vault's lease of five seconds ends long before ours of five minutes.
     await until("another one is got", async () => (await read("made")).body["outcome"] === "success" && made > first);
   });
 

@@ -405,6 +405,12 @@ export const exchangedCalls = {
       query: { "list-type": "2", prefix: "2026/", "max-keys": "100" },
     },
     "object.get": { args: object, method: "GET", path: "/acme-reports/2026%2Fjune%20%C3%A9.csv" },
+    "object.version.get": {
+      args: { ...object, version_id: "3sL4kqtJlcpXroDTDmJ" },
+      method: "GET",
+      path: "/acme-reports/2026%2Fjune%20%C3%A9.csv",
+      query: { versionId: "3sL4kqtJlcpXroDTDmJ" },
+    },
     "object.put": {
       args: { ...object, content: "aWQK" },
       method: "PUT",
@@ -561,10 +567,10 @@ export const exchangedCalls = {
   },
   notion: {
     "page.search": {
-      args: { query: "Release notes", page_size: 20 },
+      args: { query: "Release notes", filter: { property: "object", value: "page" }, page_size: 20 },
       method: "POST",
       path: "/v1/search",
-      json: { query: "Release notes", page_size: 20 },
+      json: { query: "Release notes", filter: { property: "object", value: "page" }, page_size: 20 },
     },
     "page.get": { args: { page_id }, method: "GET", path: `/v1/pages/${page_id}` },
     "block.list": { args: { block_id: page_id }, method: "GET", path: `/v1/blocks/${page_id}/children` },

@@ -221,7 +221,8 @@ async function readAwsSecret(
       for (const { value } of fields) value.wipe();
       wipeAwsKeys(keys);
     };
-    return { label, headerName: first.name, headerValue: first.value, further, secrets: [keys.secret], release };
+    const secrets = keys.sessionToken === null ? [keys.secret] : [keys.secret, keys.sessionToken];
+    return { label, headerName: first.name, headerValue: first.value, further, secrets, release };
   };
   const answer = await ask(core, label, version, request, lend, need);
   if (answer.kind === "failed") return answer;

@@ -53,8 +53,8 @@ export async function runAdopt(
   ports: VaultCliPorts,
   openMinted: OpenMinted,
 ): Promise<Exit> {
-  const { sourceCommand, sourceSystemd, sourceVault, googleKey, clientAuth } = options;
-  const brought = [sourceCommand, sourceSystemd, sourceVault, googleKey].some((one) => one !== undefined);
+  const { sourceCommand, sourceSystemd, googleKey, clientAuth } = options;
+  const brought = [sourceCommand, sourceSystemd, googleKey].some((one) => one !== undefined);
   if (brought || clientAuth === "tls_client_auth")
     return answering(io, () => {
       throw new Denied("credential_invalid", "That takes no secret, so that a minted one cannot become it.");
