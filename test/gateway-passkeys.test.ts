@@ -83,6 +83,35 @@ describe("a yes that policy demands more of", () => {
     await assert.rejects(decide(withHand(await bench.waiting(), {}, { counter: 9 })), denies("passkey_cloned"));
   });
 
+  test("stands in the log in the order of its passkey's counter, however long a ticket is looked up meanwhile", async () => {
+    await bench.openRun(scriptedCaller(), ["demo.thing.get"]);
+    const { card, ...shown } = await bench.waiting();
+    assert.ok(card !== null);
+    const looking = Promise.withResolvers<void>();
+    const slow = bench.gateway.desk.ask({
+      ...{ runId: shown.runId, callId: null, mode: "session", action: null, askDigest: "slow", budget: null },
+      ...{ uid: 901, callerKey: "another", deadlineBootMs: shown.expiresBootMs },
+      writeCard: (approval_id) => ({ ...card, approval_id }),
+      accept: async () => {
+        await looking.promise;
+        return { events: [], take: () => undefined };
+      },
+    });
+    const first = bench.gateway.desk.find(slow.approvalId);
+    assert.ok(first !== undefined);
+    const given = [withHand(first), withHand({ ...shown, card })] as const;
+    const decided = bench.gateway.desk.decide(given[0]);
+    await bench.gateway.desk.decide(given[1]);
+    looking.resolve();
+    await assert.rejects(decided, denies("passkey_refused"));
+    assert.equal((await bench.gateway.desk.decide(withHand(first))).state, "approved");
+    const counters = bench.hands.map((text) => {
+      const data: string = JSON.parse(text).assertion.authenticator_data;
+      return Buffer.from(data, "base64url").readUInt32BE(33);
+    });
+    assert.deepEqual(counters, [2, 3]);
+  });
+
   test("leaves a no and a revocation as they are", async () => {
     demand({ passkey: everything });
     const run = await bench.openRun(scriptedCaller(), ["demo.thing.get"]);

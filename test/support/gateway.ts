@@ -66,6 +66,8 @@ export interface Bench {
     decisions?: { rules: DecisionRules; where: readonly string[] };
   };
   readonly passkeys: EnrolledPasskey[];
+  /** What would stand in clear in the log, in its order. */
+  readonly hands: string[];
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
@@ -221,6 +223,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       posture: () => posture,
       grants: () => bench.grants,
       isAgentUser: (uid) => bench.agentUsers.includes(uid),
+      showHand: (text) => void bench.hands.push(text),
       operators: () => ({
         vaultId: VAULT_ID,
         keys: [
@@ -250,6 +253,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     grants: [],
     agentUsers: [],
     passkeys: [],
+    hands: [],
     posture,
     decision(approval, change = {}, key = operatorKeys.privateKey) {
       const statement: DecisionStatement = {

@@ -5,10 +5,18 @@ import type { HandCount, SeenHand } from "./report.ts";
 /** Verifies one text about a passkey's answer; undefined where it does not hold. This room knows nothing of passkeys. */
 export type ReadHand = (text: string) => SeenHand | undefined;
 
-/** What passkeys answered, from frame to frame: each verified, none twice, no counter that goes back. */
+/** What passkeys answered, from frame to frame: each verified, none twice. */
 export interface Hands {
-  take(texts: readonly string[]): { readonly wrong: BreachCode | null; readonly unpinned: string | null };
+  take(texts: readonly string[]): TakenHands;
   counts(): readonly HandCount[];
+}
+
+interface TakenHands {
+  readonly wrong: BreachCode | null;
+  /** Whose, where nobody pinned the operator's key. */
+  readonly unpinned: string | null;
+  /** Whose, where a counter is not above the one before. */
+  readonly countedBack: string | null;
 }
 
 export function startHands(read: ReadHand, pins: readonly Buffer[] | null): Hands {
@@ -16,29 +24,29 @@ export function startHands(read: ReadHand, pins: readonly Buffer[] | null): Hand
   const counters = new Map<string, number>();
   const counts = new Map<string, HandCount>();
 
-  function isNew({ challenge, credentialId, counter }: SeenHand): boolean {
-    const before = counters.get(credentialId) ?? 0;
-    counters.set(credentialId, counter);
-    const fresh = !answered.has(challenge);
-    answered.add(challenge);
-    return fresh && (counter > before || (counter === 0 && before === 0));
-  }
-
   return {
     take(texts) {
       let unpinned: string | null = null;
+      let countedBack: string | null = null;
       for (const text of texts) {
         const hand = read(text);
-        if (hand === undefined) return { wrong: "hand_invalid", unpinned };
-        if (!isNew(hand)) return { wrong: "hand_repeated", unpinned };
-        const { operator, operatorKey, passkey, credentialId } = hand;
-        const pinned = pins === null ? null : pins.some((pin) => pin.equals(operatorKey));
-        if (pinned === false) unpinned = operator;
-        const known = counts.get(credentialId);
+        if (hand === undefined) return { wrong: "hand_invalid", unpinned, countedBack };
+        const { operator, operatorKey, passkey, counter } = hand;
+        if (answered.has(hand.statementDigest)) return { wrong: "hand_repeated", unpinned, countedBack };
+        answered.add(hand.statementDigest);
         const keyId = keyIdOf(operatorKey).toString("hex");
-        counts.set(credentialId, { operator, keyId, passkey, pinned, decisions: (known?.decisions ?? 0) + 1 });
+        const whose = `${JSON.stringify(operator)}, key ${keyId}`;
+        // Anybody can write another's name or credential id into an enrolment of their own.
+        const key = [operatorKey.toString("hex"), hand.publicKey, hand.credentialId].join(" ");
+        const before = counters.get(key) ?? 0;
+        // No breach: a gateway that lost its state knows of no count. There may be a second authenticator all the same.
+        if (counter < before || (counter === before && counter !== 0)) countedBack = whose;
+        counters.set(key, Math.max(before, counter));
+        const pinned = pins === null ? null : pins.some((pin) => pin.equals(operatorKey));
+        if (pinned === false) unpinned = whose;
+        counts.set(key, { operator, keyId, passkey, pinned, decisions: (counts.get(key)?.decisions ?? 0) + 1 });
       }
-      return { wrong: null, unpinned };
+      return { wrong: null, unpinned, countedBack };
     },
     counts: () => [...counts.values()],
   };

@@ -21,9 +21,11 @@ export interface SeenHand {
   readonly operatorKey: Buffer;
   readonly passkey: string;
   readonly credentialId: string;
+  /** The passkey's own key: a credential id alone is anybody's word. */
+  readonly publicKey: string;
   readonly counter: number;
-  /** The digest that was answered for: of the sealed statement, which names the card by its digest. */
-  readonly challenge: string;
+  /** Of the sealed statement that was answered for, which names the card by its digest. */
+  readonly statementDigest: string;
 }
 
 /** Decisions by passkey, counted by whose they are. */

@@ -96,8 +96,9 @@ function visitHands(walk: Walk, hands: Hands, cursor: Cursor): BreachCode | null
   const texts = section === undefined ? [] : handsIn(section);
   if (texts === undefined) return "hand_invalid";
   if (texts.length === 0) return null;
-  const { wrong, unpinned } = hands.take(texts);
-  if (unpinned !== null) notice(walk, cursor, "hand_not_pinned", `signed as ${JSON.stringify(unpinned)}`);
+  const { wrong, unpinned, countedBack } = hands.take(texts);
+  if (unpinned !== null) notice(walk, cursor, "hand_not_pinned", `signed as ${unpinned}`);
+  if (countedBack !== null) notice(walk, cursor, "hand_counted_back", `signed as ${countedBack}`);
   return wrong;
 }
 

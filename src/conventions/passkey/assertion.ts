@@ -15,9 +15,14 @@ export interface Assertion {
 
 const SIGNATURE_BYTES = 128;
 
-/** What the authenticator is asked to sign: a digest of the statement, which names the exact card by its own. */
+/** What the authenticator is asked to sign: over a digest of the statement, which names the exact card by its own. */
 export function challengeFor(statement: Buffer): Buffer {
-  return createHash("sha256").update("gw decision by passkey v1\0", "utf8").update(statement).digest();
+  return challengeOver(createHash("sha256").update(statement).digest());
+}
+
+/** The same for whoever knows the digest alone, the statement being sealed. A login's answer has no such digest. */
+export function challengeOver(statementHash: Buffer): Buffer {
+  return createHash("sha256").update("gw decision by passkey v2\0", "utf8").update(statementHash).digest();
 }
 
 /**

@@ -59,17 +59,36 @@ export function createHands(find: Ledger["find"]) {
     return Math.max(counter, Number(row?.body["counter"] ?? 0));
   }
 
+  type Answered = readonly [GivenDecision, Verified<DecisionStatement>, readonly EnrolledPasskey[]];
+
+  /** The passkey that answered with this decision; null where none did. Its counter stays as it was. */
+  function look(...[{ assertion }, verified, passkeys]: Answered): ReturnType<typeof verifyHand> | null {
+    return assertion === undefined ? null : verifyHand(verified, assertion, passkeys, counterOf);
+  }
+
+  /** The same, and its counter goes on. What tells the log of it follows at once, so that the log has them in their order. */
+  function take(...answered: Answered): EnrolledPasskey | null {
+    const found = look(...answered);
+    if (found === null) return null;
+    counters.set(found.passkey.credentialId, found.counter);
+    return found.passkey;
+  }
+
   return {
-    /** The passkey that answered with this decision; null where none did. */
-    take(
-      { assertion }: GivenDecision,
-      verified: Verified<DecisionStatement>,
-      passkeys: readonly EnrolledPasskey[],
-    ): EnrolledPasskey | null {
-      if (assertion === undefined) return null;
-      const { passkey, counter } = verifyHand(verified, assertion, passkeys, counterOf);
-      counters.set(passkey.credentialId, counter);
-      return passkey;
+    look,
+    take,
+    /** Of one that was looked at before: what was decided with it meanwhile is no second authenticator. */
+    takeLater(...answered: Answered): EnrolledPasskey | null {
+      try {
+        return take(...answered);
+      } catch (error) {
+        if (!(error instanceof Denied) || error.code !== "passkey_cloned") throw error;
+        throw new Denied(
+          "passkey_refused",
+          "Something else was decided with this passkey while the ticket was looked up. Nothing was decided here: decide again.",
+          { retryAllowed: true },
+        );
+      }
     },
     /** What is kept with the decision that this passkey answered for. */
     rows(passkey: EnrolledPasskey | null): readonly StateRow[] {

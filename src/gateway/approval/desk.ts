@@ -280,7 +280,8 @@ export function createDesk(ports: DeskPorts): Desk {
       try {
         const verified = verifyStatement(signed, vaultId, keys);
         const asked = requireOpen(entry, verified);
-        const hand = hands.take(signed, verified, passkeys);
+        const answered = [signed, verified, passkeys] as const;
+        hands.look(...answered);
         const decidedBy = [...asked.approval.given.map(({ operator }) => operator), statement.operator].join(" and ");
         const change = {
           decidedBy: statement.decision === "approve" ? decidedBy : statement.operator,
@@ -289,13 +290,15 @@ export function createDesk(ports: DeskPorts): Desk {
         const { resolvers } = asked;
         if (statement.decision === "approve") {
           const demand = demandOf(asked.approval, asked.question);
-          if (demand.passkey && hand === null) throw passkeyNeeded(passkeys);
+          if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(passkeys);
           requireOther(asked.approval.given, verified);
-          if (asked.approval.given.length + 1 < demand.approvers) return await give(asked, verified, signed, hand);
+          if (asked.approval.given.length + 1 < demand.approvers)
+            return await give(asked, verified, signed, hands.take(...answered));
           const accepted = await acceptWith(asked.question, verified);
           // Checking what came along took time, and somebody else may have decided meanwhile.
           if (entries.get(asked.approval.approvalId) !== asked) throw notPending();
           requireOpen(asked, verified);
+          const hand = hands.takeLater(...answered);
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
           const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
           showHand(signed, hand);
@@ -303,6 +306,7 @@ export function createDesk(ports: DeskPorts): Desk {
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
+          const hand = hands.take(...answered);
           const cooling = coolDownKey(asked.question.uid, asked.question.askDigest);
           const nowMs = clock.bootMs();
           const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget: asked.question.budget };

@@ -44,7 +44,7 @@ function handText({ assertion }: GivenDecision, passkey: EnrolledPasskey | null)
 
 /** The same with the operator's key that signed for the passkey: all that it takes to check it without the log's keys. */
 export function clearHand(
-  { assertion }: GivenDecision,
+  { assertion, statement }: GivenDecision,
   passkey: EnrolledPasskey | null,
   vaultId: string,
   operatorKey: KeyObject,
@@ -53,6 +53,7 @@ export function clearHand(
   return canonicalJson({
     vault_id: vaultId,
     operator_key: rawPublicOf("ed25519", operatorKey).toString("base64url"),
+    statement_digest: statementDigest(statement),
     passkey: passkeyRecord(passkey),
     assertion: assertionRecord(assertion),
   });
@@ -78,9 +79,13 @@ export function decisionEvent<Type extends "approval_given" | "approval_approved
     signed_at: statement.decided_at,
     head_frame: Number(statement.log_head.frame),
     head_link: statement.log_head.link,
-    statement_digest: digestText(statementBytes(statement).toString("utf8")),
+    statement_digest: statementDigest(statement),
     ...(hand === null ? {} : { assertion_digest: digestText(hand) }),
   } as const;
+}
+
+function statementDigest(statement: GivenDecision["statement"]) {
+  return digestText(statementBytes(statement).toString("utf8"));
 }
 
 export function links(approval: Approval) {

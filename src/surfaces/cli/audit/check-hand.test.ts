@@ -8,10 +8,10 @@ import { encodeSection } from "../../../audit/frame/section.ts";
 import { STAMP_BYTES } from "../../../audit/frame/stamp.ts";
 import { rawPublicOf } from "../../../audit/keys/raw.ts";
 import { openLog } from "../../../audit/log.ts";
-import { assertionRecord } from "../../../conventions/passkey/assertion.ts";
+import { assertionRecord, challengeFor } from "../../../conventions/passkey/assertion.ts";
 import { passkeyRecord } from "../../../conventions/passkey/passkey.ts";
 import { TestAuthenticator } from "../../../conventions/passkey/testing/authenticator.ts";
-import { canonicalJson } from "../../../kernel/canonical-json.ts";
+import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { keyIdOf } from "../../../vault/keys.ts";
 import { checkLog } from "./check-log.ts";
 
@@ -20,16 +20,16 @@ const operator = generateKeyPairSync("ed25519");
 const operatorKey = rawPublicOf("ed25519", operator.publicKey);
 const reading = generateKeyPairSync("x25519");
 const random = { bytes: (size: number) => randomBytes(size) };
-const owner = { name: "ada", keyId: keyIdOf(operatorKey), privateKey: operator.privateKey };
+const owner = { name: "ada", keyId: keyIdOf(operatorKey), privateKey: operator.privateKey, rawKey: operatorKey };
 
 /** A passkey's answer for a statement of this text, as the gateway puts it into the log. */
-function handOf(authenticator: TestAuthenticator, statement: string, bent = {}): string {
-  const challenge = createHash("sha256").update(statement).digest();
+function handOf(authenticator: TestAuthenticator, statement: string, bent = {}, by = owner): string {
   return canonicalJson({
     vault_id: VAULT,
-    operator_key: operatorKey.toString("base64url"),
-    passkey: passkeyRecord(authenticator.enrol(owner, VAULT)),
-    assertion: assertionRecord(authenticator.answer(challenge, bent)),
+    operator_key: by.rawKey.toString("base64url"),
+    statement_digest: digestText(statement),
+    passkey: passkeyRecord(authenticator.enrol(by, VAULT)),
+    assertion: assertionRecord(authenticator.answer(challengeFor(Buffer.from(statement)), bent)),
   });
 }
 
@@ -77,7 +77,33 @@ test("a stranger counts decisions by passkey from the log alone, and knows whose
   assert.ok(other.notices.some(({ code }) => code === "hand_not_pinned"));
 });
 
-test("an answer that was forged, bent, repeated or counts back is a breach", async () => {
+test("an answer by another operator's key is not counted as this one's, whatever name and credential id it bears", async () => {
+  const authenticator = new TestAuthenticator();
+  const forger = generateKeyPairSync("ed25519");
+  const rawKey = rawPublicOf("ed25519", forger.publicKey);
+  const by = { name: "ada", keyId: keyIdOf(rawKey), privateKey: forger.privateKey, rawKey };
+  const report = await verifyWith([
+    handOf(authenticator, "one"),
+    handOf(authenticator, "two", { counter: 1 }, by),
+    handOf(authenticator, "three"),
+  ]);
+  assert.equal(report.verdict, "intact");
+  assert.deepEqual(
+    report.hands.map(({ keyId, decisions, pinned }) => [keyId, decisions, pinned]),
+    [
+      [owner.keyId, 2, true],
+      [by.keyId, 1, false],
+    ],
+  );
+  const told = report.notices.filter(({ code }) => code.startsWith("hand_"));
+  assert.deepEqual(
+    told.map(({ code }) => code),
+    ["hand_not_pinned"],
+  );
+  assert.ok(told[0]?.detail?.includes(by.keyId));
+});
+
+test("an answer that was forged, bent, repeated or not for a decision is a breach", async () => {
   const authenticator = new TestAuthenticator("EdDSA");
   const good = handOf(authenticator, "one");
   const breachOf = async (...hands: string[]) => (await verifyWith(hands)).firstBreach?.code;
@@ -88,6 +114,16 @@ test("an answer that was forged, bent, repeated or counts back is a breach", asy
   assert.equal(await breachOf(handOf(authenticator, "two", { key: foreign })), "hand_invalid");
   assert.equal(await breachOf(handOf(authenticator, "three", { flags: 0x01 })), "hand_invalid");
   assert.equal(await breachOf(good, good), "hand_repeated");
-  const later = handOf(authenticator, "four", { counter: 9 });
-  assert.equal(await breachOf(later, handOf(authenticator, "five", { counter: 8 })), "hand_repeated");
+  const login = createHash("sha256").update("gw console login v1\0").update(randomBytes(32)).digest();
+  assert.equal(await breachOf(handOf(authenticator, "four", { challenge: login })), "hand_invalid");
+  const other = { challenge: challengeFor(Buffer.from("another")) };
+  assert.equal(await breachOf(handOf(authenticator, "five", other)), "hand_invalid");
+});
+
+test("a counter that went back is told and no breach, since a gateway that lost its state lets it", async () => {
+  const authenticator = new TestAuthenticator();
+  const later = handOf(authenticator, "one", { counter: 9 });
+  const report = await verifyWith([later, handOf(authenticator, "two", { counter: 8 })]);
+  assert.equal(report.verdict, "intact");
+  assert.ok(report.notices.some(({ code }) => code === "hand_counted_back"));
 });

@@ -1,17 +1,24 @@
 import type { Contents } from "../../../audit/journals/contents.ts";
 import type { SeenHand } from "../../../audit/verify/report.ts";
 import { type DecisionStatement, type OperatorKey, statementBytes } from "../../../conventions/approval/decision.ts";
-import { type Assertion, challengeFor, verifyAssertion } from "../../../conventions/passkey/assertion.ts";
+import {
+  type Assertion,
+  challengeFor,
+  challengeOver,
+  verifyAssertion,
+} from "../../../conventions/passkey/assertion.ts";
 import { isEnrolledBy } from "../../../conventions/passkey/passkey.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { keyIdOf, publicKeyOf } from "../../../vault/keys.ts";
 import { readPasskey } from "../../../vault/policy/decision-entries.ts";
 
+const DIGEST = /^sha256:([0-9a-f]{64})$/;
+
 /**
  * What stands in clear beside a decision, for whoever has no key to the log: the passkey's enrolment is signed by the operator's
- * key that stands with it, and the passkey answered for this challenge. Whose key that is, the reader has to know.
+ * key that stands with it, and the passkey answered for a decision with this digest. Whose key that is, the reader has to know.
  */
 export function readHand(text: string): SeenHand | undefined {
   try {
@@ -23,11 +30,12 @@ export function readHand(text: string): SeenHand | undefined {
     const owner = { name: passkey.operator, keyId, publicKey: publicKeyOf("ed25519", operatorKey) };
     if (!isEnrolledBy(passkey, kept["vault_id"], [owner])) return undefined;
     const assertion = kept["assertion"] as unknown as Assertion;
-    const said = JSON.parse(Buffer.from(assertion.client_data, "base64url").toString("utf8")) as JsonObject;
-    const challenge = String(said["challenge"]);
-    const counter = verifyAssertion(assertion, passkey, Buffer.from(challenge, "base64url"), passkey.counter - 1);
-    const { operator, name, credentialId } = passkey;
-    return { operator, operatorKey, passkey: name, credentialId, counter, challenge };
+    const digest = DIGEST.exec(String(kept["statement_digest"]))?.[1];
+    if (digest === undefined) return undefined;
+    const challenge = challengeOver(Buffer.from(digest, "hex"));
+    const counter = verifyAssertion(assertion, passkey, challenge, passkey.counter - 1);
+    const { operator, name, credentialId, publicKey } = passkey;
+    return { operator, operatorKey, passkey: name, credentialId, publicKey, counter, statementDigest: digest };
   } catch {
     return undefined;
   }
