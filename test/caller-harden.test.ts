@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, describe, test } from "node:test";
 import { asAttack, buildAttacker, startAttacker } from "./caller-stage.ts";
@@ -146,7 +146,7 @@ describe("the launcher keeps what bends a program away from it", asAttack, () =>
 function installLauncher(folder: string): string {
   for (const name of ["bin", "src/programs", "node_modules/node/bin"])
     mkdirSync(join(folder, name), { recursive: true });
-  copyFileSync(LAUNCHER, join(folder, "bin", "gw"));
+  for (const name of ["gw", "environment"]) copyFileSync(join(dirname(LAUNCHER), name), join(folder, "bin", name));
   symlinkSync(process.execPath, join(folder, "node_modules", "node", "bin", "node"));
   writeFileSync(join(folder, "src", "programs", "gw.ts"), `await import(${JSON.stringify(PROGRAM)});\n`);
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');

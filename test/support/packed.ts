@@ -67,11 +67,13 @@ function listPackages(modules: string): readonly string[] {
 }
 
 function npm(cwd: string, args: readonly string[]): void {
+  // What `npm test` says to its scripts, its cache and its clone, is meant for another npm and another user.
+  const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_"));
   // Nothing asks a registry.
   const quiet = ["--offline", "--no-update-notifier", "--no-audit", "--no-fund", "--loglevel=error"];
   execFileSync("npm", [...args, ...quiet], {
     ...{ cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] },
     // The Node of the tests, which builds; npm itself runs on it too.
-    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
+    env: { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
   });
 }
