@@ -279,7 +279,13 @@ test("what gh and GitHub's libraries send for an issue is the issue action of th
     ],
     body: null,
   };
-  const found = reverse(packs, request, PLACEHOLDER);
+  const both = reverse(packs, request, PLACEHOLDER);
+  assert.equal(both.kind === "refused" && both.code, "pack_choice_needed", "as a token's and as an app's");
+  const found = reverse(
+    packs.filter(({ name }) => name !== "github-app"),
+    request,
+    PLACEHOLDER,
+  );
   assert.ok(found.kind === "action", JSON.stringify(found));
   assert.equal(found.action.qualifiedName, "github.issue.get");
   assert.deepEqual(found.input, { owner: "octo-org", repo: "app", number: 42 });

@@ -61,7 +61,7 @@ function areApart(a: HttpAction, b: HttpAction): boolean {
 }
 
 function canBeEmpty({ body, emptyBody }: HttpAction): boolean {
-  return body === null || emptyBody;
+  return body === null || body === "opaque" || emptyBody;
 }
 
 function isIgnored({ tolerates, pages }: HttpAction, name: string): boolean {
