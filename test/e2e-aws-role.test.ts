@@ -33,7 +33,7 @@ actions:
     token: { scopes: ["s3:GetObject"], resources: ["arn:aws:s3:::{bucket}/{key}"] }
     input:
       bucket: { in: path, type: string, maxLength: 63 }
-      key: { in: path, type: string, maxLength: 200 }
+      key: { in: path, type: string, maxLength: 500 }
   object.delete:
     effect: write
     request: { method: DELETE, path: "/{bucket}/{key}" }
@@ -130,6 +130,23 @@ describe("a role at AWS", asUser, () => {
     assert.deepEqual([...sts.sessions.values()].at(-1)?.policy.Statement[0]?.Resource, ["arn:aws:s3:::b/${*}"]);
     const beyond = await call(agent, run, "store.object.tag", { bucket: "b", key: "x" });
     assert.match(beyond.text, /token_scope_missing/);
+  });
+
+  test("what one call names keeps no other from its key: not in another script, not too long, not refused", async () => {
+    const run = await open();
+    const key = "\u5831\u544a/\u00e9t\u00e9";
+    const foreign = await call(agent, run, "store.object.get", { bucket: "b", key });
+    assert.equal(foreign.body["outcome"], "success", foreign.text);
+    assert.deepEqual([...sts.sessions.values()].at(-1)?.policy.Statement[0]?.Resource, [`arn:aws:s3:::b/${key}`]);
+    const asked = sts.received.length;
+    const long = await call(agent, run, "store.object.get", { bucket: "b", key: "\u5831".repeat(400) });
+    assert.match(long.text, /token_refused.*2048/);
+    assert.equal(sts.received.length, asked, "nothing was sent");
+    sts.refuses = "refused.csv";
+    const refused = await call(agent, run, "store.object.get", { bucket: "b", key: "refused.csv" });
+    assert.match(refused.text, /token_refused.*MalformedPolicyDocument/);
+    const other = await call(agent, run, "store.object.get", { bucket: "b", key: "other.csv" });
+    assert.equal(other.body["outcome"], "success", other.text);
   });
 
   test("with a clock that is hours off, what AWS says of its own counts; the secrets stand nowhere", async () => {

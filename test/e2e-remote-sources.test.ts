@@ -44,6 +44,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
   let gateway: Gateway;
   let agent: Plane;
   let made = 0;
+  let lease = 5;
   let fields: object[] = [];
   let secretString = "";
 
@@ -56,7 +57,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
       if (url === "/v1/ldap/creds/robot" && method === "GET") {
         if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
         const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
-        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: 5, renewable: true, data });
+        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: lease, renewable: true, data });
       }
       if (url === ITEM && method === "GET")
         return headers.authorization === `Bearer ${CONNECT}` ? reply(200, { id: "x", fields }) : reply(401, {});
@@ -104,6 +105,17 @@ describe("a secret that a service keeps or makes", asUser, () => {
     assert.equal(sent("made"), `Basic ${Buffer.from(`v-robot-${first}:made-for-a-while-${first}`).toString("base64")}`);
     // Vault's lease of five seconds ends long before ours of five minutes.
     await until("another one is got", async () => (await read("made")).body["outcome"] === "success" && made > first);
+  });
+
+  test("one that is refused is not made anew before a minute; one without a lease is not lent", async () => {
+    lease = 300;
+    await home.must(["credential", "test", "made"]);
+    const [first, api] = [made, apis.get("made")];
+    api?.answer((_request, response) => void response.writeHead(401).end());
+    for (const _time of [1, 2]) assert.equal((await read("made")).body["outcome"], "error");
+    assert.equal(made, first);
+    lease = 0;
+    assert.match((await home.operator(["credential", "test", "made"])).err, /source_unavailable.*names no lease/);
   });
 
   test("1Password Connect gives the one field that is named; two of that name, or a second line, are no secret", async () => {

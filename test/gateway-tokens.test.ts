@@ -258,6 +258,33 @@ test("a refresh token that the provider replaces is the next one used, also afte
   assert.ok(!JSON.stringify(bench.events()).includes("refresh-token-"));
 });
 
+test("a lock that meets an exchange: it holds at once, and the refresh token that comes later is kept, its token is not", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  endpoint.answer(async (_request, response) => {
+    asked.resolve();
+    await answered.promise;
+    response.writeHead(200, { "content-type": "application/json" });
+    const tokens = { access_token: `token-number-${++serial}`, refresh_token: `refresh-token-${serial}` };
+    response.end(JSON.stringify({ ...tokens, token_type: "bearer", expires_in: 600 }));
+  });
+  const run = await begin({ grant: "refresh_token", clientAuth: "none", clientId: "cli" }, REFRESH);
+  const called = Promise.allSettled([read(run)]);
+  await asked.promise;
+  const locked = Promise.withResolvers<void>();
+  const locking = bench.gateway.lock("test", null, locked.resolve);
+  await locked.promise;
+  assert.equal(bench.gateway.locked, true, "nobody waits for a provider to be locked");
+  answered.resolve();
+  assert.equal((await called)[0]?.status, "rejected");
+  await locking;
+  assert.deepEqual([api.received.length, bench.gateway.tokens.uses()], [0, []]);
+  await bench.unlock();
+  assert.equal((await read(await openRun())).outcome, "success");
+  assert.equal(formOf(endpoint.received[1])["refresh_token"], "refresh-token-1");
+  assert.equal(bearerOf(api.received[0]), "Bearer token-number-2");
+});
+
 test("consent that was withdrawn suspends the credential, once, and nothing asks again", async () => {
   refuse(400, "application/json", '{"error":"invalid_grant"}');
   const run = await begin({ grant: "refresh_token" }, `${REFRESH}\n${CLIENT_SECRET}`);

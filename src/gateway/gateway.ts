@@ -167,7 +167,11 @@ export interface Gateway {
   unlock(unlocked: Unlocked): Promise<void>;
   /** After a stop that has passed: every session has ended, what was under way is recovered as after a restart. */
   resume(operator: string): Promise<void>;
-  lock(reason: string, operator: string | null): Promise<void>;
+  /**
+   * `locked` is told once nothing is lent any more. The promise is kept once the exchanges that were under way have ended as well,
+   * within their timeouts: a refresh token that a provider replaces meanwhile is kept.
+   */
+  lock(reason: string, operator: string | null, locked?: () => void): Promise<void>;
 }
 
 export function createGateway(ports: Ports, around: Surroundings): Gateway {
@@ -309,7 +313,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     observer.start();
   }
 
-  async function lock(reason: string, operator: string | null): Promise<void> {
+  async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
     if (unlocked === null) return;
     unlocked = null;
     core.tokens.clear();
@@ -321,6 +325,9 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       await endRun(core, run, "gateway_locked");
     }
     await ledger.record("gateway.locked", [{ ...envelope("gateway_locked"), operator, reason }]);
+    locked?.();
+    await core.tokens.settled();
+    core.tokens.clear();
     ledger.openStore(null);
     // Their rows keep the schedule; whoever unlocks next reads them from there.
     core.operations.clear();

@@ -347,6 +347,8 @@ export const defaults = {
   presignedS: 60,
   /** How far a provider's clock may be from ours for its Date to count. */
   tokenSkewMs: 86_400_000,
+  /** A secret that a source makes anew each time is not made again before this, whoever refuses it. */
+  sourceRenewMs: 60_000,
   /** For how long what a source gave is lent. */
   sourceLeaseS: 300,
   /** How long a command may take that prints a secret. */

@@ -8,6 +8,8 @@ export interface TokenService extends TestProvider {
   readonly sessions: ReadonlyMap<string, Session>;
   /** How far its clock is from ours. */
   skewMs: number;
+  /** A policy with this in it is refused. */
+  refuses: string | null;
 }
 
 export interface Session {
@@ -25,7 +27,7 @@ export interface LongKey {
 export async function startTokenService(key: LongKey, roleArn: string, externalId: string): Promise<TokenService> {
   const service = await startProvider();
   const sessions = new Map<string, Session>();
-  const own = Object.assign(service, { sessions, skewMs: 0 });
+  const own = Object.assign(service, { sessions, skewMs: 0, refuses: null as string | null });
   service.answer((request, response) => {
     const date = new Date(Date.now() + own.skewMs);
     const reply = (status: number, text: string): void => {
@@ -39,11 +41,15 @@ export async function startTokenService(key: LongKey, roleArn: string, externalI
     if (form.get("Action") !== "AssumeRole" || form.get("Version") !== "2011-06-15")
       return refuse(400, "InvalidAction");
     if (form.get("RoleArn") !== roleArn || form.get("ExternalId") !== externalId) return refuse(403, "AccessDenied");
+    const policy = form.get("Policy") ?? "null";
+    // Its own limits: characters up to U+00FF, and 2,048 of them.
+    if (policy.length > 2_048 || /[^ -\u00ff]/.test(policy)) return refuse(400, "ValidationError");
+    if (own.refuses !== null && policy.includes(own.refuses)) return refuse(400, "MalformedPolicyDocument");
     const session: Session = {
       id: `ASIA${randomBytes(8).toString("hex").toUpperCase()}`,
       secret: randomBytes(30).toString("base64"),
       token: randomBytes(90).toString("base64"),
-      policy: JSON.parse(form.get("Policy") ?? "null"),
+      policy: JSON.parse(policy),
     };
     sessions.set(session.id, session);
     const [, , , , account, role = ""] = roleArn.split(":");

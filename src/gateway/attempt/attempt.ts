@@ -139,6 +139,7 @@ async function intend(
   const { run, outbound } = sending;
   const held = claim?.holder ?? null;
   try {
+    requireUnlocked(core);
     if (sending.custody?.() === null) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }

@@ -25,6 +25,8 @@ export interface Tokens {
   say(outbound: Outbound): string | null;
   /** The credential goes out: when that was last is for operators to know. */
   used(label: string): void;
+  /** Once nothing is under way that was asked for: each has a timeout of its own. */
+  settled(): Promise<void>;
   clear(): void;
 }
 

@@ -1,4 +1,5 @@
 import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { RemoteSource } from "../../vault/source/remote.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
@@ -76,18 +77,32 @@ function installationRequest(
 function roleRequest(label: string, exchange: TokenExchange, { scopes, resources }: Narrowing): TokenRequest {
   const { subject, clientId, audience } = exchange;
   const statement = { Effect: "Allow", Action: scopes, Resource: resources.length === 0 ? ["*"] : resources };
+  const policy = asciiOf(JSON.stringify({ Version: "2012-10-17", Statement: [statement] }));
+  if (policy.length > POLICY_LENGTH)
+    throw new Denied(
+      "token_refused",
+      `What the call names makes a session policy of ${policy.length} characters for ${label}, and AWS takes ${POLICY_LENGTH}. Nothing was sent.`,
+    );
   const pairs: [string, string][] = [
     ["Action", "AssumeRole"],
     ["Version", "2011-06-15"],
     ["RoleArn", subject ?? ""],
     ["RoleSessionName", clientId],
     ["DurationSeconds", "900"],
-    ["Policy", JSON.stringify({ Version: "2012-10-17", Statement: [statement] })],
+    ["Policy", policy],
     ...(audience === null ? [] : [["ExternalId", audience] as [string, string]]),
   ];
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "text/xml" };
   const body = new URLSearchParams(pairs).toString();
   return requestTo(`exchange.${label}`, label, exchange, exchange.tokenEndpoint, headers, body);
+}
+
+/** AWS takes a policy up to U+00FF and this long. */
+const POLICY_LENGTH = 2_048;
+
+/** The same JSON with nothing in it but ASCII. */
+function asciiOf(json: string): string {
+  return json.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function formTo(

@@ -99,7 +99,8 @@ export function createSources() {
     const { data, lease_duration: seconds } = answer.body;
     if (source.kind === "vault-dynamic") {
       // What was made for a while is gone after that, whatever the operator would lend it for.
-      const lifeMs = typeof seconds === "number" && seconds > 0 ? seconds * 1_000 : 0;
+      if (typeof seconds !== "number" || !(seconds > 0)) return failed("it names no lease");
+      const lifeMs = seconds * 1_000;
       const made = pick(data, source.field.split(":"));
       return made.kind === "failed" ? made : { ...made, lifeMs };
     }
@@ -134,6 +135,8 @@ export function createSources() {
     const seconds = isJsonObject(auth) ? auth["lease_duration"] : null;
     if (typeof token !== "string" || !TOKEN.test(token)) return failed("its login gave no token that could be sent");
     const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds, DAY_S) * 1_000 : 0;
+    // It may have been locked meanwhile: then nobody would wipe it.
+    requireUnlocked(core);
     const untilBootMs = core.ports.clock.bootMs() + Math.floor(lifeMs * 0.8);
     tokens.set(label, {
       token: Secret.fromText(token),

@@ -10,6 +10,7 @@ import { authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import type { HttpSend } from "../ports.ts";
 import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
+import { createFailures } from "./failures.ts";
 import { asksForNonce, createHeard } from "./heard.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
@@ -23,23 +24,18 @@ interface Held {
   readonly untilBootMs: number;
 }
 
-interface Failure {
-  readonly version: number;
-  readonly times: number;
-  readonly untilBootMs: number;
-  readonly why: Denied;
-}
-
 export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const sources = createSources();
   const heard = createHeard();
   /** By label and what they are narrowed to. */
   const held = new Map<string, Held>();
-  const failures = new Map<string, Failure>();
+  const failures = createFailures();
   const underWay = new Map<string, Promise<void>>();
   const lives = new Map<string, number>();
   const facts = new Map<string, TokenFacts>();
   const lastUses = new Map<string, string>();
+  /** Raised with each clearing: what comes later was asked for before the lock, and is kept by nobody. */
+  let epoch = 0;
 
   function find(core: TokenNeeds, key: string, version: number): Held | null {
     const one = held.get(key);
@@ -64,15 +60,17 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   async function obtain(core: TokenNeeds, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
     const { clock } = core.ports;
     const { version } = wanted;
-    const before = failures.get(label);
-    if (before !== undefined && before.version === version && clock.bootMs() < before.untilBootMs) throw before.why;
-    const times = before?.version === version ? before.times + 1 : 1;
-    const waitMs = Math.min(defaults.tokenRetryMs * 2 ** Math.min(times - 1, 20), defaults.tokenRetryMaxMs);
+    const waitMs = failures.waitMs([label, wanted.key], version, clock.bootMs());
     const startedBootMs = clock.bootMs();
+    const began = epoch;
     const got = await wanted.get(need, waitMs);
+    if (epoch !== began) {
+      if (got.kind === "got") got.token.wipe();
+      throw new Denied("gateway_locked", `The gateway was locked before the token of ${label} came. Nothing was sent.`);
+    }
     if (got.kind === "refused") {
       const { why } = got;
-      failures.set(label, { version, times, untilBootMs: clock.bootMs() + waitMs, why });
+      failures.add(got.narrow ? wanted.key : label, version, clock.bootMs() + waitMs, why);
       if (got.ended) await core.suspendCredential(label, why.message);
       throw why;
     }
@@ -80,10 +78,10 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     if (wanted.leased && clock.bootMs() >= startedBootMs + lifeMs) {
       token.wipe();
       const why = new Denied("source_unavailable", `${label}: its source took longer than the lease that it has.`);
-      failures.set(label, { version, times, untilBootMs: clock.bootMs() + waitMs, why });
+      failures.add(label, version, clock.bootMs() + waitMs, why);
       throw why;
     }
-    failures.delete(label);
+    failures.forget([label, wanted.key]);
     lives.set(label, lifeMs);
     const wallMs = clock.wallMs();
     facts.set(label, { obtainedAt: isoTime(wallMs), expiresAt: isoTime(wallMs + lifeMs), scopes, missing });
@@ -106,13 +104,14 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
           exchanged = await exchangeToken(core, label, plan, narrowing, need);
         return readGot(label, exchanged, waitMs);
       };
-      return { version: plan.version, key: keyOf(label, narrowing), leased: false, get };
+      return { version: plan.version, key: keyOf(label, narrowing), leased: false, renewMs: 0, get };
     }
     const kept = credentials.sourceOf(label);
     if (kept === null) return null;
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> =>
       readSourced(core, label, await sources.read(core, label, kept, need), waitMs);
-    return { version: kept.version, key: `${label} source`, leased: true, get };
+    const renewMs = kept.source.kind === "vault-dynamic" ? defaults.sourceRenewMs : 0;
+    return { version: kept.version, key: `${label} source`, leased: true, renewMs, get };
   }
 
   function skewMs(label: string, url: string): number {
@@ -131,6 +130,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   /** One at a time of one credential. */
   async function alone<Result>(label: string, start: () => Promise<Result>): Promise<Result> {
     while (underWay.has(label)) await underWay.get(label);
+    requireUnlocked(coreOf());
     const work = start();
     const settled = work.then(
       () => undefined,
@@ -175,10 +175,12 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     refused(label, outbound, sinceBootMs) {
       const core = coreOf();
       if (core.credentials() === null) return false;
-      const key = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange))?.key ?? "";
+      const { key = "", renewMs = 0 } =
+        wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange)) ?? {};
       const one = held.get(key);
       // One that was got for this very call is as new as any: another would be refused too.
       if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
+      if (core.ports.clock.bootMs() - one.obtainedBootMs < renewMs) return false;
       forget(key);
       return true;
     },
@@ -196,7 +198,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       const wanted =
         wantedFor(core, label, ({ scopes }) => ({ scopes, repositories: [], resources: [] })) ?? sealedHere(label);
       await alone(label, () => {
-        failures.delete(label);
+        failures.forget([label, wanted.key]);
         return obtain(core, label, wanted, askedBy(core, operator));
       });
       return facts.get(label) ?? unheard();
@@ -213,7 +215,11 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       [...new Set([...lastUses.keys(), ...facts.keys()])].sort().map((label) => {
         return { label, lastUsedAt: lastUses.get(label) ?? null, token: facts.get(label) ?? null };
       }),
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay.values());
+    },
     clear() {
+      epoch += 1;
       for (const key of [...held.keys()]) forget(key);
       sources.clear();
       heard.clear();
@@ -258,26 +264,30 @@ interface Wanted {
   readonly key: string;
   /** Kept for exactly its lease; a token is given up a little before its end. */
   readonly leased: boolean;
+  /** Younger than this, a refusal of it gets no other: each would be made anew on the other side. */
+  readonly renewMs: number;
   get(need: ExchangeFor, waitMs: number): Promise<Got>;
 }
 
 type Got =
   | ({ readonly kind: "got"; readonly token: Secret; readonly lifeMs: number } & Pick<TokenFacts, "scopes" | "missing">)
-  /** `ended`: only a person can mend it. */
-  | { readonly kind: "refused"; readonly why: Denied; readonly ended: boolean };
+  /** `ended`: only a person can mend it. `narrow`: it was about what was asked for, and something else may be given. */
+  | { readonly kind: "refused"; readonly why: Denied; readonly ended: boolean; readonly narrow: boolean };
 
 function readGot(label: string, exchanged: Exchanged, waitMs: number): Got {
   const { answer } = exchanged;
   const why = refusalOf(label, exchanged, waitMs);
-  if (why !== null || answer.kind !== "token")
-    return { kind: "refused", why: why ?? unheard(), ended: answer.kind === "ended" };
+  if (why !== null || answer.kind !== "token") {
+    const narrow = answer.kind === "refused" || answer.kind === "token";
+    return { kind: "refused", why: why ?? unheard(), ended: answer.kind === "ended", narrow };
+  }
   const { scopes, missing } = answer.granted;
   return { kind: "got", token: Secret.fromText(answer.token), lifeMs: answer.lifeMs, scopes, missing };
 }
 
 /** What a source gave must be a secret of its kind: one line, nothing that could end a header. */
 function readSourced(core: Pick<TokenNeeds, "credentials">, label: string, sourced: Sourced, waitMs: number): Got {
-  const refused = (why: Denied): Got => ({ kind: "refused", why, ended: false });
+  const refused = (why: Denied): Got => ({ kind: "refused", why, ended: false, narrow: false });
   const again = `It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`;
   if (sourced.kind === "failed")
     return refused(new Denied("source_unavailable", `The source of ${label} failed: ${sourced.why}. ${again}`));

@@ -132,10 +132,10 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     else if (!fits) await lock("service_key_replaced", null);
   }
 
-  async function lock(reason: string, operator: string | null): Promise<void> {
+  async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
     if (state.compartment === null) return;
     try {
-      await gateway.lock(reason, operator);
+      await gateway.lock(reason, operator, locked);
     } finally {
       await closeIfLocked();
     }
@@ -171,7 +171,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       }
       await inTurn(() => unlock(serviceKey, "key_file", null));
     },
-    lock: (reason, login) => inTurn(() => lock(reason, login.operator)),
+    // Whoever locks does not wait for a provider; whoever unlocks next does.
+    lock: (reason, login) =>
+      new Promise((locked, failed) => {
+        inTurn(() => lock(reason, login.operator, locked)).then(locked, failed);
+      }),
     resume: ({ operator, operatorKeyId }) =>
       inTurn(async () => {
         if (!gateway.ledger.stopped)
