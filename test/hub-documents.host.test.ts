@@ -197,6 +197,50 @@ real("a gateway that is shown less than another follows says so, and acts on no 
   agent.close();
 });
 
+real("what another login of the hub puts beside the documents of a vault keeps nobody from following", async () => {
+  await same();
+  await cluster.sql("create role other login in role gw_gateway");
+  await cluster.sql("insert into gw_hub.gateways select 'a' || n, 'other', '', '' from generate_series(1, 300) n");
+  const [row] = await cluster.sql<{ vault_id: string }>("select vault_id from gw_hub.documents limit 1");
+  await cluster.sql(
+    "insert into gw_hub.documents select $1, kind, 900000 + n, 'a' || n, 'junk' from generate_series(1, 300) n, (values ('vault'), ('policy')) k (kind)",
+    [row?.vault_id],
+    "other",
+  );
+  await web1.must(["policy", "set", "run_attempts", "54"]);
+  await same();
+  await until("nothing is wrong", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
+  await cluster.sql("delete from gw_hub.documents where generation > 900000");
+  await cluster.sql("delete from gw_hub.gateways where login = 'other'");
+});
+
+real("of two that are signed at one moment neither is followed, until one is signed once more", async () => {
+  await same();
+  const version = Number(policyOf(web2)["version"]);
+  for (const [one, other] of [
+    ["web1", "web2"],
+    ["web2", "web1"],
+  ])
+    await cluster.sql(
+      `create policy hide_${other} on gw_hub.documents as restrictive for select to ${one} using (gateway <> '${other}' or generation <= ${version})`,
+    );
+  await web1.must(["policy", "set", "run_attempts", "53"]);
+  await web2.must(["policy", "set", "run_attempts", "52"]);
+  await until(
+    "both stand there",
+    async () =>
+      (await cluster.sql("select 1 from gw_hub.documents where kind = 'policy' and generation = $1", [version + 1]))
+        .length === 2,
+  );
+  await cluster.sql("drop policy hide_web1 on gw_hub.documents; drop policy hide_web2 on gw_hub.documents");
+  await cluster.sql("notify gw_hub");
+  await until("it is told", async () => (await troubleOf(web2)) === "hub_document_forked");
+  assert.notEqual(fileOf(web1, "policy.json"), fileOf(web2, "policy.json"));
+  await web1.must(["policy", "set", "run_attempts", "53"]);
+  await same();
+  await until("all is well", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
+});
+
 real("gw status --hub names every gateway of the vault by its own signed word, and what is not", async () => {
   const look = async () => {
     const { out, code } = await web1.run(["status", "--hub", cluster.url("ada"), "--json"]);

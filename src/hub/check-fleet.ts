@@ -3,7 +3,7 @@ import { defaults } from "../kernel/defaults.ts";
 import type { HubConnection } from "./connect.ts";
 import { fetchLog, readHead } from "./fetch-log.ts";
 import type { FleetFinding } from "./findings.ts";
-import { HUB_SCHEMA } from "./schema.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import { hasLeft, speakerOf } from "./speaker.ts";
 import type { HeadStatement } from "./statement.ts";
 
@@ -53,7 +53,8 @@ export async function checkFleet(connection: HubConnection, check: FleetCheck): 
   // One moment of the hub for all of them: what gateways add meanwhile would look like parts without a head.
   await connection.ask("begin transaction isolation level repeatable read read only");
   const rows = await connection.ask<GatewayRow>(
-    `select g.name, g.enrolment, g.enrolment_signature, g.leave, g.leave_signature, h.statement, h.signature
+    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("g.leave")},
+            ${shortBytes("g.leave_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
        from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
       order by g.name limit ${defaults.hubGateways}`,
   );

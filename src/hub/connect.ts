@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { Client } from "pg";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -48,7 +48,7 @@ export async function readHub(connection: HubConnection): Promise<{ readonly hub
   );
   if (there?.there !== true) return null;
   const [hub] = await connection.ask<{ readonly hub_id: string; readonly version: number }>(
-    `select hub_id, version from ${HUB_SCHEMA}.hub`,
+    `select left(hub_id, 128) as hub_id, version from ${HUB_SCHEMA}.hub`,
   );
   if (hub?.version !== HUB_VERSION) {
     throw new Denied(
@@ -110,9 +110,33 @@ async function open({ address, password, authority }: HubLogin, at: HubAddress["
   return client;
 }
 
+/** What the database answers is read up to a bound; more, or what is no answer at all, ends this connection and nothing else. */
+function boundReplies(stream: Socket): { reset(): void } {
+  let read = 0;
+  const readers = stream.listeners("data");
+  stream.removeAllListeners("data");
+  stream.on("data", (bytes: Buffer) => {
+    read += bytes.length;
+    try {
+      if (read > defaults.hubReplyBytes) throw new Error("it answered with more than gw reads");
+      for (const reader of readers) reader.call(stream, bytes);
+    } catch (error) {
+      stream.destroy(error instanceof Error ? error : new Error("it answered with what gw does not read"));
+    }
+  });
+  return {
+    reset: () => {
+      read = 0;
+    },
+  };
+}
+
 function connectionOf(client: Client): HubConnection {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const replies = boundReplies(stream);
   return {
     async ask<Row extends object>(text: string, values: readonly unknown[] = []) {
+      replies.reset();
       try {
         const { rows } = await client.query<Row>(text, [...values]);
         return rows;
@@ -136,9 +160,7 @@ function connectionOf(client: Client): HubConnection {
       });
       await Promise.race([client.end().catch(() => undefined), gone]);
       stop.abort();
-      (
-        client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }
-      ).connection.stream.destroy();
+      stream.destroy();
     },
   };
 }

@@ -2,7 +2,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { readPeerHead } from "./fetch-log.ts";
-import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 
 /** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
 export type DocumentKind = "vault" | "policy";
@@ -31,8 +31,8 @@ export interface DocumentParts {
   here(): readonly CheckedDocument[];
   /** Undefined for what no operator of this vault signed. */
   check(kind: DocumentKind, text: string, vault: CheckedDocument | null): CheckedDocument | undefined;
-  /** Puts them in force; Denied as a changed file would be. */
-  take(found: readonly CheckedDocument[]): Promise<void>;
+  /** Puts them in force; Denied as a changed file would be. False, and nothing is changed, where one of them needs the other that is not there. */
+  take(found: readonly CheckedDocument[]): Promise<boolean>;
   /** Digests of packs that the policy in force names and this host does not have. */
   packsWanted(): readonly string[];
   /** Bytes of a pack that the policy in force names. */
@@ -56,6 +56,22 @@ interface Row {
 
 const KINDS: readonly DocumentKind[] = ["vault", "policy"];
 
+/**
+ * All of one moment, and the newest of each gateway: own rows first, then those of gateways that signed policy names. A gateway
+ * that joins is named by the very policy that it puts here, so that others are looked at too, after them.
+ */
+const LOOK = `select kind, generation, gateway, encode(sha256(sealed), 'hex') as digest from (
+  select *, row_number() over (partition by kind order by place, generation desc, gateway) as turn from (
+    select *, case when gateway = $5 then 0 when gateway = any($4) then 1 else 2 end as place,
+        row_number() over (partition by kind, gateway order by generation desc) as nth
+      from ${HUB_SCHEMA}.documents
+     where vault_id = $1 and octet_length(sealed) <= ${defaults.hubDocumentBytes}
+       and ((kind = 'vault' and generation >= $2::bigint) or (kind = 'policy' and generation >= $3::bigint))
+  ) each where nth <= 2 or (gateway = $5 and generation = case kind when 'vault' then $2::bigint else $3::bigint end)
+) taken where turn <= ${defaults.hubDocumentsALook} order by generation desc, place, gateway`;
+
+const MOST_KNOWN = 1_024;
+
 /** Keeps this host's signed files and the hub's the same. Nothing on the hub is believed: an operator signed it, and it only rises. */
 export function createDocuments(parts: DocumentParts): { look(connection: HubConnection): Promise<void> } {
   const { vaultId, gateway } = parts;
@@ -68,7 +84,9 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
   const placeOf = (kind: string, name: string): string => JSON.stringify(["gw.hub-document/v1", vaultId, kind, name]);
 
   async function read(connection: HubConnection, row: Row, vault: CheckedDocument | null) {
-    const id = `${row.kind} ${row.generation} ${row.gateway} ${row.digest}`;
+    // A policy may be signed by somebody whom a vault that is not here yet admitted: looked at again with it.
+    const under = row.kind === "policy" ? (vault?.digest ?? "") : "";
+    const id = `${row.kind} ${row.generation} ${row.gateway} ${row.digest} ${under}`;
     const before = known.get(id);
     if (before !== undefined) return before;
     const [found] = await connection.ask<{ sealed: Buffer }>(
@@ -79,19 +97,24 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     const plain = found === undefined ? undefined : parts.open(placeOf(row.kind, row.generation), found.sealed);
     const document = plain === undefined ? undefined : parts.check(row.kind, plain.toString("utf8"), vault);
     const checked = document !== undefined && String(document.generation) === row.generation ? document : null;
-    // A policy may be signed by somebody whom a vault that is not here yet admitted: looked at again with it.
-    if (checked !== null || row.kind === "vault") known.set(id, checked);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(id, checked);
     return checked;
   }
 
-  async function put(connection: HubConnection, document: CheckedDocument): Promise<void> {
-    const sealed = parts.seal(placeOf(document.kind, String(document.generation)), Buffer.from(document.text, "utf8"));
+  /** Together: a vault without an operator may not hold without the policy that somebody else signed anew. Only what is new is told of. */
+  async function put(connection: HubConnection, documents: readonly CheckedDocument[]): Promise<void> {
+    const sealed = documents.map(({ kind, generation, text }) =>
+      parts.seal(placeOf(kind, String(generation)), Buffer.from(text, "utf8")),
+    );
     await connection.ask(
       `with put as (
-         insert into ${HUB_SCHEMA}.documents (vault_id, kind, generation, gateway, sealed) values ($1, $2, $3, $4, $5)
-         on conflict (vault_id, kind, generation, gateway) do update set sealed = $5)
-       select pg_notify('${HUB_CHANNEL}', 'document')`,
-      [vaultId, document.kind, document.generation, gateway, sealed],
+         insert into ${HUB_SCHEMA}.documents (vault_id, kind, generation, gateway, sealed)
+         select $1, kind, generation, $2, sealed from unnest($3::text[], $4::bigint[], $5::bytea[]) as one (kind, generation, sealed)
+         on conflict (vault_id, kind, generation, gateway) do update set sealed = excluded.sealed
+         returning xmax = 0 as fresh)
+       select pg_notify('${HUB_CHANNEL}', 'document') from put where fresh limit 1`,
+      [vaultId, gateway, documents.map(({ kind }) => kind), documents.map(({ generation }) => generation), sealed],
     );
   }
 
@@ -112,13 +135,18 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
 
   async function fetchPacks(connection: HubConnection): Promise<void> {
     for (const digest of parts.packsWanted()) {
-      const rows = await connection.ask<{ sealed: Buffer }>(
-        `select substring(sealed from 1 for ${defaults.hubDocumentBytes}) as sealed from ${HUB_SCHEMA}.blobs
-          where vault_id = $1 and digest = $2 order by gateway limit 16`,
-        [vaultId, digest],
+      const rows = await connection.ask<{ gateway: string }>(
+        `select gateway from ${HUB_SCHEMA}.blobs where vault_id = $1 and digest = $2 and gateway = any($3)
+            and octet_length(sealed) <= ${defaults.hubDocumentBytes} order by gateway limit ${defaults.hubDocumentsALook}`,
+        [vaultId, digest, parts.peers().map((one) => one.gateway)],
       );
-      for (const { sealed } of rows) {
-        const bytes = parts.open(placeOf("pack", digest), sealed);
+      for (const { gateway: from } of rows) {
+        const [found] = await connection.ask<{ sealed: Buffer }>(
+          `select substring(sealed from 1 for ${defaults.hubDocumentBytes}) as sealed from ${HUB_SCHEMA}.blobs
+            where vault_id = $1 and digest = $2 and gateway = $3`,
+          [vaultId, digest, from],
+        );
+        const bytes = found === undefined ? undefined : parts.open(placeOf("pack", digest), found.sealed);
         if (bytes !== undefined && (await parts.storePack(digest, bytes))) break;
       }
     }
@@ -128,7 +156,7 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
   async function knownToPeers(connection: HubConnection): Promise<Generations & { readonly by: string }> {
     const peers = parts.peers();
     const rows = await connection.ask<{ gateway: string; statement: string | null; signature: Buffer | null }>(
-      `select gateway, left(statement, 8192) as statement, signature from ${HUB_SCHEMA}.log_head where gateway = any($1)`,
+      `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from ${HUB_SCHEMA}.log_head where gateway = any($1)`,
       [peers.map((one) => one.gateway)],
     );
     return rows.reduce(
@@ -151,12 +179,8 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     const [vault, policy] = [here.get("vault"), here.get("policy")];
     // A home whose policy does not hold follows nobody, and nobody follows it.
     if (vault === undefined || policy === undefined) return null;
-    const rows = await connection.ask<Row>(
-      `select kind, generation, gateway, encode(sha256(sealed), 'hex') as digest from ${HUB_SCHEMA}.documents
-        where vault_id = $1 and ((kind = 'vault' and generation >= $2) or (kind = 'policy' and generation >= $3))
-        order by generation desc, gateway limit ${defaults.hubDocumentsALook}`,
-      [vaultId, vault.generation, policy.generation],
-    );
+    const named = parts.peers().map((one) => one.gateway);
+    const rows = await connection.ask<Row>(LOOK, [vaultId, vault.generation, policy.generation, named, gateway]);
     const troubles: Denied[] = [];
     const newer: CheckedDocument[] = [];
     const shown = new Set<DocumentKind>();
@@ -164,6 +188,8 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
       const own = kind === "vault" ? vault : policy;
       for (const row of rows.filter((one) => one.kind === kind)) {
         const document = await read(connection, row, newer[0] ?? null);
+        // Any login of the hub may put something beside; it is only told of where it should be one of ours.
+        if (document === null && !named.includes(row.gateway)) continue;
         if (document === null) troubles.push(invalid(row));
         else if (document.generation > own.generation) {
           newer.push(document);
@@ -173,11 +199,15 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
       }
     }
     if (newer.length > 0) {
-      await parts.take(newer);
+      if (!(await parts.take(newer))) {
+        parts.tell(alone(newer));
+        return null;
+      }
       known.clear();
       return "taken";
     }
     const seen = parts.seen();
+    const missing: CheckedDocument[] = [];
     for (const own of [vault, policy]) {
       if (shown.has(own.kind)) continue;
       if (seen[own.kind] >= own.generation && !troubles.some(({ code }) => code === "hub_document_invalid"))
@@ -185,8 +215,9 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
       // While two stand beside each other a person decides which one goes on.
       if (troubles.some(({ code }) => code === "hub_document_forked")) continue;
       if (own.kind === "policy") await putPacks(connection);
-      await put(connection, own);
+      missing.push(own);
     }
+    if (missing.length > 0) await put(connection, missing);
     if (seen.vault !== vault.generation || seen.policy !== policy.generation)
       await parts.remember({ vault: vault.generation, policy: policy.generation });
     await fetchPacks(connection);
@@ -232,6 +263,13 @@ function gone({ kind, generation }: CheckedDocument): Denied {
   return new Denied(
     "hub_document_gone",
     `${kind} ${generation} was on the hub and is not any more: somebody removed it. This host has put it back. Find out what happened to the database.`,
+  );
+}
+
+function alone([one]: readonly CheckedDocument[]): Denied {
+  return new Denied(
+    "hub_document_gone",
+    `${one?.kind ?? "vault"} ${one?.generation ?? ""} is on the hub, and what was signed with it is not yet: the policy of this host does not hold under it. It is followed once both are there.`,
   );
 }
 

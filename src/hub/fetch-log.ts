@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES, segmentName } from "../audit/frame/layout.ts";
 import { digestBytes } from "../kernel/canonical-json.ts";
 import type { HubConnection } from "./connect.ts";
 import type { FleetFinding } from "./findings.ts";
-import { HUB_SCHEMA } from "./schema.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import type { Speaker } from "./speaker.ts";
 import { type HeadStatement, readHubStatement, type SignedText } from "./statement.ts";
 
@@ -19,7 +19,7 @@ interface ChunkRow {
 
 /** A torn end and a frame are never larger; what is longer than any part of ours ends there, and does not fit its digest. */
 const MOST_BYTES = 2 * MAX_BODY_BYTES;
-const ROWS_A_LOOK = 8;
+const ROWS_A_LOOK = 4;
 
 /**
  * Writes a gateway's log, as the hub has it, into an empty folder: every row signed by that gateway for the place where it stands,
@@ -41,7 +41,7 @@ export async function fetchLog(
   for (let after: readonly [string, string] = ["-1", "-1"]; ; ) {
     // By the place in the log, which no administrator chooses, and never by the order in which rows came.
     const rows = await connection.ask<ChunkRow>(
-      `select segment, at_offset, substring(bytes from 1 for ${MOST_BYTES}) as bytes, left(statement, 8192) as statement, signature
+      `select segment, at_offset, substring(bytes from 1 for ${MOST_BYTES}) as bytes, ${shortText("statement")}, ${shortBytes("signature")}
          from ${HUB_SCHEMA}.log_chunk where gateway = $1 and (segment, at_offset) > ($2::bigint, $3::bigint)
         order by segment, at_offset limit ${ROWS_A_LOOK}`,
       [speaker.gateway, ...after],

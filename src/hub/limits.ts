@@ -63,11 +63,14 @@ interface Counter {
   seen: { readonly day: string; readonly state: LimitState } | null;
 }
 
-const LOOK = `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms, h.version, h.sealed as head,
-    s.gateway, s.serial, s.sealed as share
+/** The head once, and not beside every share. */
+const LOOK = `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms, h.version,
+    case when row_number() over (order by s.gateway) = 1 then substring(h.sealed from 1 for 1048576) end as head,
+    s.gateway, s.serial, substring(s.sealed from 1 for 1024) as share
   from (select) one
   left join ${HUB_SCHEMA}.limit_head h on h.vault = $1 and h.name = $2 and h.day = $3
-  left join ${HUB_SCHEMA}.limit_share s on s.vault = $1 and s.name = $2 and s.day = $3`;
+  left join ${HUB_SCHEMA}.limit_share s on s.vault = $1 and s.name = $2 and s.day = $3
+  order by s.gateway limit ${defaults.hubGateways}`;
 
 /** Head and share move together, from the version before and from no other: of two gateways that take at once, one looks again. */
 const MOVE = `with head as (

@@ -133,9 +133,16 @@ export function startQueue(parts: QueueParts): Queue {
           const now = woken.signal;
           if (now.aborted) woken = new AbortController();
           await show(connection);
-          await parts.follow(connection);
+          // What operators decided is taken also where the signed files cannot be followed.
+          const trouble = await parts.follow(connection).then(
+            () => null,
+            (error: unknown) => ({ error }),
+          );
           await take(connection);
+          if (trouble !== null) throw trouble.error;
           if (!now.aborted) await tidy(connection);
+          // Whoever tells all the time is not looked at all the time.
+          await sleep.sleep(defaults.hubAgainMs);
           await sleep.sleep(defaults.hubBeatMs, woken.signal);
         }
       } catch {

@@ -9,6 +9,11 @@ export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
 export const OPERATOR_ROLE = "gw_operator";
 
+/** Of a column that holds a statement or a signature: what is longer ends there, and does not fit. */
+export const shortText = (column: string): string => `left(${column}, 8192) as ${lastOf(column)}`;
+export const shortBytes = (column: string): string => `substring(${column} from 1 for 1024) as ${lastOf(column)}`;
+const lastOf = (column: string): string => column.slice(column.indexOf(".") + 1);
+
 const own = (column: string): string =>
   `exists (select from ${HUB_SCHEMA}.gateways g where g.name = ${column} and g.login = current_user)`;
 

@@ -6,7 +6,7 @@ import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
-import { HUB_SCHEMA } from "./schema.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import { type HeadStatement, readHubStatement, signHubWith } from "./statement.ts";
 import { judgePast, logGone, NOWHERE, type Part, type Reached, takePart } from "./take-part.ts";
 
@@ -111,7 +111,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       gateway,
     ]);
     const [row] = await connection.ask<{ tick: string; statement: string | null; signature: Buffer | null }>(
-      `select tick, statement, signature from ${HUB_SCHEMA}.log_head where gateway = $1`,
+      `select tick, ${shortText("statement")}, ${shortBytes("signature")} from ${HUB_SCHEMA}.log_head where gateway = $1`,
       [gateway],
     );
     const tick = Number(row?.tick ?? 0);

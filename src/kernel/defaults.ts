@@ -470,6 +470,8 @@ export const defaults = {
   hubSecretsBytes: 49_152,
   hubAuthorityBytes: 32_768,
   hubStatementBytes: 4_096,
+  /** Most that one question to the database is answered with, on the wire. */
+  hubReplyBytes: 100_663_296,
   hubGateways: 4_096,
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
   hubAnswersHours: 24,
@@ -481,7 +483,7 @@ export const defaults = {
   hubCardBytes: 4_194_304,
   /** The largest sealed file that is read from there, and how many rows of them in one look. */
   hubDocumentBytes: 8_388_608,
-  hubDocumentsALook: 256,
+  hubDocumentsALook: 64,
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,

@@ -51,7 +51,9 @@ export function checkAnchor(remembered: LoggedAnchor | VaultAnchor, vault: Vault
     const known = vault.lineage[remembered.lineageLength - 1];
     if (known === undefined || lineageHead(known) !== remembered.lineageHead)
       forked("its operators are not those seen before");
-    if (vault.notes.serial < remembered.notesSerial) {
+    // With an operator's removal comes another service key, and under it the count of whoever removed them begins.
+    const rekeyed = vault.lineage.slice(remembered.lineageLength).some(({ change }) => change === "remove");
+    if (!rekeyed && vault.notes.serial < remembered.notesSerial) {
       throw new Denied("vault_rolled_back", "The suspensions in vault.json are older than those seen before.");
     }
     return sameGeneration && vault.notes.serial === remembered.notesSerial ? "same" : "newer";

@@ -177,6 +177,14 @@ test("suspensions cannot be taken back by putting an older file in place", () =>
   refuses(() => checkAnchor(anchorOf(suspended), vault), "vault_rolled_back");
 });
 
+test("a host that suspended a credential follows the removal of an operator on one that did not", async () => {
+  const bob = { operatorName: "bob", passphrase: secret("bobs-own-passphrase-1") };
+  const withBob = await addOperator(vault, operator, bob, ports);
+  const suspended = suspendCredential(withBob, operator.serviceKey, "acme", "echoed", 1_800_000_000_000);
+  const removed = await removeOperator(withBob, operator, "bob", ports);
+  assert.equal(checkAnchor(anchorOf(suspended), removed.vault), "newer");
+});
+
 test("notes that no holder of the service key wrote are refused by the service compartment", () => {
   const planted = edited(page, (value) => {
     value.notes = { serial: 9, suspended: [] };

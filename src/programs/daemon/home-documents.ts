@@ -52,13 +52,16 @@ export function createHomeDocuments({ home, packsFolder, state, random, reload }
         const given = text("vault");
         const vault = given === undefined ? current : carried(parseVault(given));
         const next = text("policy");
-        policy = next === undefined ? home.readPolicy(current) : parsePolicy(next, vault);
+        policy = next === undefined ? staying(current, vault) : parsePolicy(next, vault);
+        if (policy === null) return {};
         // The same memory that knows an old copy of these files: what is older or beside it is refused, whoever signed it.
         checkHighWater(state.high, vault, policy);
         return { ...(given === undefined ? {} : { vault }), ...(next === undefined ? {} : { policy }) };
       });
+      if (policy === null) return false;
       await reload();
-      if (before !== null && policy !== null) removePacks(packsFolder, before, policy);
+      if (before !== null) removePacks(packsFolder, before, policy);
+      return true;
     },
     packs: () =>
       inForce().flatMap((trust) => {
@@ -78,6 +81,17 @@ export function createHomeDocuments({ home, packsFolder, state, random, reload }
     },
     peers: () => state.trust.policy?.hub?.gateways ?? [],
   };
+
+  /** Null where whoever signed it is no operator in the vault that comes: its own policy comes with it, or after it. */
+  function staying(current: Vault, next: Vault): Policy | null {
+    const policy = home.readPolicy(current);
+    try {
+      return parsePolicy(policyText(policy), next);
+    } catch (error) {
+      if (error instanceof Denied) return null;
+      throw error;
+    }
+  }
 
   function carried(vault: Vault): Vault {
     return state.compartment?.service.carryNotes(vault) ?? vault;

@@ -26,7 +26,10 @@ export interface VaultHome {
   undisturbed<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** What a change writes. The policy goes first: a vault that no longer knows an old signer must find the new signature. */
+/**
+ * What a change writes. The policy goes first: a vault that no longer knows an old signer must find the new signature. It goes
+ * last where the vault that stands does not know the new signer, and the new one still knows the old.
+ */
 export interface HomeChange {
   readonly vault?: Vault;
   readonly policy?: Policy;
@@ -54,6 +57,12 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
     parseVault(page);
     replaceFile(vaultPath, Buffer.from(page, "utf8"), random, steps);
   };
+  const readPolicy = (authority: PolicyAuthority): Policy => {
+    checkHome();
+    const bytes = readPrivateFile(policyPath, defaults.policyFileBytes);
+    if (bytes === undefined) throw new Denied("policy_missing", `There is no ${policyPath}. Restore it.`);
+    return parsePolicy(textOf(bytes, "policy_malformed"), authority);
+  };
   const writePolicy = (policy: Policy): void =>
     replaceFile(policyPath, Buffer.from(policyText(policy), "utf8"), random, steps);
   const checkHome = (): void => {
@@ -65,12 +74,7 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
     exists: () =>
       checkPrivateFolder(folder) === true && readPrivateFile(vaultPath, defaults.vaultFileBytes) !== undefined,
     readVault,
-    readPolicy(authority) {
-      checkHome();
-      const bytes = readPrivateFile(policyPath, defaults.policyFileBytes);
-      if (bytes === undefined) throw new Denied("policy_missing", `There is no ${policyPath}. Restore it.`);
-      return parsePolicy(textOf(bytes, "policy_malformed"), authority);
-    },
+    readPolicy,
     async create(vault, policy) {
       makeFolder(folder);
       checkHome();
@@ -91,13 +95,31 @@ export function openHome(folder: string, random: Random, steps: WriteSteps = nod
     async change(change) {
       checkHome();
       return await withLock(join(folder, LOCK_NAME), async () => {
-        const made = await change(readVault());
-        if (made.policy !== undefined) writePolicy(made.policy);
-        if (made.vault !== undefined) writeVault(made.vault);
+        const current = readVault();
+        const made = await change(current);
+        const { vault, policy } = made;
+        const vaultFirst =
+          vault !== undefined &&
+          policy !== undefined &&
+          !holds(() => parsePolicy(policyText(policy), current)) &&
+          holds(() => readPolicy(vault));
+        if (vault !== undefined && vaultFirst) writeVault(vault);
+        if (policy !== undefined) writePolicy(policy);
+        if (vault !== undefined && !vaultFirst) writeVault(vault);
         return made;
       });
     },
   };
+}
+
+function holds(read: () => Policy): boolean {
+  try {
+    read();
+    return true;
+  } catch (error) {
+    if (error instanceof Denied) return false;
+    throw error;
+  }
 }
 
 function textOf(bytes: Buffer, code: "vault_malformed" | "policy_malformed"): string {

@@ -1,7 +1,7 @@
 import { type RevocationStatement, signStatement } from "../../../conventions/approval/decision.ts";
 import { openCard } from "../../../hub/card.ts";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
-import { HUB_CHANNEL, HUB_SCHEMA } from "../../../hub/schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import { type AnswerStatement, readHubStatement } from "../../../hub/statement.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
@@ -175,7 +175,8 @@ async function findSpeakers(
 ): Promise<readonly Speaker[]> {
   const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
   const rows = await connection.ask<GatewayRow>(
-    `select name, enrolment, enrolment_signature, leave, leave_signature from ${HUB_SCHEMA}.gateways order by name limit ${defaults.hubGateways}`,
+    `select name, ${shortText("enrolment")}, ${shortBytes("enrolment_signature")}, ${shortText("leave")}, ${shortBytes("leave_signature")}
+       from ${HUB_SCHEMA}.gateways order by name limit ${defaults.hubGateways}`,
   );
   return rows.flatMap((row) => {
     const speaker = speakerOf(row, connection.hubId, keys);
@@ -196,8 +197,11 @@ async function findCards(
     statement: string;
     signature: Buffer;
   }>(
-    `select gateway, approval_id, substring(sealed from 1 for ${defaults.hubCardBytes}) as sealed, left(statement, 8192) as statement, signature
-       from ${HUB_SCHEMA}.cards where gateway = any($1) order by gateway, approval_id limit ${defaults.hubGateways}`,
+    // No gateway has more to show than the largest card: an owned one does not fill the answer.
+    `select gateway, approval_id, sealed, ${shortText("statement")}, ${shortBytes("signature")}
+       from (select *, sum(octet_length(sealed)) over (partition by gateway order by octet_length(sealed), approval_id) as bytes
+               from ${HUB_SCHEMA}.cards where gateway = any($1)) one
+      where bytes <= ${defaults.hubCardBytes} order by gateway, approval_id limit ${defaults.hubGateways}`,
     [speakers.map(({ gateway }) => gateway)],
   );
   return rows.flatMap((row) => {
@@ -258,7 +262,7 @@ async function readAnswers(
   body: string,
 ): Promise<readonly AnswerStatement[]> {
   const rows = await connection.ask<{ id: string; answer: string; answer_signature: Buffer }>(
-    `select id, answer, answer_signature from ${HUB_SCHEMA}.statements where id = any($1) and answer is not null`,
+    `select id, ${shortText("answer")}, ${shortBytes("answer_signature")} from ${HUB_SCHEMA}.statements where id = any($1) and answer is not null`,
     [asked.map(({ id }) => id)],
   );
   return rows.flatMap(({ id, answer, answer_signature }) => {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
-import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import { HUB_SCHEMA, shortText } from "../../../hub/schema.ts";
 import { type EnrolmentStatement, peekEnrolment, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -96,7 +96,7 @@ async function enrol(
 /** A name is one key and one log for good: what was written under it must stay provable. */
 async function requireFree(connection: HubConnection, wanted: EnrolmentStatement): Promise<void> {
   const [row] = await connection.ask<{ enrolment: string; own: boolean; tick: string | null }>(
-    `select g.enrolment, g.login = current_user as own, h.tick from ${HUB_SCHEMA}.gateways g
+    `select ${shortText("g.enrolment")}, g.login = current_user as own, h.tick from ${HUB_SCHEMA}.gateways g
        left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name where g.name = $1`,
     [wanted.gateway],
   );

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { fetchLog, readHead } from "../../../hub/fetch-log.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
-import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import { type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
@@ -62,7 +62,7 @@ async function showAll(
   // One moment of the hub for each log and its head.
   await connection.ask("begin transaction isolation level repeatable read read only");
   const rows = await connection.ask<Row>(
-    `select g.name, g.enrolment, g.enrolment_signature, left(h.statement, 8192) as statement, h.signature
+    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
        from ${HUB_SCHEMA}.gateways g join ${HUB_SCHEMA}.log_head h on h.gateway = g.name order by g.name limit ${defaults.hubGateways}`,
   );
   const records: JsonValue[] = [];

@@ -1,6 +1,6 @@
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { readHead } from "../../../hub/fetch-log.ts";
-import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import { hasLeft, speakerOf } from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
@@ -63,8 +63,8 @@ export function runHubStatus(
 
 function readRows(connection: HubConnection): Promise<readonly Row[]> {
   return connection.ask<Row>(
-    `select g.name, g.enrolment, g.enrolment_signature, g.leave, g.leave_signature, left(h.statement, 8192) as statement,
-            h.signature, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
+    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("g.leave")},
+            ${shortBytes("g.leave_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
        from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
       order by g.name limit ${defaults.hubGateways}`,
   );
