@@ -10,13 +10,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, test } from "node:test";
 import { addCredential, switchCredential } from "../credential.ts";
+import { unlockOperator } from "../operator.ts";
+import { addOperator, removeOperator } from "../operator-change.ts";
 import { firstPolicy } from "../policy/change.ts";
 import type { Policy } from "../policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../policy/verify.ts";
-import { bearer, founding, ports, refuses, refusesLater } from "../testing/fixture.ts";
+import { bearer, founding, ports, refuses, refusesLater, secret } from "../testing/fixture.ts";
 import { nodeSteps } from "./atomic-write.ts";
 import { openHome, POLICY_NAME, VAULT_NAME, type VaultHome } from "./home.ts";
 
@@ -129,6 +131,28 @@ test("a policy change signs the next version over the one in force", async () =>
   const next = await signNext(home, (current) => ({ ...current, eachUse: ["acme"] }));
   assert.equal(next.version, policy.version + 1);
   assert.deepEqual(home.readPolicy(home.readVault()).eachUse, ["acme"]);
+});
+
+test("between the two files of a change the policy holds under the vault, whoever comes or goes", async () => {
+  const home = await freshHome();
+  const bobPhrase = secret("bobs-own-passphrase-1");
+  const withBob = await addOperator(vault, operator, { operatorName: "bob", passphrase: bobPhrase }, ports);
+  const bob = await unlockOperator(withBob, "bob", bobPhrase);
+  const byBob = signPolicy(policy, policy, bob, withBob, ports.clock);
+  const removed = await removeOperator(withBob, operator, "bob", ports);
+  const byAda = signPolicy(byBob, byBob, removed.operator, removed.vault, ports.clock);
+  const written: string[] = [];
+  const watched = openHome(home.folder, ports.random, {
+    ...nodeSteps,
+    rename: (from, to) => {
+      nodeSteps.rename(from, to);
+      written.push(basename(to));
+      home.readPolicy(home.readVault());
+    },
+  });
+  await watched.change(() => ({ vault: withBob, policy: byBob }));
+  await watched.change(() => ({ vault: removed.vault, policy: byAda }));
+  assert.deepEqual(written, [VAULT_NAME, POLICY_NAME, POLICY_NAME, VAULT_NAME]);
 });
 
 test("a policy.json edited behind our back stops every reader and every change", async () => {

@@ -35,7 +35,8 @@ export function runHubLeave(name: string | undefined, options: OperatorOptions, 
         told = false;
         io.err(`warning: ${error.code}: ${error.message} The hub was not told, and will call ${gateway} silent.`);
       }
-      say(io, options.json, { hub_id: hubId, gateway, told }, `${gateway} left ${hubId}. Its log there stays.`);
+      const left = `${gateway} left ${hubId}. Its log there stays. Drop its login in the database too: it can still read what is sealed for all hosts of this vault.`;
+      say(io, options.json, { hub_id: hubId, gateway, told }, left);
       return exits.done;
     }),
   );
