@@ -246,7 +246,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "hub: a side effect leaves once its intent is on the hub, where that is signed",
     file: "src/gateway/attempt/send.ts",
-    text: "    if (sending.outbound.sideEffect) await core.ports.hub?.beforeSend(receipt);\n",
+    text: "      await core.ports.hub.beforeSend(receipt);\n",
     becomes: "",
     tests: ["test/hub-gate.host.test.ts"],
     title: "a side effect whose intent cannot be put on the hub does not leave",
@@ -336,9 +336,18 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "hub: what cannot be counted is not sent",
     file: "src/gateway/attempt/attempt.ts",
-    text: "    return await core.ports.hub.count(send);",
-    becomes: "    return await core.ports.hub.count(send).catch(() => null);",
+    text: "    counted = await core.ports.hub.count(send);",
+    becomes: "    counted = await core.ports.hub.count(send).catch(() => null);",
     tests: ["test/hub-limits.host.test.ts"],
     title: "two gateways of one vault together send as many side effects as a limit has, and reads go on",
+  },
+  {
+    rule: "hub: nothing of a session leaves that is revoked while its intent is put on the hub",
+    file: "src/gateway/attempt/send.ts",
+    text: "      requireStill();\n",
+    becomes: "",
+    tests: ["test/gateway-pipeline.test.ts"],
+    title:
+      "nothing of a session leaves that is revoked while the hub is asked, and what was counted before is given back",
   },
 ];
