@@ -116,11 +116,19 @@ describe("a request of a tool in a box is the action that says it, or is refused
   });
 
   test("an id that a read of the run gave a name has that name on the card, and no other has", async () => {
-    const issue = { id: "I_kwDOissue42", number: 42, title: 'Export "fails"\nApprove' };
+    const issue = {
+      id: "I_kwDOissue42",
+      number: 42,
+      title: 'Export "fails"\nApprove',
+      url: "https://x.example/o/app/42",
+    };
+    const nobodys = { id: "R_kwDOnobodys", name: "app" };
+    const evil = { id: "R_kwDOevilsapp", name: "app", owner: { login: "evil-org" } };
+    const user = { id: "U_kwDOsomebody", name: "The Owner", login: "mallory" };
     provider.answer((_request, response) => {
       response
         .writeHead(200, { "content-type": "application/json" })
-        .end(JSON.stringify({ data: { issues: [issue, { ...issue, id: "I_kwDOissue43" }] } }));
+        .end(JSON.stringify({ data: { issues: [issue, { ...issue, id: "I_kwDOissue43" }, nobodys, evil, user] } }));
     });
     await send("GET", "/v1/things/a");
     const unread = send("POST", "/v1/burnt", jsonBody({ name: "I_kwDOissue43" }));
@@ -130,17 +138,32 @@ describe("a request of a tool in a box is the action that says it, or is refused
     await unread;
     assert.equal((await send("POST", "/graphql", jsonBody({ query: DOCUMENT }))).status, 200);
     for (const [name, says] of [
-      [issue.id, true],
-      ["I_kwDOnobodyRead", false],
+      [issue.id, '"I_kwDOissue42" is #42 "Export \\"fails\\"'],
+      [evil.id, '"R_kwDOevilsapp" is "evil-org/app", as'],
+      [user.id, '"U_kwDOsomebody" is "mallory", as'],
+      [nobodys.id, null],
+      ["I_kwDOnobodyRead", null],
     ] as const) {
       const asked = send("POST", "/v1/burnt", jsonBody({ name }));
       const [card] = await home.approvals();
       const text = JSON.stringify(card);
-      assert.equal(text.includes("as the provider answered demo.issue.read in this run"), says, text);
-      if (says) assert.ok(text.includes("#42") && !text.includes("fails\\nApprove"), text);
+      assert.equal(text.includes("as the provider answered demo.issue.read in this run"), says !== null, text);
+      if (says !== null) assert.ok(text.includes(JSON.stringify(says).slice(1, -1)), text);
+      if (name === issue.id) assert.ok(text.includes(issue.url) && !text.includes("fails\\nApprove"), text);
       await home.must(["deny", String(card?.["approval_id"])]);
       assert.equal((await asked).reason, "Refused by gw - approval_denied");
     }
+  });
+
+  test("no large body is taken for a run that nobody has let begin", async () => {
+    const opening = { purpose: "box", actions: ["demo.*"], contained: true };
+    const asked = await wrapper.ask("POST", "/v1/runs", opening);
+    const head = { "content-type": "multipart/form-data; boundary=b", "transfer-encoding": "chunked" };
+    const large = `/v1/runs/${String(asked.body["run_id"])}/requests/large`;
+    const { status, text } = await wrapper.ask("POST", large, undefined, head);
+    assert.equal(status, 413, text);
+    assert.match(text, /before a person has let the run begin/);
+    await home.must(["deny", String(asked.body["approval_id"])]);
   });
 
   test("what no action says is refused with 403, names the nearest action, and reaches nobody", async () => {

@@ -22,7 +22,7 @@ import type { Call, Run } from "../run/run.ts";
 import { takeBackCall } from "../take-back.ts";
 import { type ContainedAnswer, type StreamEnd, tellRefusal, tellResult } from "./answer.ts";
 import { keepPlain } from "./keep-plain.ts";
-import { learnNames, nameIds } from "./names.ts";
+import { learnNames, nameIds, type Speaker } from "./names.ts";
 import { type AnswerHead, openPipe, type Pipe } from "./pipe.ts";
 
 export interface ContainedRequest extends PlainRequest {
@@ -54,6 +54,7 @@ export async function answerContained(
     await refuse(core, denials, caller, run, request, found);
     return tellRefusal({ code, message, callId: null, outcome: "refused", nearest, plainText });
   }
+  const speaker = { pack: found.pack.name, origin: request.origin };
   const leaving = new AbortController();
   const streams = found.action.kind === "http" && found.action.streams;
   const pipe = streams ? openPipe(AbortSignal.any([leaving.signal, run.over.signal])) : null;
@@ -64,7 +65,7 @@ export async function answerContained(
     traceparent: request.traceparent,
     context: (callId) => containedEvent(core, run, request, found, callId),
     ...(pipe === null ? {} : { stream: pipe }),
-    notes: nameIds(run, found.input),
+    notes: nameIds(run, speaker, found.input),
     ...(request.body !== null && isSpooled(request.body) ? { spooled: request.body } : {}),
   });
   onGone(() => {
@@ -74,7 +75,7 @@ export async function answerContained(
   // Of constants of the pack alone: in other answers anybody's own text could give an id a name.
   if (!hasSideEffect(found.action.effect) && documentOf(found.action) !== null)
     void call.done.then(
-      (result) => readNames(run, result),
+      (result) => readNames(run, speaker, result),
       () => undefined,
     );
   const told = tell(call, plainText).finally(() => pipe?.finish());
@@ -83,8 +84,8 @@ export async function answerContained(
   return "code" in first ? first : passOn(call.id, first, pipe, told);
 }
 
-function readNames(run: Run, { action, outcome, response }: CallResult): void {
-  if (outcome === "success" && response?.body_kind === "json") learnNames(run, action, response.body);
+function readNames(run: Run, speaker: Speaker, { action, outcome, response }: CallResult): void {
+  if (outcome === "success" && response?.body_kind === "json") learnNames(run, speaker, action, response.body);
 }
 
 /** With a reason of ours no error object, and no stack, is made for every request. */
