@@ -118,7 +118,7 @@ export interface Gateway {
     onGone: (takeBack: () => void) => void,
   ): Promise<ContainedAnswer>;
   /** Room for the body of such a request, where it is larger than what is held. */
-  openSpool(): SpoolFile;
+  openSpool(caller: LiveCaller): SpoolFile;
   /** What the wrapper of a box refused itself. */
   recordRefused(caller: LiveCaller, runId: RunId | undefined, refusal: WrapperRefusal): Promise<void>;
   call(caller: LiveCaller, id: CallId | undefined): Call;
@@ -359,11 +359,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       const run = findRunToAct(caller, runId, `${request.method} ${request.origin}`.slice(0, 200));
       return answerContained(core, denials, caller, run, request, onGone);
     },
-    openSpool() {
+    openSpool({ uid }) {
       requireSpace(core);
       if (core.ports.spool === undefined)
         throw new Denied("body_too_large", "this gateway has no room for large bodies");
-      return core.ports.spool.open();
+      return core.ports.spool.open(uid);
     },
     recordRefused: async (caller, runId, refusal) =>
       recordRefused(denials, caller, findRun(core, caller, runId), refusal),

@@ -161,8 +161,8 @@ export interface HubGate {
 
 /** Room for a body that is not held in memory. */
 export interface SpoolPort {
-  /** Denied where there are enough on their way. */
-  open(): SpoolFile;
+  /** Denied where there are enough on their way, of this user or of all. Writing is denied where the disk is nearly full. */
+  open(uid: number): SpoolFile;
 }
 
 export interface SpoolFile extends FileSink {

@@ -31,9 +31,10 @@ export const defaults = {
   containedRequestBytes: 12_582_912,
   /** The largest body of such a request, as it is sent on. */
   containedBodyBytes: 8_388_608,
-  /** Larger ones of an opaque body lie in a file while they are dealt with: so large at most, and so many at once. */
+  /** Larger ones of an opaque body lie in a file while they are dealt with: so large at most, so many at once, and so many of them one user's. */
   spooledBodyBytes: 268_435_456,
   spooledAtOnce: 4,
+  spooledAtOnceOfUser: 2,
   /** What a wrapper says of such a request beside its body. */
   spooledHeadBytes: 262_144,
   /** Of a refused one, the log keeps a body up to this, to draft a pack from. */

@@ -183,7 +183,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       space,
       traffic,
       hub: gate,
-      spool: createSpool(join(folder, "spool")),
+      spool: createSpool(join(folder, "spool"), space),
     },
     {
       packs: () => state.packs.book,

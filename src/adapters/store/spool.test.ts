@@ -7,6 +7,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { createSpool } from "./spool.ts";
 
+const roomy = { low: () => false };
 const folder = mkdtempSync(join(tmpdir(), "gw-spool-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -14,7 +15,7 @@ test("what a process that was killed left behind is gone at the start, and the f
   const spool = join(folder, "left");
   mkdirSync(spool, { mode: 0o755 });
   writeFileSync(join(spool, "0"), "somebody's upload");
-  const file = createSpool(spool).open();
+  const file = createSpool(spool, roomy).open(1);
   assert.deepEqual(readdirSync(spool), []);
   file.close();
   assert.equal(statSync(spool).mode & 0o777, 0o700);
@@ -22,7 +23,7 @@ test("what a process that was killed left behind is gone at the start, and the f
 
 test("a body is read from its beginning as often as it is sent, has no name meanwhile, and is gone when it is let go", async () => {
   const spool = join(folder, "read");
-  const file = createSpool(spool).open();
+  const file = createSpool(spool, roomy).open(1);
   const bytes = Buffer.alloc(700_000, "0123456789");
   for (let at = 0; at < bytes.byteLength; at += 99_999) void file.write(bytes.subarray(at, at + 99_999));
   await file.end();
@@ -34,15 +35,33 @@ test("a body is read from its beginning as often as it is sent, has no name mean
   await assert.rejects(body.read().toArray());
 });
 
-test("so many lie there at once and no more, until one is let go", async () => {
-  const spool = createSpool(join(folder, "many"));
-  const files = Array.from({ length: defaults.spooledAtOnce }, () => spool.open());
-  assert.throws(
-    () => spool.open(),
-    (error) => error instanceof Denied && error.code === "too_many_requests",
-  );
-  files[0]?.abort();
+test("so many lie there at once, so many of one user, and no more until one is let go", async () => {
+  const spool = createSpool(join(folder, "many"), roomy);
+  const refused = (uid: number): void =>
+    assert.throws(
+      () => spool.open(uid),
+      (error) => error instanceof Denied && error.code === "too_many_requests",
+    );
+  const own = Array.from({ length: defaults.spooledAtOnceOfUser }, () => spool.open(1));
+  refused(1);
+  const others = Array.from({ length: defaults.spooledAtOnce - own.length }, (_, n) => spool.open(2 + n));
+  refused(99);
+  own[0]?.abort();
   await new Promise(setImmediate);
-  spool.open().close();
-  for (const file of files) file.close();
+  spool.open(1).close();
+  for (const file of [...own, ...others]) file.close();
+});
+
+test("before each piece is written the disk is asked for room for it", async () => {
+  let free = defaults.diskReserveBytes + 10;
+  const file = createSpool(join(folder, "full"), { low: (moreBytes) => moreBytes > free }).open(1);
+  await file.write(Buffer.alloc(10));
+  free -= 10;
+  assert.throws(
+    () => file.write(Buffer.alloc(1)),
+    (error) => error instanceof Denied && error.code === "disk_low",
+  );
+  await file.end();
+  assert.equal(file.body("sha256:0").byteLength, 10);
+  file.close();
 });

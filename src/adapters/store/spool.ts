@@ -14,28 +14,40 @@ const PIECE_BYTES = 262_144;
  * Files for bodies that are too large to be held, in a folder of the gateway's own. Each loses its name the moment it is made:
  * nobody else can open it, and it is gone with the process, however that ends. The folder is taken away at the start, for the one moment between.
  */
-export function createSpool(folder: string): SpoolPort {
+export function createSpool(folder: string, space: { low(moreBytes: number): boolean }): SpoolPort {
   rmSync(folder, { recursive: true, force: true });
-  let open = 0;
+  /** The users of those that are open: nobody alone takes every place. */
+  const open: number[] = [];
   let made = 0;
   return {
-    open() {
-      if (open >= defaults.spooledAtOnce)
+    open(uid) {
+      const own = open.filter((one) => one === uid).length;
+      if (own >= defaults.spooledAtOnceOfUser || open.length >= defaults.spooledAtOnce)
         throw new Denied(
           "too_many_requests",
-          `${open} large uploads are on their way already. Try again when one is done.`,
+          `${open.length} large uploads are on their way already, ${own} of them of user ${uid}. Try again when one is done.`,
         );
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const path = join(folder, String(made++));
       const fd = openSync(path, "wx+", 0o600);
       unlinkSync(path);
-      open++;
-      return spoolFile(fd, () => open--);
+      open.push(uid);
+      return spoolFile(
+        fd,
+        (bytes) => requireRoom(space, bytes),
+        () => open.splice(open.indexOf(uid), 1),
+      );
     },
   };
 }
 
-function spoolFile(fd: number, onClosed: () => void): SpoolFile {
+/** As much again as the reserve is left: an upload never keeps others from beginning something small. */
+function requireRoom(space: { low(moreBytes: number): boolean }, bytes: number): void {
+  if (!space.low(defaults.diskReserveBytes + bytes)) return;
+  throw new Denied("disk_low", "The disk under the gateway's home has no room for this upload. Nothing was sent.");
+}
+
+function spoolFile(fd: number, requireRoom: (bytes: number) => void, onClosed: () => void): SpoolFile {
   /** What the kernel still works at: the file is not closed under it, since another would get its number. */
   let busy: Promise<unknown> = Promise.resolve();
   let size = 0;
@@ -65,6 +77,7 @@ function spoolFile(fd: number, onClosed: () => void): SpoolFile {
   }
   return {
     write(bytes) {
+      requireRoom(bytes.byteLength);
       const from = size;
       size += bytes.byteLength;
       const writing = busy.then(() => writeWhole(fd, bytes, from));

@@ -63,24 +63,28 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
       },
       async ({ params, body }, context) => {
         const file = spooled.get(context);
+        let ended: Promise<unknown> | undefined;
         try {
           const request = requestOf(body.request, file?.body(body.body.digest) ?? null);
           const { caller, onGone } = context;
           const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
-          await answer.stream?.end;
+          ended = answer.stream?.end;
           return told(answer);
         } finally {
-          file?.close();
+          // An answer that streams comes to its end only while it is read, and the body may be asked for until then.
+          void Promise.resolve(ended).finally(() => file?.close());
         }
       },
       anyCaller,
       // Nothing is written to the disk for whom no person has let do so, nor more than the card says.
       ({ run_id }, { caller }) => {
         const session = gateway.run(caller, readId("run", run_id)).sessions.get(caller.key);
-        return (session?.scope.requestBytes ?? 0) + defaults.spooledHeadBytes;
+        if (session === undefined)
+          throw new Denied("body_too_large", "No large body is taken before a person has let the run begin.");
+        return (session.scope.requestBytes ?? 0) + defaults.spooledHeadBytes;
       },
       (context) => {
-        const file = gateway.openSpool();
+        const file = gateway.openSpool(context.caller);
         spooled.set(context, file);
         return file;
       },
