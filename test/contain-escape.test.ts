@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -126,6 +126,15 @@ print("first: " + open("/proc/1/comm").read().strip())
     mkdirSync(workOf(home), { recursive: true });
     const near = `near ${tier.name}.sock`;
     await listen(join(workOf(home), near));
+    // As OpenSSH makes a control socket: bound by one name, which is gone, and known by another.
+    const other = `other ${tier.name}.sock`;
+    const control = join(folder, "ssh");
+    mkdirSync(control, { recursive: true });
+    for (const place of [control, workOf(home)]) {
+      await listen(join(place, `${other}.bound`));
+      linkSync(join(place, `${other}.bound`), join(place, other));
+      unlinkSync(join(place, `${other}.bound`));
+    }
     const said = await inside(
       tier,
       `
@@ -136,6 +145,8 @@ attempt("bind 443", lambda: socket.socket().bind(("0.0.0.0", 443)))
 attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0${abstract}"))
 attempt("path", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(sock)}))
 attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "${near}"))
+attempt("linked", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(join(control, other))}))
+attempt("linked near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "${other}"))
 attempt("ssh", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.7", 22)))
 attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7", 22)))
 `,
@@ -147,6 +158,8 @@ attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7
     assert.equal(said.get("abstract"), "ECONNREFUSED");
     assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
     assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
+    assert.match(said.get("linked") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+    assert.match(said.get("linked near") ?? "", /^(ECONNREFUSED|EACCES)$/, "by another name than it was bound by");
     assert.match(said.get("ssh") ?? "", /^(ECONNREFUSED|ENETUNREACH)$/);
     assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
   });

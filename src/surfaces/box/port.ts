@@ -12,7 +12,8 @@ export interface BoxPort {
   command(plan: BoxPlan): readonly string[];
   /** Builds the box in a child that `command` started, which waits then. */
   open(child: ChildProcess, plan: BoxPlan, said: () => string): Promise<OpenBox>;
-  outerSockets(): readonly string[];
+  /** Those that a path leads to, and all that lie in these folders. */
+  outerSockets(folders: readonly string[]): readonly string[];
   /** Folders of this program, which stay to be read. */
   readonly programFolders: readonly string[];
   /** Folders of gw's own that are not for the box. */

@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
+import { join } from "node:path";
 import { createAuthority } from "../../../conventions/box/authority.ts";
 import { writeJavaTruststore } from "../../../conventions/box/java-truststore.ts";
 import { type BoxPlan, type BoxTier, portsOf } from "../../../conventions/box/plan.ts";
@@ -68,7 +69,7 @@ export async function prepareContainment(
     cover: COVERED,
     hide,
     ports: portsOf(origins),
-    sockets: box.outerSockets(),
+    sockets: box.outerSockets([folder, ...write, join(homedir(), ".ssh")]),
     certificate: authority.certificate,
     subjectHash: authority.subjectHash,
     truststore: writeJavaTruststore(authority.certificate, ports.clock.wallMs()).toString("base64"),
@@ -82,12 +83,25 @@ export async function prepareContainment(
     tier,
     async start({ run_id: runId, ...run }) {
       const env = boxEnvironment(tier, process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
-      let open: OpenBox | null = null;
-      const planned = plan(tier, tools.origins, env);
-      const running = startCommand(box.command(planned), { PATH: "/usr/bin:/bin" }, ports, {
-        signal: (signal) => open?.signal(signal),
+      const begin = async (): Promise<{ readonly running: RunningCommand; readonly open: OpenBox }> => {
+        let open: OpenBox | null = null;
+        const planned = plan(tier, tools.origins, env);
+        const running = startCommand(box.command(planned), { PATH: "/usr/bin:/bin" }, ports, {
+          signal: (signal) => open?.signal(signal),
+        });
+        try {
+          open = await box.open(running.child, planned, () => "");
+        } catch (error) {
+          await running.ended;
+          throw error;
+        }
+        return { running, open };
+      };
+      // Bubblewrap ends where a socket that it is to cover has gone meanwhile: what there is now is listed anew, once.
+      const { running, open } = await begin().catch((error: unknown) => {
+        if (tier !== "bubblewrap") throw error;
+        return begin();
       });
-      open = await box.open(running.child, planned, () => "");
       for (const socket of open.sockets.dns) serveNames(socket);
       relayAgent(open.sockets.agent, agent.door);
       const { findHolder } = open;

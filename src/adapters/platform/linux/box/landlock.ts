@@ -26,7 +26,8 @@ export function hasLandlock(): boolean {
 
 /**
  * Says once more what the mounts say, in a way that holds for every path to a file: whatever leads around them, such as a file that
- * was open when the box began, leads to nothing that could be written. Where the kernel has none of it the mounts are alone.
+ * was open when the box began, leads to nothing that could be opened for writing; from version 3 on, truncated. Modes, times and
+ * attributes are no matter of it. Where the kernel has none of it the mounts are alone.
  */
 export function keepToFolders({ folder, write, cover }: BoxPlan): void {
   const version = landlockVersion();

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Socket as Datagrams } from "node:dgram";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BoxPlan, BoxSocket, StageMessage } from "../../../../conventions/box/plan.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { bubblewrapArguments } from "./bubblewrap.ts";
@@ -98,11 +98,25 @@ export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => st
   };
 }
 
-/** The outside's sockets that have a path; those inside have a network of their own. */
-export function outerSockets(): readonly string[] {
+/**
+ * The outside's sockets that have a path; those inside have a network of their own. The kernel names a socket as it was bound, and it may
+ * have another name since (OpenSSH makes its control sockets so): all that lie in the folder of one, or in one of these folders, count.
+ */
+export function outerSockets(folders: readonly string[]): readonly string[] {
   const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
   const paths = lines.map((line) => line.trim().split(/\s+/).slice(7).join(" ")).filter((path) => path.startsWith("/"));
-  return [...new Set(paths)];
+  const beside = [...new Set([...folders, ...paths.map((path) => dirname(path))])].flatMap(socketsIn);
+  return [...new Set([...paths, ...beside])];
+}
+
+function socketsIn(folder: string): readonly string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isSocket()).map(({ name }) => join(folder, name));
+  } catch {
+    // Gone, or not to be read by this user: covered is what the kernel names.
+    return [];
+  }
 }
 
 function findTool(name: string, debian: string): string {
