@@ -134,6 +134,12 @@ describe("an AWS key", asUser, () => {
     assert.equal(searchParams.get("X-Amz-Signature"), expected);
     const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
     assert.ok(!exported.out.includes(String(expected)));
+    provider.answer((request, response) =>
+      response.end(new URL(request.url, provider.origin).searchParams.get("X-Amz-Signature")),
+    );
+    const echoed = await call(agent, run, "presigned.function.get", { name: "orders" });
+    const sent = new URL(provider.received.at(-1)?.url ?? "", provider.origin).searchParams.get("X-Amz-Signature");
+    assert.ok(sent !== null && !echoed.text.includes(sent), echoed.text);
   });
 
   test("is not sent where a pack asks for a token, and what comes back with its token is withheld", async () => {

@@ -554,10 +554,10 @@ export const exchangedCalls = {
       query: { startDateTime: week.from, endDateTime: week.to },
     },
     "event.create": {
-      args: { subject: "Review", ...slot },
+      args: { subject: "Review", transaction: "review-2026-11-17", ...slot },
       method: "POST",
       path: "/v1.0/me/events",
-      json: { subject: "Review", ...slot },
+      json: { subject: "Review", transactionId: "review-2026-11-17", ...slot },
     },
     "event.delete": {
       args: { event: "AAMkAGI2TG93AAA=" },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults } from "../kernel/defaults.ts";
+import { Secret } from "../kernel/secret.ts";
 import {
   addCredential,
   type NewCredential,
@@ -9,6 +10,7 @@ import {
   rotateCredential,
   switchCredential,
 } from "./credential.ts";
+import { httpLoan } from "./http-loan.ts";
 import { openService, summariesOf } from "./lend.ts";
 import {
   bearer,
@@ -40,6 +42,14 @@ const lentValue = (one: Vault) =>
 test("a credential is added once under its label, and every change is a new generation", async () => {
   assert.equal(vault.generation, start.vault.generation + 1);
   await refusesLater(add({ label: "acme" }), "credential_exists");
+});
+
+test("a loan that cannot be made wipes what was handed to it", () => {
+  const given = Secret.fromText("token-of-acme-1");
+  const request = { method: "GET", url: `${ORIGIN}/`, headers: {}, body: null, atMs: 0 } as const;
+  const toSign = { scheme: "dpop", ...request, proofId: "p", nonce: null } as const;
+  refuses(() => httpLoan(entryOf(vault), given, toSign), "credential_not_bound");
+  assert.throws(() => given.use(String));
 });
 
 const badLabels = ["", "Acme", "a b", "-a", "a/b", "é", "x".repeat(65)];

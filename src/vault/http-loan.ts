@@ -3,6 +3,7 @@ import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys } from "./aws/keys.ts";
 import { presignForAws, signForAws } from "./aws/sign.ts";
+import { base64Bytes } from "./base64.ts";
 import { refuseEntry } from "./entry.ts";
 import type { HttpLoan, ToSign } from "./lent.ts";
 import { signMessage } from "./signature/sign.ts";
@@ -10,7 +11,7 @@ import type { CredentialEntry } from "./vault.ts";
 
 /** The header that carries a secret, in buffers that `release` wipes. Takes ownership of `secret`. */
 export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): HttpLoan {
-  const header = headerOf(entry, secret, toSign);
+  const header = headerOrWipe(entry, secret, toSign);
   return {
     label: entry.label,
     ...header,
@@ -21,6 +22,15 @@ export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign 
       secret.wipe();
     },
   };
+}
+
+function headerOrWipe(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
+  try {
+    return headerOf(entry, secret, toSign);
+  } catch (error) {
+    secret.wipe();
+    throw error;
+  }
 }
 
 type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "query" | "secrets">;
@@ -79,13 +89,20 @@ export function tokenLoan(label: string, token: Secret, proof: Secret | null): H
   return { label, headerName: "authorization", headerValue, further, secrets: [secret], release };
 }
 
-/** The secret key signs and stays; what is looked for in the answer is the key and the session token. */
+/**
+ * The secret key signs and stays; what is looked for in the answer is the key and the session token, and a signature in the
+ * query, which is good for whoever has the address.
+ */
 function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header {
   const keys = secret.use(readAwsKeys) ?? refuseEntry(label);
   if (toSign?.scheme !== "aws-sigv4") throw new Fault("nothing says what the signature is for");
   const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
   const { expiresS } = toSign.scope;
-  if (expiresS !== null) return { ...noHeader(), query: presignForAws(toSign, expiresS, keys), secrets };
+  if (expiresS !== null) {
+    const query = presignForAws(toSign, expiresS, keys);
+    const signature = query.filter(({ name }) => name === "X-Amz-Signature").map(({ value }) => value);
+    return { ...noHeader(), query, secrets: [...secrets, ...signature] };
+  }
   const [authorization, ...further] = signForAws(toSign, keys);
   if (authorization === undefined) throw new Fault("a signature without a field");
   return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
@@ -104,7 +121,6 @@ export function prefixed(prefix: string, secret: Secret): Secret {
 }
 
 export function basicValue(secret: Secret): Secret {
-  // Base64 by hand: `toString("base64")` would leave a string in the heap that cannot be wiped.
   return secret.use((bytes) => Secret.take(base64Bytes(Buffer.from("Basic "), bytes)));
 }
 
@@ -116,21 +132,4 @@ function basicSecrets(secret: Secret): readonly Secret[] {
     const long = halves.filter((half) => half.length >= defaults.secretBytesMin);
     return [secret, ...long.map((half) => Secret.take(Buffer.from(half)))];
   });
-}
-
-const BASE64 = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-const PAD = 0x3d;
-
-function base64Bytes(prefix: Buffer, bytes: Buffer): Buffer {
-  const text = Buffer.alloc(prefix.length + 4 * Math.ceil(bytes.length / 3), PAD);
-  prefix.copy(text);
-  let at = prefix.length;
-  for (let index = 0; index < bytes.length; index += 3) {
-    const [a = 0, b = 0, c = 0] = bytes.subarray(index, index + 3);
-    const digits = [a >> 2, ((a & 3) << 4) | (b >> 4), ((b & 15) << 2) | (c >> 6), c & 63];
-    const used = Math.min(bytes.length - index, 3) + 1;
-    for (const digit of digits.slice(0, used)) text[at++] = BASE64[digit] ?? PAD;
-    at += 4 - used;
-  }
-  return text;
 }

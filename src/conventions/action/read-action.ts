@@ -7,7 +7,7 @@ import { namesIn } from "../token/resource.ts";
 import type { PathTemplate } from "../url/template.ts";
 import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot, type TokenNeed } from "./pack.ts";
 import { type ActionContext, type ChannelParts, readChannel } from "./read-channel.ts";
-import { lintReceiverNames, readInputs } from "./read-inputs.ts";
+import { isPlain, lintReceiverNames, readInputs } from "./read-inputs.ts";
 import { readJob, readPages, readPointer } from "./read-job.ts";
 import { readActualCost } from "./read-price.ts";
 import { readLimits } from "./read-provider.ts";
@@ -68,19 +68,14 @@ function readToken(
   inputs: readonly InputField[],
   { findings, path }: ActionContext,
 ): TokenNeed {
-  const named = inputs.find(({ name }) => name === repository);
-  if (repository !== undefined && (named === undefined || named.optional))
-    findings.error("pack_input_unfit", `${path}/token/repository`, `${repository} is no input that every call has`);
-  for (const [index, text] of resources.entries())
-    for (const name of namesIn(text)) {
-      const input = inputs.find((one) => one.name === name);
-      if (input === undefined || input.optional)
-        findings.error(
-          "pack_input_unfit",
-          `${path}/token/resources/${index}`,
-          `${name} is no input that every call has`,
-        );
-    }
+  const lint = (name: string, at: string): void => {
+    const input = inputs.find((one) => one.name === name);
+    const refuse = (why: string) => findings.error("pack_input_unfit", `${path}/token/${at}`, `${name} is ${why}`);
+    if (input === undefined || input.optional) refuse("no input that every call has");
+    else if (!isPlain(input)) refuse("sensitive, opaque or no single value: what a token is for stands in the log");
+  };
+  if (repository !== undefined) lint(repository, "repository");
+  for (const [index, text] of resources.entries()) for (const name of namesIn(text)) lint(name, `resources/${index}`);
   return { scopes: scopes ?? null, repository: repository ?? null, resources };
 }
 

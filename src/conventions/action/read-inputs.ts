@@ -235,6 +235,11 @@ function isScalar(kinds: ReadonlySet<JsonType>): boolean {
   return kinds.size > 0 && [...kinds].every((kind) => SCALARS.has(kind));
 }
 
+/** One value that may be shown: it can stand in a name, on a card and in the log. */
+export function isPlain({ opaque, schema }: InputField): boolean {
+  return !opaque && isScalar(kindsOf(schema));
+}
+
 function isScalarList(schema: JsonSchema, kinds: ReadonlySet<JsonType>): boolean {
   return kinds.size === 1 && kinds.has("array") && schema.items !== undefined && isScalar(kindsOf(schema.items));
 }

@@ -483,6 +483,20 @@ const semantic: readonly [string, string, string][] = [
     withActions(PLAIN.replace("type: string", "type: string, optional: true")),
     "pack_input_unfit",
   ],
+  ...["sensitive: true", "opaque: true"].flatMap((how): [string, string, string][] =>
+    ['resources: ["arn:aws:s3:::{key}"]', "repository: key"].map((need) => [
+      `what is ${how} in ${need}`,
+      withActions(`${WRITE}\n  token: { ${need} }\n  input: { key: { in: body, type: string, ${how} } }`),
+      "pack_input_unfit",
+    ]),
+  ),
+  [
+    "a list in the resources of a token",
+    withActions(
+      `${WRITE}\n  token: { resources: ["arn:{key}"] }\n  input: { key: { in: body, type: array, items: { type: string }, maxItems: 2 } }`,
+    ),
+    "pack_input_unfit",
+  ],
   ["an object in a path", withActions(PLAIN.replace("type: string", "type: object")), "pack_input_unfit"],
   ["a nullable path segment", withActions(PLAIN.replace("type: string", 'type: [string, "null"]')), "pack_input_unfit"],
   [

@@ -10,7 +10,12 @@ type ReadJson = () => JsonValue;
 export function readTokenAnswer(
   observation: TransportObservation,
   readJson: ReadJson,
-  exchange: { readonly grant: string; readonly dpop: boolean; readonly subject: string | null },
+  exchange: {
+    readonly grant: string;
+    readonly dpop: boolean;
+    readonly subject: string | null;
+    readonly scopes: readonly string[];
+  },
   asked: Asked,
 ): TokenAnswer {
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
@@ -37,7 +42,9 @@ export function readTokenAnswer(
   const scope = body["scope"] ?? null;
   if (scope !== null && (typeof scope !== "string" || scope.length > SCOPE_LENGTH))
     return failed("its scope is no text");
-  return { kind: "token", token, refreshToken, lifeMs, granted: compareScopes(scope, asked.scopes) };
+  // A provider may answer with all that a person agreed to, whatever was asked for this time; what is pinned is the bound then.
+  const bound = exchange.grant === "refresh_token" ? exchange.scopes : asked.scopes;
+  return { kind: "token", token, refreshToken, lifeMs, granted: compareScopes(scope, asked.scopes, bound) };
 }
 
 const SCOPE_LENGTH = 16_384;
@@ -73,12 +80,12 @@ function lifeOf(expiresIn: JsonValue | undefined): number | null {
 }
 
 /** A provider that says nothing gave what was asked for. */
-function compareScopes(scope: string | null, pinned: readonly string[]): Granted {
-  const scopes = scope === null ? pinned : [...new Set(scope.split(" ").filter((one) => one !== ""))].sort();
+function compareScopes(scope: string | null, asked: readonly string[], bound: readonly string[]): Granted {
+  const scopes = scope === null ? asked : [...new Set(scope.split(" ").filter((one) => one !== ""))].sort();
   return {
     scopes,
-    missing: pinned.filter((one) => !scopes.includes(one)),
-    beyond: scopes.filter((one) => !pinned.includes(one)),
+    missing: asked.filter((one) => !scopes.includes(one)),
+    beyond: scopes.filter((one) => !bound.includes(one)),
   };
 }
 
@@ -97,6 +104,9 @@ function readInstallation({ headers }: Answered, body: JsonObject, { scopes, rep
   // Every token has this one, whoever asks for it.
   const own = granted.filter((one) => one !== "metadata:read" || scopes.includes(one)).sort();
   const named = Array.isArray(body["repositories"]) ? body["repositories"] : [];
+  // Without a list it is good for every repository of the installation.
+  if (repositories.length > 0 && named.length === 0)
+    return failed("its answer does not say which repositories the token is for");
   const beyond = repositories.length === 0 ? [] : named.flatMap((one) => strayOf(one, repositories));
   return {
     kind: "token",

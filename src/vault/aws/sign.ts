@@ -84,9 +84,12 @@ function signatureOf(
     payload,
   ].join("\n");
   const text = [ALGORITHM, at, placeOf(at, scope), sha256(canonical)].join("\n");
-  return createHmac("sha256", signingKey(key, at.slice(0, 8), scope))
-    .update(text)
-    .digest("hex");
+  const derived = signingKey(key, at.slice(0, 8), scope);
+  try {
+    return createHmac("sha256", derived).update(text).digest("hex");
+  } finally {
+    derived.fill(0);
+  }
 }
 
 /** 20150830T123600Z */

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { Secret } from "../../kernel/secret.ts";
+import { base64UrlBytes, bytesOfBase64Url } from "../base64.ts";
 import { signAssertion } from "./assertion.ts";
 
 /**
@@ -20,7 +21,7 @@ export interface ProvenRequest {
 export function makeDpopKey(): Secret {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const der = privateKey.export({ format: "der", type: "pkcs8" });
-  const line = Secret.fromText(der.toString("base64url"));
+  const line = Secret.take(base64UrlBytes(der));
   der.fill(0);
   return line;
 }
@@ -47,7 +48,7 @@ export function thumbprintOf(key: Secret): string {
 }
 
 function openKey(key: Secret): KeyObject {
-  const der = key.use((bytes) => Buffer.from(bytes.toString("latin1"), "base64url"));
+  const der = key.use(bytesOfBase64Url);
   try {
     return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   } finally {
