@@ -104,10 +104,6 @@ describe("gw console --listen", able, () => {
     await addAuthenticator(phone);
     await says(phone, /Enrol a passkey of ada/);
     await clean(phone, "remote-enrol");
-    await phone.page.getByLabel("Name of the new one").fill("phone");
-    await phone.page.getByRole("button", { name: "Enrol a passkey" }).click();
-    await says(phone, /Enrolled\. Your key signed for it/);
-    assert.match((await home.run(["passkey", "list"])).out, /phone {2}ada/);
     for (const [method, path] of [
       ["GET", "/api/activity"],
       ["GET", "/api/policy"],
@@ -116,6 +112,13 @@ describe("gw console --listen", able, () => {
     ] as const) {
       assert.equal((await knock(method, path, {}, { authorization: bearer })).code, "console_only_here", path);
     }
+    const linked = bearer;
+    await phone.page.getByLabel("Name of the new one").fill("phone");
+    await phone.page.getByRole("button", { name: "Enrol a passkey" }).click();
+    await says(phone, /Enrolled\. Your key signed for it/);
+    assert.match((await home.run(["passkey", "list"])).out, /phone {2}ada/);
+    const again = await knock("POST", "/api/passkeys/begin", {}, { authorization: linked });
+    assert.equal(again.code, "console_not_entered", "a link enrols once");
     await phone.page.getByRole("button", { name: "Log in with a passkey" }).click();
     await says(phone, /Nothing waits for you/);
     await clean(phone, "remote-waiting-empty");
@@ -154,10 +157,13 @@ describe("gw console --listen", able, () => {
     ]) {
       assert.equal((await knock("POST", path, { secret: "whatever" }, key)).code, "console_only_here", path);
     }
+    for (const path of ["credentials", "packs", "packs/demo/review", "policy", "grants", "passkeys", "log/checkpoint"]) {
+      assert.equal((await knock("GET", `/api/${path}`, {}, key)).code, "console_only_here", path);
+    }
     assert.deepEqual(ownComplaints(phone), []);
   });
 
-  test("says yes to nobody without a passkey, although nothing demands one", async () => {
+  test("ends the page of a passkey that is removed, at once and to its stream too", async () => {
     const id = await askFor("by hand", ["demo.thing.get"]);
     const [card] = (await home.approvals()).filter(({ approval_id }) => approval_id === id);
     await home.must(["passkey", "remove", "phone"]);
@@ -167,7 +173,8 @@ describe("gw console --listen", able, () => {
       { decision: "approve", card_digest: card?.["card_digest"], narrow: null },
       { authorization: bearer },
     );
-    assert.equal(drafted.code, "passkey_needed");
+    assert.deepEqual([drafted.status, drafted.code], [401, "console_not_entered"]);
+    await says(phone, /This console opens to its operator's passkey/);
   });
 
   test("answers at its address, under its name, to its own page, and lets nobody try for long", async () => {

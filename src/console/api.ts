@@ -1,4 +1,5 @@
 import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
+import type { Sleep } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { createCredentials } from "./credentials.ts";
 import type { createDecisions } from "./decisions.ts";
@@ -15,6 +16,7 @@ export interface Api {
   /** It listens beyond this machine: it looks and decides, and takes nothing that is typed. */
   readonly remote: boolean;
   readonly turn: Turn;
+  readonly sleep: Sleep["sleep"];
   readonly live: Live;
   readonly secret: OwnSecret;
   readonly decisions: ReturnType<typeof createDecisions>;

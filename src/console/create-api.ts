@@ -61,11 +61,14 @@ export function createApi(
   });
   const around = { session, options, deps, client: live.client };
   return {
-    ...{ remote, turn, live, secret, ownHere },
+    ...{ remote, turn, live, secret, ownHere, sleep: sleep.sleep },
     decisions: createDecisions({
       ...{ clock, random, client: live.client, passkeys: ownHere, secret, passkeysOnly: remote },
     }),
-    enrolment: createEnrolment({ ...{ clock, random, operator, origin, remote, passkeys: listed, sign } }),
+    enrolment: createEnrolment({
+      ...{ clock, random, operator, origin, remote, passkeys: listed, sign },
+      onEnrolled: ({ name, enrolledAt }) => deps.io.out(`The passkey ${name} was enrolled at ${enrolledAt}.`),
+    }),
     packs: createPacks(around),
     credentials: createCredentials(around),
     policy: createPolicyRoom({ home, clock, sign, lastUses: () => reading.ask("uses", null) }),

@@ -1,4 +1,9 @@
-import { type DecisionStatement, type Narrowing, statementBytes } from "../conventions/approval/decision.ts";
+import {
+  type DecisionStatement,
+  type Narrowing,
+  statementBytes,
+  verifyHand,
+} from "../conventions/approval/decision.ts";
 import { challengeFor } from "../conventions/passkey/assertion.ts";
 import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
 import { isTicketReference } from "../conventions/ticket/context.ts";
@@ -86,8 +91,11 @@ export function createDecisions(ports: DecisionPorts) {
       }
       const { statement, wants } = found;
       if (wants === null && statement.decision === "approve") await ports.secret.require(body);
+      const assertion = wants === null ? null : readAssertion(body["assertion"]);
+      // Before anything is signed: a yes of this key would otherwise exist with no hand behind it. What the counter said last, the gateway knows.
+      if (assertion !== null) verifyHand({ statement }, assertion, ports.passkeys(), ({ counter }) => counter - 1);
       drafts.delete(id);
-      return ports.client().submit(statement, wants === null ? null : readAssertion(body["assertion"]));
+      return ports.client().submit(statement, assertion);
     },
   };
 }

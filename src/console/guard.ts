@@ -7,6 +7,13 @@ import { Denied } from "../kernel/failure.ts";
 /** How a page was let in. */
 export type Entered = "link" | "passkey";
 
+/** A page that was let in. It can be so no longer a moment later: whoever keeps it looks again. */
+export interface Page {
+  readonly entered: Entered;
+  isIn(): boolean;
+  end(): void;
+}
+
 /**
  * Who may speak to the console. A link carries a token that is good once and for minutes; what it is changed for lives in the
  * memory of one page. There is no cookie, since a cookie of one loopback port reaches another.
@@ -16,26 +23,37 @@ export interface Guard {
   newToken(): string;
   /** Changes a token for the page's own key. Denied for one that is unknown, old or used. */
   enter(token: string): string;
-  /** The key of a page whose person answered with a passkey; it is good for hours. */
-  admit(): string;
+  /** The key of a page whose person answered with this passkey; it is good for hours, and as long as the passkey is enrolled. */
+  admit(credentialId: string): string;
   /** Denied unless the request carries the key of a page that entered. */
-  requirePage(headers: IncomingHttpHeaders): Entered;
+  requirePage(headers: IncomingHttpHeaders): Page;
 }
 
-interface Page {
-  readonly hash: Buffer;
-  readonly entered: Entered;
-  readonly untilMs: number;
+export interface GuardPorts {
+  readonly clock: Pick<Clock, "bootMs">;
+  readonly random: Random;
+  /** It listens beyond this machine: a link is for minutes there, to enrol a passkey. */
+  readonly remote: boolean;
+  isEnrolled(credentialId: string): boolean;
 }
 
-export function createGuard(clock: Pick<Clock, "bootMs">, random: Random): Guard {
+export function createGuard({ clock, random, remote, isEnrolled }: GuardPorts): Guard {
   let tokens: { readonly hash: Buffer; readonly untilMs: number }[] = [];
-  const pages: Page[] = [];
+  let pages: (Page & { readonly hash: Buffer })[] = [];
   const hashOf = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
-  const newPage = (entered: Entered, untilMs: number): string => {
+  const newPage = (forMs: number, credentialId: string | null): string => {
     const key = random.bytes(32).toString("base64url");
-    pages.push({ hash: hashOf(key), entered, untilMs });
-    if (pages.length > defaults.consolePages) pages.shift();
+    const untilMs = clock.bootMs() + forMs;
+    const page = {
+      hash: hashOf(key),
+      entered: credentialId === null ? ("link" as const) : ("passkey" as const),
+      isIn: () =>
+        pages.includes(page) && clock.bootMs() < untilMs && (credentialId === null || isEnrolled(credentialId)),
+      end() {
+        pages = pages.filter((one) => one !== page);
+      },
+    };
+    pages = [...pages, page].slice(-defaults.consolePages);
     return key;
   };
   return {
@@ -56,16 +74,18 @@ export function createGuard(clock: Pick<Clock, "bootMs">, random: Random): Guard
           "This link was used already, or is too old. If you have not opened it before, somebody else has: stop gw console and look who is on this machine. Another link stands in its terminal.",
         );
       }
-      return newPage("link", Number.POSITIVE_INFINITY);
+      return newPage(remote ? defaults.consoleTokenMs : Number.POSITIVE_INFINITY, null);
     },
-    admit: () => newPage("passkey", clock.bootMs() + defaults.consoleLoginMs),
+    admit: (credentialId) => newPage(defaults.consoleLoginMs, credentialId),
     requirePage({ authorization }) {
       const hash = hashOf(authorization?.startsWith("Bearer ") ? authorization.slice(7) : "");
       const page = pages.find((one) => timingSafeEqual(one.hash, hash));
-      if (page !== undefined && page.untilMs > clock.bootMs()) return page.entered;
+      if (page?.isIn() === true) return page;
       throw new Denied(
         "console_not_entered",
-        "This page is not one that gw console let in, or it is of an earlier start. Open the newest link in its terminal.",
+        remote
+          ? "This page is not logged in, or no longer: its hours are over, its passkey was removed, or gw console was started anew. Log in with your passkey."
+          : "This page is not one that gw console let in, or it is of an earlier start. Open the newest link in its terminal.",
       );
     },
   };

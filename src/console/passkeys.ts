@@ -19,12 +19,15 @@ export interface EnrolPorts {
   /** All that policy holds. */
   passkeys(): readonly EnrolledPasskey[];
   readonly sign: SignChange;
+  /** Told to whoever looks at the terminal: nobody enrols in silence. */
+  onEnrolled(passkey: EnrolledPasskey): void;
 }
 
 const NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/;
 
 /** Enrolling happens where a browser can ask for a passkey; the operator's key signs for it here. */
-export function createEnrolment({ clock, random, operator, origin, remote, passkeys, sign }: EnrolPorts) {
+export function createEnrolment(ports: EnrolPorts) {
+  const { clock, random, operator, origin, remote, passkeys, sign } = ports;
   const rpId = new URL(origin).hostname;
   let begun: { readonly challenge: Buffer; readonly untilMs: number } | null = null;
   return {
@@ -62,6 +65,7 @@ export function createEnrolment({ clock, random, operator, origin, remote, passk
       };
       const enrolled = signEnrolment(passkey, operator.vaultId, operator.approver);
       await sign({ what: "passkey_added", subject: name }, (policy) => withPasskey(policy, enrolled));
+      ports.onEnrolled(enrolled);
       return enrolled;
     },
     remove: (which: string) => removePasskey(which, sign),

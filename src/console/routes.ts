@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Api } from "./api.ts";
-import type { Entered } from "./guard.ts";
+import type { Entered, Page } from "./guard.ts";
 import { answerHome } from "./home-routes.ts";
 import { openStream, readBody, send, sendJson, textOf, textOrNull } from "./http.ts";
 
-/** What the page can ask. Everything here has passed the guard, in the way that `entered` says. */
+/** What the page can ask. Everything here has passed the guard, in the way that the page says. */
 export async function answerApi(
   api: Api,
-  entered: Entered,
+  page: Page,
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
@@ -20,24 +21,18 @@ export async function answerApi(
   const body = async (): Promise<JsonObject> => readBody(request);
   /** What acts or signs: with the person's own secret, where the mode asks for it. */
   const meant = async (): Promise<JsonObject> => {
-    if (api.remote) throw onlyHere();
     const given = await body();
     await api.secret.require(given);
     return given;
   };
-  // Beyond this machine a link lets nobody in but to enrol the passkey that then does.
-  if (api.remote && entered === "link" && !ENROLLING.has(what)) throw onlyHere();
+  if (api.remote && !BEYOND[page.entered].has(what)) throw onlyHere();
   const aboutHome = answerHome(api, what, name, meant);
   if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
   switch (what) {
     case "GET events":
-      return follow(api, response);
+      return follow(api, page, response);
     case "GET me":
-      return sendJson(
-        response,
-        200,
-        await api.turn.seen(() => ({ ...api.me(), enrolling: isEnrolling(api, entered) })),
-      );
+      return sendJson(response, 200, await api.turn.seen(() => ({ ...api.me(), enrolling: isEnrolling(api, page) })));
     case "POST approvals/*/draft":
       return sendJson(response, 200, await draft(api, name, await body()));
     case "POST decisions":
@@ -77,7 +72,7 @@ export async function answerApi(
     case "GET passkeys":
       return sendJson(response, 200, await api.turn.seen(() => api.passkeys()));
     case "POST passkeys/*":
-      return sendJson(response, 200, await enrol(api, entered, name, body, meant));
+      return sendJson(response, 200, await enrol(api, page, name, body, meant));
     case "POST passkeys/*/remove":
       await meant();
       return sendJson(response, 200, await api.turn.changed(() => api.enrolment.remove(name)));
@@ -86,28 +81,41 @@ export async function answerApi(
   }
 }
 
-const ENROLLING = new Set(["GET me", "POST passkeys/*"]);
+/** All that can be asked beyond this machine: a link lets in to enrol the passkey that then does, and a passkey to look and decide. */
+const BEYOND: Readonly<Record<Entered, ReadonlySet<string>>> = {
+  link: new Set(["GET me", "POST passkeys/*"]),
+  passkey: new Set([
+    ...["GET me", "GET events", "GET sessions", "GET operations/*", "GET activity", "GET charts", "GET calls/*"],
+    ...["GET recordings/*", "POST log/*", "POST approvals/*/draft", "POST approvals/*/extend", "POST decisions"],
+    "POST sessions/*/revoke",
+  ]),
+};
 
-function isEnrolling({ remote }: Api, entered: Entered): boolean {
+function isEnrolling({ remote }: Api, { entered }: Page): boolean {
   return remote && entered === "link";
 }
 
-/** Whoever has the link that was just printed in the operator's own terminal is asked for nothing more. */
+/** Whoever has the link that was just printed in the operator's own terminal is asked for nothing more, and enrols once. */
 async function enrol(
   api: Api,
-  entered: Entered,
+  page: Page,
   step: string,
   body: () => Promise<JsonObject>,
   meant: () => Promise<JsonObject>,
 ): Promise<unknown> {
+  const once = isEnrolling(api, page);
   if (step === "begin") {
-    await (isEnrolling(api, entered) ? body() : meant());
+    await (once ? body() : meant());
     return api.turn.seen(() => api.enrolment.begin());
   }
   if (step !== "finish") return notThere();
-  if (api.remote && entered !== "link") throw onlyHere();
   const given = await body();
-  return api.turn.changed(() => api.enrolment.finish(given));
+  return api.turn.changed(async () => {
+    if (!page.isIn()) throw onlyHere();
+    const enrolled = await api.enrolment.finish(given);
+    if (once) page.end();
+    return enrolled;
+  });
 }
 
 const draft = (api: Api, name: string, body: JsonObject) => api.turn.seen(() => api.decisions.draft(name, body));
@@ -120,10 +128,21 @@ function onlyHere(): Denied {
   );
 }
 
-function follow(api: Api, response: ServerResponse): void {
+/** For as long as the page is let in, which is looked at again and again. */
+async function follow(api: Api, page: Page, response: ServerResponse): Promise<void> {
   const tell = openStream(response);
+  const closed = new AbortController();
   const stop = api.live.follow((news) => tell(news.kind, news));
-  response.on("close", stop);
+  response.on("close", () => {
+    stop();
+    closed.abort();
+  });
+  while (!closed.signal.aborted) {
+    await api.sleep(defaults.consolePageLookMs, closed.signal);
+    // Of a home that cannot be asked just now, what is known of it counts.
+    if (page.entered === "passkey") await api.turn.seen(() => undefined).catch(() => undefined);
+    if (!page.isIn()) return void response.end();
+  }
 }
 
 async function verify(api: Api, response: ServerResponse, body: JsonObject): Promise<void> {

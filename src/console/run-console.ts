@@ -27,8 +27,9 @@ export function runConsole(options: ConsoleOptions, deps: CliDeps, ports: Consol
       const stop = new AbortController();
       const { clock, random, io } = deps;
       const remote = place.tls !== null;
-      const guard = createGuard(clock, random);
       const api = createApi(place, session, options, deps, ports.refresh, stop.signal);
+      const isEnrolled = (id: string): boolean => api.ownHere().some(({ credentialId }) => credentialId === id);
+      const guard = createGuard({ clock, random, remote, isEnrolled });
       const login = remote
         ? createLogin({ clock, random, origin: place.origin, passkeys: () => api.turn.seen(api.ownHere) })
         : null;

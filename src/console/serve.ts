@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
@@ -8,6 +9,7 @@ import type { Api } from "./api.ts";
 import { type Guard, requireOwnOrigin } from "./guard.ts";
 import { readBody, send, sendError, sendJson, textOf } from "./http.ts";
 import type { Login } from "./login.ts";
+import { networkOf } from "./network.ts";
 import type { PageFiles } from "./page-files.ts";
 import { answerApi } from "./routes.ts";
 
@@ -47,7 +49,8 @@ export async function serveConsole(
   const servers: Server[] = [];
   // Everybody who gets here can connect: whoever has shown no key of a page makes room for newcomers.
   const seats = createSeats({
-    perHolder: defaults.consoleConnections,
+    // On loopback everybody has the same address.
+    perHolder: tls === null ? defaults.consoleConnections : defaults.consoleConnections / 2,
     total: defaults.consoleConnections,
     dropBusy: true,
   });
@@ -55,7 +58,7 @@ export async function serveConsole(
   const seatOf = new Map<string, Seat>();
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   const seat = (socket: Socket): void => {
-    const taken = seats.take(0, () => socket.destroy());
+    const taken = seats.take(holderOf(networkOf(socket.remoteAddress ?? "")), () => socket.destroy());
     if (taken === null) return void socket.destroy();
     const name = nameOf(socket);
     seatOf.set(name, taken);
@@ -78,14 +81,14 @@ export async function serveConsole(
     if (file !== undefined) return send(response, 200, file.type, file.bytes);
     const key = request.method === "POST" ? await enter(url.pathname, request) : null;
     if (key !== null) return sendJson(response, 200, key);
-    const entered = guard.requirePage(request.headers);
+    const asking = guard.requirePage(request.headers);
     seatOf.get(nameOf(request.socket))?.stand("approved");
-    await answerApi(api, entered, request, response, url);
+    await answerApi(api, asking, request, response, url);
   }
 
   /** What a page without a key may ask; null for everything else. */
   async function enter(path: string, request: IncomingMessage): Promise<object | null> {
-    const address = request.socket.remoteAddress ?? "";
+    const address = networkOf(request.socket.remoteAddress ?? "");
     if (path === "/api/enter") {
       const key = guard.enter(textOf(await readBody(request), "token", 100));
       onEntered();
@@ -94,8 +97,8 @@ export async function serveConsole(
     if (login === null) return null;
     if (path === "/api/login/begin") return login.begin(address);
     if (path !== "/api/login/finish") return null;
-    await login.finish(address, await readBody(request));
-    return { key: guard.admit() };
+    const { credentialId } = await login.finish(address, await readBody(request));
+    return { key: guard.admit(credentialId) };
   }
 
   try {
@@ -120,6 +123,11 @@ export async function serveConsole(
       }
     },
   };
+}
+
+/** Seats are held by number; two networks with the same one share. */
+function holderOf(network: string): number {
+  return createHash("sha256").update(network, "utf8").digest().readUIntBE(0, 6);
 }
 
 /** False where the machine has no such address. */

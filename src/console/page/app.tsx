@@ -2,7 +2,7 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { showText } from "../../kernel/display.ts";
 import type { News } from "../live.ts";
 import { Activity } from "./activity.tsx";
-import { ask, stream } from "./api.ts";
+import { ask, Refused, stream } from "./api.ts";
 import { Call } from "./call.tsx";
 import { Charts } from "./charts.tsx";
 import { Credentials } from "./credentials.tsx";
@@ -50,7 +50,8 @@ export function App() {
         try {
           setGone(false);
           await stream("GET", "/api/events", (_event, data) => tell(data));
-        } catch {
+        } catch (error) {
+          if (isLoggedOut(error)) return setMe(null);
           // Told below: it is tried again until the program is back, which then wants a link of its own.
         }
         setGone(true);
@@ -98,6 +99,11 @@ export function App() {
   );
 }
 
+/** Beyond the operator's machine a page can log in again by itself. */
+function isLoggedOut(error: unknown): boolean {
+  return location.protocol === "https:" && error instanceof Refused && error.code === "console_not_entered";
+}
+
 function Screen(props: {
   readonly route: Route;
   readonly state: State;
@@ -115,7 +121,7 @@ function Screen(props: {
     case "charts":
       return <Charts />;
     case "log":
-      return <Log />;
+      return <Log remote={me.remote} />;
     case "packs":
       return route.id === "" ? <Packs /> : <Pack key={route.id} name={route.id} />;
     case "credentials":

@@ -8,7 +8,7 @@ import { Chain } from "./chain.tsx";
 import { Button, Chip, Id, Problem, Time } from "./parts.tsx";
 
 /** The log itself: whether it is whole, and a note about its head to keep elsewhere. */
-export function Log() {
+export function Log({ remote }: { readonly remote: boolean }) {
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number } | null>(null);
   const [result, setResult] = useState<{ readonly report: VerifyReport; readonly words: readonly string[] } | null>(
     null,
@@ -59,9 +59,11 @@ export function Log() {
         <Button class="yes" onClick={() => void verify(null)} aria-disabled={progress !== null}>
           Verify it
         </Button>
-        <Button class="plain" onClick={() => void checkpoint()}>
-          Download a signed checkpoint
-        </Button>
+        {!remote && (
+          <Button class="plain" onClick={() => void checkpoint()}>
+            Download a signed checkpoint
+          </Button>
+        )}
       </div>
       <label
         class="drop"

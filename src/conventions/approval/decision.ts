@@ -159,7 +159,7 @@ export function requireSameCard(decision: Verified<DecisionStatement>, approvalI
  * with somebody else's hand nobody decides.
  */
 export function verifyHand(
-  { statement }: Verified<DecisionStatement>,
+  { statement }: { readonly statement: DecisionStatement },
   assertion: Assertion,
   passkeys: readonly EnrolledPasskey[],
   counterOf: (passkey: EnrolledPasskey) => number,
