@@ -162,7 +162,12 @@ describe("the console while agents work", able, () => {
     const finished = await home.events("action_finished");
     const succeeded = finished.filter(({ outcome }) => outcome === "succeeded").length;
     assert.ok(succeeded > 0);
-    assert.equal(cells[0], succeeded);
+    // Of every day: a suite may run over midnight.
+    const days = cells.filter((_, at) => at % 4 === 0);
+    assert.equal(
+      days.reduce((total, count) => total + count, 0),
+      succeeded,
+    );
     for (const title of ["Time to a decision", "Denials", "Spend", "not known", "Budget used"])
       await desk.page.locator("figure h3").filter({ hasText: title }).waitFor();
   });

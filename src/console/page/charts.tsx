@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { showBounded, showIdentifier } from "../../kernel/display.ts";
-import type { RunUse, Slot, Charts as Told, Wait } from "../reading/charts.ts";
+import type { Denial, RunUse, Slot, Charts as Told, Wait } from "../reading/charts.ts";
 import { ask } from "./api.ts";
 import { type Bar, BarChart } from "./bars.tsx";
 import { Empty, Problem } from "./parts.tsx";
@@ -43,11 +43,16 @@ export function Charts() {
 
 function Drawn({ told }: { readonly told: Told }) {
   const days = lastDays();
+  const shown = new Set(days.map(dayOf));
+  const isShown = ({ at }: { readonly at: string }): boolean => shown.has(dayOf(new Date(at)));
   const byDay = group(told.slots, ({ at }) => at);
   const sum = (day: string, of: (slot: Slot) => number): number =>
     (byDay.get(day) ?? []).reduce((total, slot) => total + of(slot), 0);
+  const barOf = (day: Date, parts: (id: string) => readonly number[]): Bar => ({
+    ...{ id: dayOf(day), label: labelOf(day), parts: parts(dayOf(day)) },
+  });
   const perDay = (...of: ((slot: Slot) => number)[]): readonly Bar[] =>
-    days.map((day) => ({ id: day, label: day, parts: of.map((one) => sum(day, one)) }));
+    days.map((day) => barOf(day, (id) => of.map((one) => sum(id, one))));
   const waits = group(told.waits, ({ at }) => at);
   return (
     <div class="charts">
@@ -71,16 +76,16 @@ function Drawn({ told }: { readonly told: Told }) {
         title="Time to a decision, median of a day"
         unit="seconds"
         kinds={[["median wait", "accent"]]}
-        bars={days.map((day) => ({ id: day, label: day, parts: [median(waits.get(day) ?? [])] }))}
-        note={endsOf(told.waits)}
+        bars={days.map((day) => barOf(day, (id) => [median(waits.get(id) ?? [])]))}
+        note={endsOf(told.waits.filter(isShown))}
       />
       <BarChart
         title="Denials, by reason"
         unit="denials"
         kinds={[["denied", "plain"]]}
-        bars={told.denials
+        bars={byReason(told.denials.filter(isShown))
           .slice(0, MOST_DENIALS)
-          .map(({ code, count }) => ({ id: code, label: showIdentifier(code), parts: [count] }))}
+          .map(([code, count]) => ({ id: code, label: showIdentifier(code), parts: [count] }))}
         named
       />
       <BarChart
@@ -138,14 +143,26 @@ function group<Item>(items: readonly Item[], at: (item: Item) => string): Readon
   return Map.groupBy(items, (item) => dayOf(new Date(at(item))));
 }
 
-function lastDays(): readonly string[] {
+function lastDays(): readonly Date[] {
   return Array.from({ length: DAYS }, (_, index) => {
     const date = new Date();
     date.setDate(date.getDate() - (DAYS - 1 - index));
-    return dayOf(date);
+    return date;
   });
 }
 
+/** With its year: a log may hold the same day of another. */
 function dayOf(date: Date): string {
+  return `${date.getFullYear()}-${date.getMonth() + 1}-${date.getDate()}`;
+}
+
+function labelOf(date: Date): string {
   return date.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}
+
+/** The most frequent first. */
+function byReason(denials: readonly Denial[]): readonly (readonly [string, number])[] {
+  const counts = new Map<string, number>();
+  for (const { code, count } of denials) counts.set(code, (counts.get(code) ?? 0) + count);
+  return [...counts].sort(([, one], [, other]) => other - one);
 }

@@ -6,6 +6,7 @@ const SLOT_MS = 900_000;
 /** What is kept of each: the newest. */
 const SLOTS_KEPT = 96 * 92;
 const WAITS_KEPT = 5_000;
+const DENIALS_KEPT = 5_000;
 const RUNS_KEPT = 200;
 const OPEN_KEPT = 2_000;
 
@@ -26,6 +27,13 @@ export interface Wait {
   readonly ended: "approved" | "denied" | "expired";
 }
 
+/** Of one slot. */
+export interface Denial {
+  readonly at: string;
+  readonly code: string;
+  readonly count: number;
+}
+
 export interface RunUse {
   readonly run_id: string;
   readonly at: string;
@@ -40,7 +48,7 @@ export interface RunUse {
 export interface Charts {
   readonly slots: readonly Slot[];
   readonly waits: readonly Wait[];
-  readonly denials: readonly { readonly code: string; readonly count: number }[];
+  readonly denials: readonly Denial[];
   /** The newest first. */
   readonly runs: readonly RunUse[];
   readonly whole: boolean;
@@ -58,7 +66,7 @@ export function startCharts(): ChartFold {
   const asked = new Map<string, string>();
   const unobserved = new Map<string, true>();
   const waits: Wait[] = [];
-  const denials = new Map<string, number>();
+  const denials = new Map<string, Open<Denial>>();
   const runs = new Map<string, Open<RunUse>>();
 
   function slotOf(at: string): Open<Slot> {
@@ -74,9 +82,13 @@ export function startCharts(): ChartFold {
   }
 
   function refuse(event: AuditEvent, code: string, count = 1): void {
-    slotOf(event.occurred_at).denied += count;
-    denials.set(code, (denials.get(code) ?? 0) + count);
-    forgetOldest(denials, OPEN_KEPT);
+    const slot = slotOf(event.occurred_at);
+    slot.denied += count;
+    const key = `${slot.at} ${code}`;
+    const denial = denials.get(key) ?? { at: slot.at, code, count: 0 };
+    denial.count += count;
+    denials.set(key, denial);
+    forgetOldest(denials, DENIALS_KEPT);
   }
 
   function decided(event: AuditEvent & { readonly approval_id: string }, ended: Wait["ended"]): void {
@@ -155,12 +167,13 @@ export function startCharts(): ChartFold {
 
   return {
     add(item) {
-      if (item.kind === "record") take(item.event);
+      // A time that is none has no place in a chart; the journal still has its entry.
+      if (item.kind === "record" && Number.isFinite(Date.parse(item.event.occurred_at))) take(item.event);
     },
     tell: () => ({
       slots: [...slots.values()],
       waits,
-      denials: [...denials].map(([code, count]) => ({ code, count })).sort((a, b) => b.count - a.count),
+      denials: [...denials.values()],
       runs: [...runs.values()].reverse(),
     }),
   };

@@ -51,8 +51,8 @@ export function createJournal(log: string, readingKey: KeyObject) {
       const next = part.reader.next();
       if (next === undefined) return true;
       for (const item of next) {
-        part.charts.add(item);
         for (const entry of part.fold.add(item)) part.settled.push(found(entry));
+        part.charts.add(item);
       }
       part.items += next.length;
     }
