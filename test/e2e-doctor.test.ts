@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { asUser, demoPack, Home, type Members, makeFolder } from "./support/home.ts";
@@ -70,6 +70,19 @@ test(
     assert.match(await detailOf("asked today"), /^every session; each use of careful$/);
   },
 );
+
+test("gw audit checkpoint signs for no older copy of the home's log than the operator saw", asUser, async () => {
+  const home = await new Home(makeFolder()).init();
+  await (await home.up()).end("SIGTERM");
+  const old = join(makeFolder(), "audit");
+  cpSync(join(home.folder, "audit"), old, { recursive: true });
+  const checkpoint = ["audit", "checkpoint", "--json", "--log", old];
+  assert.equal((await home.operator(checkpoint)).code, 0);
+  await (await home.up()).end("SIGTERM");
+  const behind = await home.operator(checkpoint);
+  assert.equal(behind.code, 1, behind.err);
+  assert.equal(JSON.parse(behind.out).firstBreach.code, "head_behind");
+});
 
 async function told(home: Home): Promise<readonly (readonly unknown[])[]> {
   const rows = JSON.parse((await home.run(["doctor", "--json"])).out) as readonly Members[];

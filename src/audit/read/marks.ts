@@ -64,6 +64,12 @@ export function readSegmentOpen(folder: string, segment: number): OpenBody | und
   return withSegment(folder, segment, readOpen);
 }
 
+/** Which log this is, by its own word; null where there is none. */
+export function readLogId(folder: string): string | null {
+  const [first] = segmentsOf(folder);
+  return first === undefined ? null : (readSegmentOpen(folder, first)?.logId.toString("hex") ?? null);
+}
+
 function newestStamps(folder: string, segments: readonly number[]): readonly Stamp[] {
   for (const segment of segments.toReversed()) {
     const stamps = withSegment(folder, segment, stampsIn);

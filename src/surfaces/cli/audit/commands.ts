@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { readLogId } from "../../../audit/read/marks.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
@@ -6,6 +7,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
 import type { OperatorOptions } from "../options.ts";
+import { seenOf } from "../vault/seen.ts";
 import { type ReaderSession, withOperator, withReader } from "../vault/session.ts";
 import type { Signers } from "./check-hand.ts";
 import { checkpointHome, runAuditCheckpoint, tellCheckpoint } from "./checkpoint.ts";
@@ -75,11 +77,21 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
   return answering(deps.io, () =>
     withOperator(options, deps.io, deps.vault, async (session) => {
       const { log, json } = options;
-      if (log !== undefined)
-        return await runAuditCheckpoint({ log, json, vault: null }, session.operator.approver.key, deps.io);
+      if (log !== undefined) {
+        const asked = { log, json, vault: null, ...headOf(session, options, deps) };
+        return await runAuditCheckpoint(asked, session.operator.approver.key, deps.io);
+      }
       return tellCheckpoint(await checkpointHome(session, logOf(options), deps.vault), json, deps.io);
     }),
   );
+}
+
+/** What this operator saw last of the home's log, where the folder holds a copy of that very log. */
+function headOf({ home }: Pick<ReaderSession, "home">, options: OperatorOptions & LogOption, deps: CliDeps) {
+  const own = readLogId(join(options.home, "audit"));
+  if (own === null || own !== readLogId(logOf(options))) return {};
+  const { head } = seenOf(deps.vault.stateFolder, home.readVault());
+  return head === null ? {} : { rememberedHead: head };
 }
 
 /** Reading signs nothing and hands nothing over: it works on a home that was put back too, and says so. */
