@@ -157,7 +157,15 @@ describe("gw console --listen", able, () => {
     ]) {
       assert.equal((await knock("POST", path, { secret: "whatever" }, key)).code, "console_only_here", path);
     }
-    for (const path of ["credentials", "packs", "packs/demo/review", "policy", "grants", "passkeys", "log/checkpoint"]) {
+    for (const path of [
+      "credentials",
+      "packs",
+      "packs/demo/review",
+      "policy",
+      "grants",
+      "passkeys",
+      "log/checkpoint",
+    ]) {
       assert.equal((await knock("GET", `/api/${path}`, {}, key)).code, "console_only_here", path);
     }
     assert.deepEqual(ownComplaints(phone), []);
