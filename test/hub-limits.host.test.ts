@@ -236,6 +236,16 @@ real("whatever an administrator does to the rows of a limit grants nothing", asy
   assert.equal(await take(await keeperOf("g2", looked)), "hub_rolled_back", "what was only looked at is remembered");
 });
 
+real("an answer that is larger than any of ours ends its connection, and nothing else", async () => {
+  const login = { address: readHubAddress(cluster.url("g0")), password: null, authority: null };
+  const connection = await connectHub(login, null);
+  const lost = new Promise<void>((resolve) => connection.onLost(resolve));
+  const asked = connection.ask("select repeat('x', 1048576) from generate_series(1, 100)");
+  assert.equal(await refusal(asked), "hub_unreachable");
+  await lost;
+  await connection.close();
+});
+
 real("a clock that neither host nor database shares begins no day", async () => {
   const memory = new Map<string, RememberedLimit>();
   const tomorrow = await keeperOf("g0", memory, () => Date.now() + 86_400_000);

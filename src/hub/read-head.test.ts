@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { test } from "node:test";
+import { rawPublicOf } from "../audit/keys/raw.ts";
+import { readHead, readPeerHead } from "./fetch-log.ts";
+import { type LimitRow, readLimit } from "./limit-rows.ts";
+import { type HeadStatement, signHubWith } from "./statement.ts";
+
+const { privateKey } = generateKeyPairSync("ed25519");
+const speaker = {
+  ...{ hubId: "hub_1", gateway: "web1", vaultId: "vlt_1", logId: "log", joinedAt: "t1" },
+  identityKey: rawPublicOf("ed25519", privateKey),
+};
+const head: HeadStatement = {
+  ...{ format: "gw.hub-head/v1", hub_id: "hub_1", gateway: "web1", log_id: "log", tick: 1, segment: 1, offset: 8 },
+  ...{ frame_end: 8, next_frame: 1, link: "", part: null, knows: { vault: 3, policy: 4 }, written_at: "t2" },
+};
+
+test("a head names what its gateway follows in whole numbers, or is none", () => {
+  const read = (knows: unknown) => readHead(signHubWith({ ...head, knows } as HeadStatement, privateKey), speaker);
+  assert.deepEqual(read({ vault: 3, policy: 4 })?.knows, head.knows);
+  const odd = [null, {}, { vault: 3 }, { vault: "9", policy: 4 }, { vault: 3, policy: -1 }, { vault: 3, policy: 1.5 }];
+  for (const knows of odd) assert.equal(read(knows), undefined, JSON.stringify(knows));
+});
+
+test("a peer's head counts for its own name and hub, whichever log it is of", () => {
+  const given = signHubWith(head, privateKey);
+  assert.equal(readPeerHead(given, speaker)?.tick, 1);
+  assert.equal(readHead(given, { ...speaker, logId: "another" }), undefined);
+  for (const other of [{ gateway: "web2" }, { hubId: "hub_2" }])
+    assert.equal(readPeerHead(given, { ...speaker, ...other }), undefined);
+});
+
+test("a head of a limit that was sealed rightly and says nothing is one that no gateway wrote", () => {
+  const place = { hubId: "hub_1", vaultId: "vlt_1", name: "joint", day: "2026-01-01" };
+  const row = { now_ms: 0, version: "1", gateway: null, serial: null, share: null };
+  for (const said of ["not json", "[]", '{"serials":{"g0":"1"}}']) {
+    const seal = { hide: () => "", seal: () => Buffer.alloc(0), open: () => Buffer.from(said) };
+    const rows: readonly LimitRow[] = [{ ...row, head: Buffer.alloc(1) }];
+    assert.throws(() => readLimit(rows, place, "g0", seal), { code: "hub_limit_tampered" }, said);
+  }
+});
