@@ -191,7 +191,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
         mode: modes.mode(),
         mayDecide: modes.mayDecide,
         ceilings: ceilingsIn(state.trust),
-        decisions: decisionsIn(state.trust),
+        // Reads keys and checks signatures: only for who asks, which an ordinary call does not.
+        get decisions() {
+          return decisionsIn(state.trust);
+        },
       }),
       grants: () => state.trust.policy?.grants ?? [],
       isAgentUser: modes.isAgentUser,
