@@ -194,9 +194,8 @@ test("calls beyond a grant that come together are one card, and one that is take
   bench.grants.push(grantFor(bench, "acme.thing.get", { name: "first", limits }));
   const wire = await openWire(bench);
   await wire.call(get, { id: "7" });
-  const [first, second, third] = ["x", "y", "z"].map((name, at) =>
-    wire.call("acme__thing-change", { name }, undefined, 70 + at),
-  );
+  // Whoever takes a call back gets no answer to it.
+  const [, second] = ["x", "y", "z"].map((name, at) => wire.call("acme__thing-change", { name }, undefined, 70 + at));
   const asked = await waiting(bench);
   assert.deepEqual(asked.card?.call?.arguments, { name: "x" });
   assert.equal(bench.gateway.desk.list().length, 1, "one card for all three");
@@ -214,8 +213,6 @@ test("calls beyond a grant that come together are one card, and one that is take
     ["call_cancelled", "call_cancelled"],
   );
   assert.equal(types().filter((type) => type === "approval_requested").length, 2);
-  void first;
-  void third;
 });
 
 test("the card leads with the bridge and shows its parent as context and the client's name as a claim", async () => {
