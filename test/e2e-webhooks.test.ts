@@ -98,7 +98,8 @@ describe("a webhook is told that a card waits", asUser, () => {
   });
 
   test("as Slack, Teams and ntfy take it, with the secret in the address or beside it, and in no file of policy", async () => {
-    receiver.answer((_request, response) => answerJson(response, 200, {}));
+    receiver.answer(({ url }, response) => answerJson(response, url === "/gone" ? 404 : 200, {}));
+    await add("gone", "ntfy", "/gone");
     const bearer = ["--kind", "bearer", "--origin", receiver.origin];
     await keep("slack-end", "T00/B00/sl4ck-s3cret-end", bearer);
     await keep("teams-end", "workflows/t3ams/run?sig=t3ams-s3cret", bearer);
@@ -110,7 +111,7 @@ describe("a webhook is told that a card waits", asUser, () => {
     assert.match(listed.out, /^chat {2}slack .*\{secret\}$/m);
     assert.ok(!listed.out.includes("s3cret"));
     const paths = ["/services/T00/B00/sl4ck-s3cret-end", "/workflows/t3ams/run?sig=t3ams-s3cret", "/gw-cards"];
-    const id = await askAndWait(paths);
+    const id = await askAndWait([...paths, "/gone"]);
     const [slack, teams, ntfy] = paths.map(messageOf);
     assert.match(
       (JSON.parse(String(slack?.body)) as { text: string }).text,
@@ -126,6 +127,10 @@ describe("a webhook is told that a card waits", asUser, () => {
     const log = JSON.stringify(await home.events("webhook_sending", "webhook_ended", "policy_changed"));
     assert.ok(!log.includes("s3cret"));
     assert.match(log, /webhook phone added/);
+    const said = async (): Promise<string> => (await home.run(["status"])).out;
+    await until("the end of each try is known", async () => (await said()).split("told at").length === 5);
+    assert.match(await said(), /^ {2}webhook {3}phone: told at 20\S+$/m);
+    assert.match(await said(), /^ {2}WEBHOOK {3}gone was not told at 20\S+: refused, 404 \(/m);
   });
 
   test("is not signed without its secret, over plain HTTP to the network, or under a name that stands", async () => {

@@ -217,6 +217,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const bell = createBell({
     ...{ audit, http, clock, sleep, envelope, desk: gateway.desk },
     webhooks: () => state.trust.policy?.webhooks ?? [],
+    onGivenUp(webhook, approval_id) {
+      const message = `${webhook} was not told that ${approval_id} waits: gw status says how its last try ended`;
+      health.facts.tell("warning", "webhook_given_up", { webhook, approval_id, message });
+    },
     credentials: () => state.compartment?.credentials ?? null,
   });
   const logins = createLogins(clock, random, operators);
@@ -248,6 +252,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       logins,
       state,
       callbacks,
+      bell,
       hub,
       space,
       custody,

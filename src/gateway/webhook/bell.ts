@@ -15,6 +15,8 @@ import type { Envelope } from "../record/record.ts";
  * cannot be told is told again under the same id while the card waits, then given up, and the log says so.
  */
 export interface Bell {
+  /** How the newest try of each webhook of policy ended; null for one that nothing was sent to yet. */
+  status(): readonly RingStatus[];
   close(): void;
 }
 
@@ -22,8 +24,15 @@ export interface BellPorts extends Pick<Ports, "audit" | "http" | "clock" | "sle
   readonly desk: Pick<Desk, "watch" | "find">;
   readonly envelope: Envelope;
   webhooks(): readonly Webhook[];
+  /** Somebody who should have heard of a card did not, and will not be told again. */
+  onGivenUp(name: string, approvalId: string): void;
   /** Null while the gateway is locked. */
   credentials(): Pick<Credentials, "lendHmac" | "lendHttp"> | null;
+}
+
+export interface RingStatus {
+  readonly name: string;
+  readonly last: { readonly at: string; readonly result: Result; readonly detail: string | null } | null;
 }
 
 type Result = "delivered" | "refused" | "unreachable";
@@ -31,6 +40,7 @@ type Result = "delivered" | "refused" | "unreachable";
 export function createBell(ports: BellPorts): Bell {
   const over = new AbortController();
   const told = new Set<string>();
+  const last = new Map<string, RingStatus["last"]>();
   let ringing = 0;
 
   const unwatch = ports.desk.watch((approval) => {
@@ -62,6 +72,7 @@ export function createBell(ports: BellPorts): Bell {
       const now = ports.webhooks().find(({ name }) => name === hook.name);
       if (now === undefined || (await deliver(now, card, id, attempt)) === "delivered") return;
     }
+    ports.onGivenUp(hook.name, approvalId);
   }
 
   async function deliver(hook: Webhook, card: Card, id: string, attempt: number): Promise<Result> {
@@ -87,7 +98,9 @@ export function createBell(ports: BellPorts): Bell {
     } catch (error) {
       detail = error instanceof Denied ? error.code : "internal_fault";
     }
-    await ports.audit.append([{ ...ports.envelope("webhook_ended"), ...about, result, detail }]);
+    const ended = { ...ports.envelope("webhook_ended"), ...about, result, detail };
+    last.set(hook.name, { at: ended.occurred_at, result, detail });
+    await ports.audit.append([ended]);
     return result;
   }
 
@@ -140,6 +153,7 @@ export function createBell(ports: BellPorts): Bell {
   }
 
   return {
+    status: () => ports.webhooks().map(({ name }) => ({ name, last: last.get(name) ?? null })),
     close() {
       unwatch();
       over.abort();

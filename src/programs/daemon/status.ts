@@ -30,6 +30,7 @@ export function statusOf(parts: StewardParts): JsonObject {
     packs: [...new Set(packs.book.all().map(({ pack }) => pack.name))],
     pack_troubles: packs.troubles.map(({ file, why }) => ({ file, why })),
     callbacks: callbacks.status(),
+    webhooks: parts.bell.status().map(({ name, last }) => ({ name, last: last === null ? null : { ...last } })),
     hub: parts.hub.status(),
     approvals_pending: gateway.desk.list().length,
     sessions_live: gateway.sessions().filter(mayContinue).length,

@@ -1,6 +1,7 @@
 import type { ResumableLog } from "../../audit/resumable.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
+import type { Bell } from "../../gateway/webhook/bell.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
 import type { Denied } from "../../kernel/failure.ts";
 import type { HomeCustody } from "../../surfaces/operator/custody.ts";
@@ -31,6 +32,7 @@ export interface StewardParts {
   readonly state: StewardState;
   readonly probe: ProbeHost;
   readonly callbacks: CallbackDoor;
+  readonly bell: Pick<Bell, "status">;
   readonly hub: HubLink;
   readonly space: { low(): boolean };
   readonly custody: HomeCustody;

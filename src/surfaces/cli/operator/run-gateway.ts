@@ -147,6 +147,7 @@ export function statusLines(status: JsonObject): readonly string[] {
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
     `  callbacks ${callbacksLine(status["callbacks"])}`,
+    ...webhookLines(status["webhooks"]),
     ...hubLines(status["hub"]),
     ...(list("lowered").length === 0
       ? []
@@ -186,4 +187,15 @@ function callbacksLine(callbacks: JsonObject[string] | undefined): string {
   const { listening, configured, why } = callbacks;
   if (typeof listening === "string") return `listening on ${showIdentifier(listening)}, POST /callbacks/PACK`;
   return configured === null ? "off" : `OFF: ${showIdentifier(String(why ?? ""))}`;
+}
+
+/** One line for each: whoever relies on being told has to see that nobody is. */
+function webhookLines(hooks: JsonObject[string] | undefined): readonly string[] {
+  return (Array.isArray(hooks) ? hooks : []).filter(isJsonObject).map(({ name, last }) => {
+    const hook = showIdentifier(String(name));
+    if (!isJsonObject(last)) return `  webhook   ${hook}: nothing was sent to it since the gateway started`;
+    const [at, result, detail] = ["at", "result", "detail"].map((member) => showIdentifier(String(last[member])));
+    if (result === "delivered") return `  webhook   ${hook}: told at ${at}`;
+    return `  WEBHOOK   ${hook} was not told at ${at}: ${result}, ${detail} (look at its address: gw webhook list)`;
+  });
 }
