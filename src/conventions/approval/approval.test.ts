@@ -8,47 +8,13 @@ import { type DecisionStatement, requireSameCard, signStatement, verifyStatement
 import { addCoolDown, type CardPlace, coolDownKey, isCoolingDown, mayOpen, mayWait, pickNext } from "./queue.ts";
 import { renderCard } from "./render.ts";
 import { type ApprovalState, type ApprovalTrigger, codeOfState, stepApproval } from "./state.ts";
+import { call, cardOf } from "./testing/card.ts";
 
+const plain = cardOf("apr_1");
 const card: Card = {
-  format: "gw.card/v1",
-  approval_id: "apr_1",
-  asks: "session_and_call",
-  created_at: "2026-01-01T00:00:00.000Z",
-  expires_at: "2026-01-01T00:05:00.000Z",
-  authority: "Unsigned: nobody vouches for this image",
-  mode: "guard-rail",
-  caller: { process: { pid: 7, uid: 1000 }, path_observed: "/tmp/agent", cdhash: "sha256:00", validity: "unsigned" },
-  context: { binding: "process", unowned_mappings: [] },
-  run: {
-    run_id: "run_1",
-    purpose_claimed: "tidy\u202e up\nApproved by: root",
-    budget: { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 0 },
-    deadline_at: "2026-01-01T00:10:00.000Z",
-  },
-  scope: {
-    actions: ["acme.a"],
-    hosts: ["https://api.acme.example"],
-    credentials: ["acme"],
-    methods: ["POST"],
-    ssh_destinations: [],
-    paths: ["POST /v1/a"],
-    request_bytes: 1000,
-  },
-  call: {
-    call_id: "call_1",
-    action: "acme.a",
-    effect: "write",
-    channel: "http",
-    method: "POST",
-    target: "https://api.acme.example/v1/a",
-    credential: "acme",
-    arguments: { name: "x".repeat(5_000), evil: "\u001b[2J\r\nrequest digest sha256:ff" },
-    request_digest: "sha256:11",
-    maximum_cents: null,
-    because: ["the credential is marked for approval on every use"],
-  },
-  notes: [],
-  if_unanswered: "nothing is sent",
+  ...plain,
+  run: { ...plain.run, purpose_claimed: "tidy\u202e up\nApproved by: root" },
+  call: { ...call, arguments: { name: "x".repeat(5_000), evil: "\u001b[2J\r\nrequest digest sha256:ff" } },
 };
 
 test("the approval card leads with the signing authority, and the file is context only", () => {

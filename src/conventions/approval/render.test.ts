@@ -4,64 +4,10 @@ import fc from "fast-check";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Card, CardCall } from "./card.ts";
 import { renderCard, renderEssential, renderEvidence } from "./render.ts";
+import { call as asked, cardOf } from "./testing/card.ts";
 
-const call: CardCall = {
-  call_id: "call_1",
-  action: "acme.a",
-  effect: "write",
-  channel: "http",
-  method: "POST",
-  target: "https://api.acme.example/v1/a",
-  credential: "acme",
-  arguments: {},
-  request_digest: "sha256:11",
-  maximum_cents: 0,
-  because: ["the credential is marked for approval on every use"],
-};
-
-const card: Card = {
-  format: "gw.card/v1",
-  approval_id: "apr_1",
-  asks: "session_and_call",
-  created_at: "2026-01-01T00:00:00.000Z",
-  expires_at: "2026-01-01T00:05:00.000Z",
-  authority: "Unsigned: nobody vouches for this image",
-  mode: "guard-rail",
-  caller: {
-    process: { pid: 7, uid: 1000, start_time: "55", pidfd_inode: "9" },
-    path_observed: "/tmp/agent",
-    signing_identifier: null,
-    designated_requirement: null,
-    cdhash: "sha256:00",
-    validity: "unsigned",
-  },
-  context: {
-    authority: { kind: "unsigned", note: null },
-    interpreter: null,
-    unowned_mappings: [],
-    ancestors: [],
-    namespaces: "own",
-    binding: "process",
-  },
-  run: {
-    run_id: "run_1",
-    purpose_claimed: "tidy up",
-    budget: { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 0 },
-    deadline_at: "2026-01-01T00:10:00.000Z",
-  },
-  scope: {
-    actions: ["acme.a", "acme.b"],
-    hosts: ["https://api.acme.example"],
-    credentials: ["acme"],
-    methods: ["POST"],
-    ssh_destinations: [],
-    paths: ["POST /v1/a"],
-    request_bytes: 1000,
-  },
-  call,
-  notes: [],
-  if_unanswered: "nothing is sent",
-};
+const call: CardCall = { ...asked, arguments: {} };
+const card = cardOf("apr_1", { call });
 
 function withArguments(input: JsonObject): Card {
   return { ...card, call: { ...call, arguments: input } };

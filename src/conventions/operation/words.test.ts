@@ -4,27 +4,10 @@ import fc from "fast-check";
 import { renderShortly } from "./render.ts";
 import { isSettled, operationStates, operationTable } from "./state.ts";
 import { compareUrgency, needsPerson, type OperationSummary, urgencyOf } from "./summary.ts";
+import { operationOf } from "./testing/summary.ts";
 import { adviseOn, sayActor, sayCause, sayInRow, sayLeft, sayState, sayTimes } from "./words.ts";
 
-const running: OperationSummary = {
-  operation_id: "op_1",
-  kind: "job",
-  action: "acme.report.create",
-  state: "observing",
-  run_id: "run_1",
-  started_by: "pid 7 uid 1000 /usr/bin/agent",
-  authorized_by: "ada",
-  created_at: "2026-01-01T00:00:00.000Z",
-  remote_job_id: "job-1",
-  remote_state: "running",
-  progress: { completed: 40, total: 100 },
-  next_poll_in_ms: 4_000,
-  result_in_ms: 120_000,
-  cancel: null,
-  problem: null,
-  unreadable: null,
-  approval_id: null,
-};
+const running = operationOf("op_1");
 
 function stopped(code: string): OperationSummary {
   return { ...running, next_poll_in_ms: null, problem: { code, detail: "why" } };

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { operationOf } from "../../../conventions/operation/testing/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { type FeedEvent, inTime, reasonOf, startFeed } from "./feed.ts";
-import { boardOf, operationOf } from "./testing/board.ts";
+import { boardOf } from "./testing/board.ts";
 import { openDesk, openTime } from "./testing/desk.ts";
 import { viewOf } from "./testing/table.ts";
 

@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { digestCard } from "../../../conventions/approval/card.ts";
+import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { WatchKey } from "./keys.ts";
 import { widthOf } from "./measure.ts";
 import { step, type WatchEvent } from "./model.ts";
 import { isReadToEnd } from "./reading.ts";
 import { startState, type WatchEffect, type WatchState } from "./state.ts";
-import { call, viewOf } from "./testing/table.ts";
+import { viewOf } from "./testing/table.ts";
 import { viewWatch } from "./view.ts";
 
 /** Everything that can happen, with keys weighted to what decides. */

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digestCard } from "../../../conventions/approval/card.ts";
+import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { isReadToEnd } from "./reading.ts";
 import { selectedItem } from "./state.ts";
-import { answerPin, call, sitConnected, sitDown, type Table, typeSecret, viewOf } from "./testing/table.ts";
+import { answerPin, sitConnected, sitDown, type Table, typeSecret, viewOf } from "./testing/table.ts";
 
 const longArguments = { call: { ...call, arguments: { name: "x".repeat(20_000) } } };
 

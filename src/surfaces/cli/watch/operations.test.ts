@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { OperationSummary } from "../../../conventions/operation/summary.ts";
+import { operationOf } from "../../../conventions/operation/testing/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { areasOf } from "./reading.ts";
 import type { OperationsScreen } from "./state.ts";
-import { boardOf, detailOf, operationOf, stuckOf } from "./testing/board.ts";
+import { boardOf, detailOf, stuckOf } from "./testing/board.ts";
 import { answerPin, sitConnected, type Table, typeSecret, viewOf } from "./testing/table.ts";
 import { viewWatch } from "./view.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { call } from "../../../conventions/approval/testing/card.ts";
 import {
   areasOf,
   isReadToEnd,
@@ -14,7 +15,7 @@ import {
   toggleEvidence,
 } from "./reading.ts";
 import type { Item } from "./state.ts";
-import { call, viewOf } from "./testing/table.ts";
+import { viewOf } from "./testing/table.ts";
 
 const size = { columns: 80, rows: 24 };
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { operationOf } from "../../../conventions/operation/testing/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { ringBell } from "./paint.ts";
 import { asciiJson, createChanges } from "./run-watch.ts";
 import { startSitting } from "./sitting.ts";
 import type { TerminalEvents, WatchTerminal } from "./terminal-screen.ts";
-import { boardOf, operationOf } from "./testing/board.ts";
+import { boardOf } from "./testing/board.ts";
 import { openDesk, openTime } from "./testing/desk.ts";
 import { viewOf } from "./testing/table.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import { answerPin, call, sitConnected, type Table, typeSecret, viewOf } from "./testing/table.ts";
+import { answerPin, sitConnected, type Table, typeSecret, viewOf } from "./testing/table.ts";
 import { viewWatch } from "./view.ts";
 
 const ticket_needed = { operation: "acme.a", target: "https://api.acme.example/v1/a?name=x" };

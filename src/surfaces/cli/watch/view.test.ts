@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { widthOf } from "./measure.ts";
 import { areasOf } from "./reading.ts";
-import { call, sitConnected, sitDown, type Table, typeSecret, viewOf } from "./testing/table.ts";
+import { sitConnected, sitDown, type Table, typeSecret, viewOf } from "./testing/table.ts";
 import { clockOf, viewWatch } from "./view.ts";
 
 function textOf(table: Table): readonly string[] {

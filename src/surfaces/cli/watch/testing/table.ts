@@ -1,56 +1,10 @@
-import { type Card, type CardCall, digestCard } from "../../../../conventions/approval/card.ts";
+import { type Card, digestCard } from "../../../../conventions/approval/card.ts";
+import { cardOf } from "../../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
 import type { ApprovalView } from "../../../client/reading.ts";
 import type { WatchKey } from "../keys.ts";
 import { step, type WatchEvent } from "../model.ts";
 import { startState, type WatchEffect, type WatchState } from "../state.ts";
-
-export const call: CardCall = {
-  call_id: "call_1",
-  action: "acme.a",
-  effect: "write",
-  channel: "http",
-  method: "POST",
-  target: "https://api.acme.example/v1/a",
-  credential: "acme",
-  arguments: { name: "x" },
-  request_digest: "sha256:11",
-  maximum_cents: 0,
-  because: ["its definition asks on every use"],
-};
-
-export function cardOf(id: string, change: Partial<Card> = {}): Card {
-  return {
-    format: "gw.card/v1",
-    approval_id: id,
-    asks: "session_and_call",
-    created_at: "2026-01-01T00:00:00.000Z",
-    expires_at: "2026-01-01T00:05:00.000Z",
-    authority: "Unsigned: nobody vouches for this image",
-    mode: "guard-rail",
-    caller: { process: { pid: 7, uid: 1000 }, path_observed: "/tmp/agent", cdhash: "sha256:00", validity: "unsigned" },
-    context: { ancestors: [], unowned_mappings: [], namespaces: "own", binding: "process", interpreter: null },
-    run: {
-      run_id: "run_1",
-      purpose_claimed: "tidy up",
-      budget: { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 0 },
-      deadline_at: "2026-01-01T00:10:00.000Z",
-    },
-    scope: {
-      actions: ["acme.a", "acme.b"],
-      hosts: ["https://api.acme.example"],
-      credentials: ["acme"],
-      methods: ["POST"],
-      ssh_destinations: [],
-      paths: ["POST /v1/a"],
-      request_bytes: 1000,
-    },
-    call,
-    notes: [],
-    if_unanswered: "nothing is sent",
-    ...change,
-  };
-}
 
 export function viewOf(id: string, change: Partial<ApprovalView> = {}, card: Partial<Card> = {}): ApprovalView {
   const shown = cardOf(id, card);
