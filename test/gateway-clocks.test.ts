@@ -159,7 +159,7 @@ test("a suspend counts: what it outlasts is over, and nothing is sent on waking"
   assert.equal(bench.sent.filter((line) => line.endsWith("/memberships")).length, 0);
 });
 
-test("another boot ends the run, and a lease of another boot holds nobody back", async () => {
+test("another boot ends the run, and a lease of another boot holds until it runs out by the wall", async () => {
   const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
   const { operation_id } = await asked.done;
   bootId = "boot-2";

@@ -44,6 +44,7 @@ beforeEach(async () => {
     const id = url.split("/")[3] ?? "";
     if (url.endsWith("/result")) return answerJson(response, 200, { rows: 42 });
     if (url.startsWith("/v1/jobs/")) return observed(id, response);
+    if (url.startsWith("/operations/by-id/")) return answerJson(response, 200, { job_id: `job-${jobs.size}` });
     answerJson(response, method === "GET" ? 200 : 202, {});
   });
 });
@@ -66,8 +67,9 @@ function observed(id: string, response: ServerResponse): void {
   }, 3);
 }
 
-async function start(name: string, more: Partial<BenchOptions> = {}): Promise<Bench> {
-  const bench = await startBench(consequentialPack(provider.origin), {
+async function start(name: string, more: Partial<BenchOptions> = {}, cents = 0): Promise<Bench> {
+  const pack = consequentialPack(provider.origin).replace("max_cost_cents: 0", `max_cost_cents: ${cents}`);
+  const bench = await startBench(pack, {
     folder,
     time,
     logFolder: name,
@@ -83,8 +85,9 @@ async function kill(bench: Bench): Promise<void> {
   await bench.abandon();
 }
 
-async function openRun(bench: Bench): Promise<Run> {
-  const run = await bench.openRun(caller, ["acme.report.create", "acme.report.cancel", "acme.thing.get"]);
+async function openRun(bench: Bench, spendCents = 0): Promise<Run> {
+  const actions = ["acme.report.create", "acme.report.cancel", "acme.thing.get"];
+  const run = await bench.openRun(caller, actions, { spendCents });
   await bench.approve();
   await run.admission?.session;
   return run;
@@ -236,6 +239,44 @@ test("a creation on its way is nobody else's until its lease runs out, and is th
   await time.advance(1_000);
   assert.equal(jobs.size, 1, "one job");
   assert.equal(stored(second, "accepted") + stored(second, "observing") <= 1, true);
+});
+
+test("the run of another gateway is not written over by who finds out what became of its call", async () => {
+  const slow = gate();
+  const lost = { kind: "silent", reason: "timeout", detail: "no answer", elapsedMs: 1 } as const;
+  const wrapHttp = (http: HttpTransport): HttpTransport => ({
+    async send(receipt, request, credential, limits) {
+      const seen = await http.send(receipt, request, credential, limits);
+      if (request.method === "POST") return lost;
+      slow.reached = true;
+      await slow.passed;
+      return seen;
+    },
+  });
+  const first = await start("first", { wrapHttp }, 30);
+  const mine = await create(first, await openRun(first, 100));
+  assert.equal(mine.held, 30);
+  await untilDone(time, 1_000, () => slow.reached);
+  const before = first.rows("runs", "open");
+  const second = await start("second", {}, 30);
+  const theirs = second.gateway.operations.get(mine.id);
+  await untilDone(time, 5_000, () => theirs.remoteJobId !== null);
+  assert.equal(theirs.held, 0, "what it may have cost is settled");
+  assert.deepEqual(first.rows("runs", "open"), before);
+  slow.open();
+});
+
+test("what an operator asks while a read is under way is read after it", async () => {
+  const slow = gate();
+  const first = await start("first", stalledReads(slow));
+  const mine = await create(first, await openRun(first));
+  await untilDone(time, 1_000, () => slow.reached);
+  const asked = first.gateway.operations.reconcile(mine.id, "ada");
+  const reads = (): number => first.sent.filter((line) => line.startsWith("GET")).length;
+  assert.equal(reads(), 1);
+  slow.open();
+  await asked;
+  assert.equal(reads(), 2);
 });
 
 test("under kills and restarts of either, no two workers look at one job at once, and every job is seen to its end", async () => {

@@ -15,8 +15,8 @@ export type OperationRecord = {
 };
 
 /**
- * Who observes, and until when. Boot time decides, as everywhere; a process of another boot is gone with its boot. Every
- * taking has a term of its own, so that whoever was overtaken cannot write any more.
+ * Who observes, and until when. Within one boot its time decides, as everywhere; another boot may be another host's, so that
+ * its lease runs out by the wall. Every taking has a term of its own, so that whoever was overtaken cannot write any more.
  */
 export type Lease = {
   readonly owner: string;
@@ -40,8 +40,9 @@ export type JobStatus = {
 export function mayLease(
   lease: Lease | null,
   owner: string,
-  now: { readonly bootMs: number; readonly bootId: string },
+  now: { readonly bootMs: number; readonly bootId: string; readonly wallMs: number },
 ): boolean {
   if (lease === null || lease.owner === owner) return true;
-  return lease.boot_id !== now.bootId || lease.expires_boot_ms <= now.bootMs;
+  if (lease.boot_id === now.bootId) return lease.expires_boot_ms <= now.bootMs;
+  return Date.parse(lease.expires_at) <= now.wallMs;
 }

@@ -30,8 +30,10 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
     return { events: [{ ...core.envelope("state_tampered"), table: "runs", row: row.tampered }], rows: [] };
   }
   const budget = settleReservation(readBudget(row), reservation, settlement);
+  // The run of another gateway is its own to write: it may be at work with it right now.
+  const own = (row.body["worker"] ?? core.worker) === core.worker;
   const settled: StateRow = { ...row, body: { ...row.body, budget: budgetBody(budget) } };
-  return { events: [settledEvent(core, operation, budget, settlement)], rows: [settled] };
+  return { events: [settledEvent(core, operation, budget, settlement)], rows: own ? [settled] : [] };
 }
 
 /** Null while nobody knows. */

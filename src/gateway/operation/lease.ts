@@ -78,6 +78,12 @@ export function yieldTo(core: Pick<OperationNeeds, "ledger" | "packs" | "ports">
 
 /** Looks again when the lease has run out. */
 export function waitFor(core: Pick<OperationNeeds, "ports">, operation: Operation, holder: Lease | null): void {
-  const leftMs = (holder?.expires_boot_ms ?? 0) - core.ports.clock.bootMs();
+  const { bootMs, bootId, wallMs } = now(core);
+  const leftMs =
+    holder === null
+      ? 0
+      : holder.boot_id === bootId
+        ? holder.expires_boot_ms - bootMs
+        : Date.parse(holder.expires_at) - wallMs;
   learn(operation, { kind: "look_again", at: momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS)) });
 }

@@ -123,6 +123,14 @@ export function createObserver(core: OperationNeeds): Observer {
     return work;
   }
 
+  /** A read that is under way is not the one that a person asked for: theirs is made after it, unless that was the end. */
+  async function observeNow(operation: Operation, asked: Authorization | null = null): Promise<void> {
+    const underWay = busy.get(operation);
+    if (underWay === undefined) return begin(operation, asked, true);
+    await underWay;
+    if (asked !== null && !isSettled(operation.state)) await observeNow(operation, asked);
+  }
+
   return {
     schedule,
     hint(operation) {
@@ -130,7 +138,7 @@ export function createObserver(core: OperationNeeds): Observer {
       if (hint.kind === "read_scheduled") schedule(operation);
       return hint;
     },
-    observeNow: (operation, asked = null) => busy.get(operation) ?? begin(operation, asked, true),
+    observeNow,
     start() {
       on = true;
       if (!looping) void loop();
