@@ -126,6 +126,7 @@ request({ socketPath: path, path: "/v1/login" }, (r) => r.on("data", (d) => cons
     try {
       const { body: challenged } = await plane.ask("POST", "/v1/login/challenge");
       const signed = await keeper.ask("POST", "/v1/reading-login", challenged);
+      assert.equal(signed.headers["keep-alive"], undefined, "it hangs up on nobody who takes long to type a PIN");
       const { body } = await plane.ask("POST", "/v1/login", signed.body);
       const headers = { authorization: `Bearer ${String(body["token"])}` };
       for (const path of ["/v1/approvals", "/v1/sessions", "/v1/custody/operations"]) {
@@ -214,6 +215,18 @@ request({ socketPath: path, path: "/v1/login" }, (r) => r.on("data", (d) => cons
       const { out } = await home.run(["approvals", "--json"]);
       return (JSON.parse(out) as readonly Members[])[0]?.["approval_id"];
     });
+    const late = openPane(makeFolder(), `${GW} approve --home ${home.folder}; echo "EXIT $?"; cat`, home.environment());
+    try {
+      await late.shows("PIN of ada:");
+      assert.equal((await home.run(["logout"])).code, 0);
+      late.write(PIN);
+      late.type("Enter");
+      await late.shows("EXIT 1");
+      assert.match(late.text(), /login_over: Your login ended while this command waited/);
+    } finally {
+      late.close();
+    }
+    await home.must(["login"]);
     const pane = openPane(
       makeFolder(),
       `${GW} approve ${String(id)} --home ${home.folder}; ${GW} lock --home ${home.folder}; echo DONE; cat`,

@@ -108,7 +108,12 @@ export async function openSingle(door: Door): Promise<{ readonly connection: Con
     });
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  agent.createConnection = () => socket;
+  agent.createConnection = (_options, done) => {
+    // A socket that was closed meanwhile would take the request and never answer.
+    if (!socket.destroyed) return socket;
+    done?.(new Error("the connection was closed"), socket);
+    return undefined;
+  };
   return { connection: over(door.path, agent), socket };
 }
 

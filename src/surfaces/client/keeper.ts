@@ -43,8 +43,14 @@ export async function findKeeper(
   });
   if (found === null) return null;
   const { connection, login } = found;
-  const post = async (path: string, body?: JsonValue): Promise<JsonObject> =>
-    (await connection.ask("POST", path, body === undefined ? {} : { body })).body as JsonObject;
+  const post = async (path: string, body?: JsonValue): Promise<JsonObject> => {
+    try {
+      return (await connection.ask("POST", path, body === undefined ? {} : { body })).body as JsonObject;
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      throw new Denied("login_over", "Your login ended while this command waited, and nothing was done. Run it again.");
+    }
+  };
   return {
     operator: String(login["operator"]),
     keyId: String(login["operator_key_id"]),

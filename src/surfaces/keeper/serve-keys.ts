@@ -17,7 +17,14 @@ export interface KeyServerPorts {
 /** The private socket behind `gw login`. Whoever is not one of our own programs is hung up on without a word. */
 export function serveKeys(path: string, held: HeldKeys, ports: KeyServerPorts): Promise<{ close(): void }> {
   const server = createServer(
-    { maxHeaderSize: 4_096, requireHostHeader: false, headersTimeout: 5_000, requestTimeout: 5_000 },
+    {
+      maxHeaderSize: 4_096,
+      requireHostHeader: false,
+      headersTimeout: 5_000,
+      requestTimeout: 5_000,
+      // A person takes the time they need to type a PIN, and the command that asks for it has this one connection.
+      keepAliveTimeout: 0,
+    },
     (request, response) => void answer(request, response),
   );
   server.maxConnections = defaults.loginConnections;
