@@ -48,6 +48,15 @@ test("every command and every one of its options stands on a manual page that ma
   }
 });
 
+test("the help of a command tells what is meant without an option, in the words that would be typed", () => {
+  const { program } = describeProgram();
+  const helpOf = (path: readonly string[]): string =>
+    path.reduce((found: Command | undefined, name) => childOf(found, name), program)?.helpInformation() ?? "";
+  for (const path of pathsOf(program)) assert.doesNotMatch(helpOf(path), /default:\s+(\[|false)/, path.join(" "));
+  assert.match(helpOf(["grant", "add"]), /\(default: read\)/);
+  assert.match(helpOf(["init"]), /--operator <NAME>\s+what the first operator is called/);
+});
+
 test("completion for every shell knows every command", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { program, lines } = describeProgram();

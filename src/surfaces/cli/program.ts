@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { Command } from "commander";
+import { Command, Help, type Option } from "commander";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addBackupCommands } from "./commands/backup.ts";
@@ -40,7 +40,7 @@ export function createProgram(deps: CliDeps): Command {
     .option("--home <DIR>", "the home folder (else GW_HOME, /etc/gw/gw.yaml, ~/.gw)", (dir) => resolve(dir))
     .option("--config <FILE>", "the machine's configuration, instead of /etc/gw/gw.yaml", (file) => resolve(file))
     .option("--json", "print records for programs")
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
     .showHelpAfterError("Run it with --help to see how it is used.")
     // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
     .exitOverride()
@@ -82,4 +82,14 @@ export function createProgram(deps: CliDeps): Command {
   addManualCommand(program, deps);
   addVersionCommand(program, deps);
   return program;
+}
+
+/** An option that stands for nothing when it is left out needs no default in the help; a list is shown as it is typed. */
+function describeOption(option: Option): string {
+  const given: unknown = option.defaultValue;
+  const shown = Object.assign(Object.create(option) as Option, {
+    defaultValue: given === false || (Array.isArray(given) && given.length === 0) ? undefined : given,
+    ...(Array.isArray(given) ? { defaultValueDescription: given.join(",") } : {}),
+  });
+  return new Help().optionDescription(shown);
 }

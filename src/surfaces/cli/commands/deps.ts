@@ -80,10 +80,16 @@ export function addCommand(parent: Command, usage: string, description: string, 
     .addHelpText("after", `\nExample:\n  ${example.split("\n").join("\n  ")}`);
 }
 
-/** A command that an operator must unlock. */
-export function addOperatorCommand(parent: Command, usage: string, description: string, example: string): Command {
+/** A command that an operator must unlock. `who` says whom `--operator` names. */
+export function addOperatorCommand(
+  parent: Command,
+  usage: string,
+  description: string,
+  example: string,
+  who = "which operator; needed when there are several",
+): Command {
   return addCommand(parent, usage, description, example)
-    .option("--operator <NAME>", "which operator; needed when there are several")
+    .option("--operator <NAME>", who)
     .option("--passphrase-file <FILE>", "read the passphrase from a private file, for scripts");
 }
 

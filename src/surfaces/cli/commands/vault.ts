@@ -9,9 +9,14 @@ type LoginOptions = Omit<CredentialLoginOptions, "origins">;
 
 export function addVaultCommands(program: Command, deps: CliDeps): void {
   const { io, vault, finish } = deps;
-  addOperatorCommand(program, "init", "make the home: first operator, vault, keys, signed policy", "gw init").action(
-    async (_options, command: Command) =>
-      finish(await (await import("../vault/init.ts")).runInit(optionsOf(command), io, vault)),
+  addOperatorCommand(
+    program,
+    "init",
+    "make the home: first operator, vault, keys, signed policy",
+    "gw init",
+    "what the first operator is called; your user name without it",
+  ).action(async (_options, command: Command) =>
+    finish(await (await import("../vault/init.ts")).runInit(optionsOf(command), io, vault)),
   );
   addOperatorCommand(program, "passphrase", "change an operator's passphrase", "gw passphrase")
     .option("--new-passphrase-file <FILE>", "read the new one from a private file")
