@@ -60,9 +60,10 @@ export function startCommand(
 
 function startShared(command: readonly string[], env: NodeJS.ProcessEnv, held?: Held): RunningCommand {
   const [name = "", ...rest] = command;
-  const child = spawn(name, rest, { env, stdio: stdioOf("inherit", held) });
   const shares = process.stdin.isTTY === true;
-  const restore = passSignals(held?.signal ?? killing(child), (signal) => shares && FROM_TERMINAL.includes(signal));
+  const send: Held["signal"] = held?.signal ?? ((signal) => void child.kill(signal));
+  const restore = passSignals(send, (signal) => shares && FROM_TERMINAL.includes(signal));
+  const child = spawn(name, rest, { env, stdio: stdioOf("inherit", held) });
   return { child, pid: child.pid, ended: endOf(child).finally(restore) };
 }
 
@@ -84,6 +85,7 @@ function startOnPty(
   const closed = new Promise<void>((resolve) => {
     pty.stream.on("error", () => resolve()).on("close", () => resolve());
   });
+  const restoreSignals = passSignals(held?.signal ?? ((signal) => void child.kill(signal)), () => false);
   const child = spawn("/bin/sh", ["-c", TAKE_TERMINAL, pty.path, ...command], {
     env,
     detached: true,
@@ -93,7 +95,6 @@ function startOnPty(
   stdin.setRawMode(true);
   stdin.pipe(pty.stream);
   stdout.on("resize", fit);
-  const restoreSignals = passSignals(held?.signal ?? killing(child), () => false);
   const ended = endOf(child).then(async (end) => {
     await Promise.race([closed, sleep.sleep(DRAIN_MS)]);
     return end;
@@ -113,10 +114,7 @@ function startOnPty(
   };
 }
 
-function killing(child: ChildProcess): Held["signal"] {
-  return (signal) => void child.kill(signal);
-}
-
+/** Before the command is started: a signal in between would end us, and leave it running. */
 function passSignals(send: Held["signal"], isShared: (signal: string) => boolean): () => void {
   const pass = (signal: NodeJS.Signals): void => {
     if (!isShared(signal)) send(signal);
