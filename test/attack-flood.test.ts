@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -51,6 +51,12 @@ async function openMcp(path: string) {
   return opened;
 }
 
+/** How many connections the program that listens there has open; the socket that listens is none. */
+function endsAt(path: string): number {
+  const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+  return lines.filter((line) => line.endsWith(` ${path}`) && !line.includes(" 00010000 ")).length;
+}
+
 function turned(out: string): number {
   return Number([...out.matchAll(/taken (\d+)/g)].at(-1)?.[1] ?? 0);
 }
@@ -88,8 +94,10 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
 
   /** While the gateway stands still all of them come to wait at its door, in this order; what it then does is its own choice. */
   async function whileStopped<Found>(work: () => Promise<Found>): Promise<Found> {
-    // Once somebody new is answered the seats of a crowd that has ended are free: its connections closed before.
+    // A crowd that has ended leaves its seats when the gateway has closed its own ends, which the kernel lists by their path.
+    await until("nobody holds a seat", () => endsAt(home.operatorSocket) === 0);
     await home.status();
+    await until("nobody holds a seat", () => endsAt(home.operatorSocket) === 0);
     process.kill(gateway.pid, "SIGSTOP");
     try {
       return await work();
