@@ -21,6 +21,7 @@ import {
   removeFolders,
   segmentFiles,
 } from "./audit-kit.ts";
+import { sampleOf } from "./support/whole.ts";
 
 /**
  * Attacks on a finished log. "Raw" ones only move bytes; "re-chained" ones also recompute every number and link, which
@@ -133,7 +134,7 @@ test("a log that nobody touched is intact, and its unclean end is said", async (
   assert.ok((end?.tornBytes ?? 0) > 0);
 });
 
-test("any bit flip is found: every byte of a small log", async () => {
+test("any bit flip is found: any byte of a small log", async () => {
   const path = pathOf(small, 1);
   const original = readFileSync(path);
   const folder = copyFolder(small);
@@ -141,7 +142,7 @@ test("any bit flip is found: every byte of a small log", async () => {
   rmSync(join(folder, "writer.lock"));
   const target = pathOf(folder, 1);
   const missed: number[] = [];
-  for (let at = 0; at < original.length; at++) {
+  for (const at of sampleOf("bytes of a small log", [...original.keys()], 300)) {
     const bytes = Buffer.from(original);
     bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
     writeFileSync(target, bytes);
@@ -157,7 +158,8 @@ test("any bit flip is found: sampled bits of a larger log with four segments", a
     const path = pathOf(folder, segment);
     const original = readFileSync(path);
     const end = contentEnd(large, segment);
-    for (let step = 0; step < 150; step++) {
+    const steps = Array.from({ length: 150 }, (_, step) => step);
+    for (const step of sampleOf(`bits of segment ${segment}`, steps, 30)) {
       const at = Math.floor(((step + 0.5) * end) / 150);
       const bytes = Buffer.from(original);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (step % 8));

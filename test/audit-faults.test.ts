@@ -16,6 +16,7 @@ import {
   openTestLog,
   removeFolders,
 } from "./audit-kit.ts";
+import { sampleOf } from "./support/whole.ts";
 
 /** A disk that fails at one chosen step, half-way through where the step can be half done. */
 const keys: Keys = makeKeys();
@@ -128,7 +129,8 @@ for (const slowDisk of [false, true]) {
       assert.equal((await live(whole, counting, slowDisk)).failed, false);
       assert.ok(counting.names.includes(slowDisk ? "sync-pool" : "sync"));
       assert.ok(counting.steps() > 40);
-      for (let failAt = 0; failAt < counting.steps(); failAt++) {
+      const steps = Array.from({ length: counting.steps() }, (_, step) => step);
+      for (const failAt of sampleOf(`${code} of a ${slowDisk ? "slow" : "fast"} disk`, steps, 25)) {
         const folder = freshFolder();
         const files = faultyFiles(folder, failAt, code);
         const { acked, failed } = await live(folder, files, slowDisk);

@@ -11,9 +11,12 @@ import type { FoundAction, HeaderLine, PlainRequest } from "../src/conventions/r
 import { reverse } from "../src/conventions/reverse/reverse.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { whole } from "./support/whole.ts";
 
 const folder = join(import.meta.dirname, "..", "packs");
 const PLACEHOLDER = "gw-placeholder-test";
+/** Of each action; fast-check prints the seed of one that failed. */
+const RUNS = whole ? 60 : 15;
 const NOISE: readonly HeaderLine[] = [
   ["host", "api.example"],
   ["user-agent", "tool/1"],
@@ -46,7 +49,7 @@ describe("what an action sends is that action again", () => {
             assert.equal(found.action.qualifiedName, action.qualifiedName);
             assert.equal(rebind(found).requestDigest, bound.requestDigest);
           }),
-          { numRuns: 60 },
+          { numRuns: RUNS },
         );
       });
     }
@@ -72,7 +75,7 @@ test("a request that was changed anywhere is refused, or is the very request tha
         const dropped = new Set(found.dropped.filter((name) => name.startsWith("query ")).map((name) => name.slice(6)));
         assert.deepEqual(plainly(plainOf(again), new Set()), plainly(changed, dropped));
       }),
-      { numRuns: 60 },
+      { numRuns: RUNS },
     );
   }
   assert.ok(refused > 100 && same > 100, `${refused} refused, ${same} the same`);

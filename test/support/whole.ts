@@ -1,2 +1,24 @@
+import { randomInt } from "node:crypto";
+
 /** Whether a long campaign plays every case or a sample of them: `npm run soak -- suite` plays every case. */
 export const whole = process.env["GW_TEST_WHOLE"] === "1";
+
+const MOST_SEEDS = 2 ** 31;
+/** Another sample in every run. It is printed with what it chose, and GW_TEST_SEED chooses the same again. */
+const seed = Number(process.env["GW_TEST_SEED"] ?? randomInt(1, MOST_SEEDS));
+
+/** So many of the cases, in their order; all of them where the campaign is played whole. */
+export function sampleOf<Case>(campaign: string, cases: readonly Case[], count: number): readonly Case[] {
+  if (whole || cases.length <= count) return cases;
+  console.log(`${campaign}: ${count} of ${cases.length} cases, GW_TEST_SEED=${seed}`);
+  const ranked = cases.map((one, index) => ({ one, index, rank: scatter(seed + index) }));
+  const chosen = ranked.sort((a, b) => a.rank - b.rank).slice(0, count);
+  return chosen.sort((a, b) => a.index - b.index).map(({ one }) => one);
+}
+
+/** Numbers that lie side by side end up far apart (the finalizer of MurmurHash3). */
+function scatter(number: number): number {
+  let mixed = Math.imul(number ^ (number >>> 16), 0x85eb_ca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}

@@ -135,16 +135,16 @@ test("a disk that takes a few bytes at a time still gets the whole file", () => 
   assert.equal(readFileSync(path, "utf8"), "a longer text");
 });
 
-test("a writer that is killed at any moment leaves a whole file and a free lock, thirty times", async () => {
+test("a writer that is killed at any moment leaves a whole file and a free lock, ten times", async () => {
   const folder = freshFolder();
   const [path, lock] = [join(folder, "file"), join(folder, "lock")];
   const seen = new Set<string>();
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < 10; round++) {
     const writer = spawn(process.execPath, [join(import.meta.dirname, "../testing/rewrite.ts"), path, lock], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(writer.stdout, "data");
-    await new Promise((resolve) => setTimeout(resolve, round % 10));
+    await new Promise((resolve) => setTimeout(resolve, round));
     writer.kill("SIGKILL");
     await once(writer, "exit");
     const text = readFileSync(path, "utf8");
