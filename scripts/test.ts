@@ -8,14 +8,17 @@ import { ownStand, type Stand, unprivilegedStand } from "./suite/stand.ts";
 
 /**
  * The whole suite: checks first, then the tests. As root every `*.test.ts` runs as an unprivileged uid, because root sees
- * everything and would prove nothing; `*.host.test.ts` need the invoking user and run apart.
+ * everything and would prove nothing; `*.host.test.ts` need the invoking user and run in a group of their own.
  */
 const root = dirname(import.meta.dirname);
 const CONCURRENCY = 4;
+/** Beside those: tests of whole machines wait more than they work. */
+const HOST_CONCURRENCY = 2;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
 /** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
-const LONG = /^test\/(crash|watch|e2e|attack|mcp|run|upgrade|conformance|demo|ssh)/;
+const LONG =
+  /^(packages|test\/(attack|audit|conformance|console|contain|crash|demo|e2e|fault|mcp|readme|reverse|run|ssh|upgrade|watch))/;
 /** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
 const PURE = /^src\/(audit|console|conventions|gateway|hub|kernel|reference|surfaces|vault)\/(?!kdf\.test)/;
 type Out = "inherit" | number;
@@ -31,26 +34,27 @@ const host = files.filter((file) => file.endsWith(".host.test.ts"));
 const product = await compileProduct(root);
 const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product) : own;
-const beside = [`--test-concurrency=${CONCURRENCY}`];
-const later = tellLater();
-const pure = runTogether(
-  plain.filter((file) => PURE.test(file)),
-  stand,
-  ["--test-isolation=none"],
-  later.place,
+const later = { pure: tellLater(), host: tellLater() };
+const rounds = [
+  runTogether(
+    plain.filter((file) => !PURE.test(file)),
+    stand,
+    [`--test-concurrency=${CONCURRENCY}`],
+  ),
+  runTogether(
+    plain.filter((file) => PURE.test(file)),
+    stand,
+    ["--test-isolation=none"],
+    later.pure.place,
+  ),
+  runTogether(host, own, [`--test-concurrency=${HOST_CONCURRENCY}`], plain.length > 0 ? later.host.place : "inherit"),
+] as const;
+// All groups have ended before a file of one runs again.
+const [others, pure, hosts] = await Promise.all(rounds);
+for (const { tell } of Object.values(later)) tell();
+const failed = [await runAgain(others, stand), await runAgain(pure, stand), await runAgain(hosts, own)].some(
+  (status) => status !== 0,
 );
-const others = await runTogether(
-  plain.filter((file) => !PURE.test(file)),
-  stand,
-  beside,
-);
-// Both groups have ended before a file of either runs again.
-const shared = await pure.finally(later.tell);
-const failed = [
-  await runAgain(others, stand),
-  await runAgain(shared, stand),
-  await runAgain(await runTogether(host, own, beside), own),
-].some((status) => status !== 0);
 stand.remove();
 product.remove();
 process.exit(failed ? 1 : 0);

@@ -20,7 +20,7 @@ export function ownStand(root: string, product: Product): Stand {
   // What takes long to make is made once for all files that want it.
   const made = join(dirname(dirname(product.program)), "made");
   mkdirSync(made, { recursive: true });
-  const env = { GW_PROGRAM: product.program, GW_TEST_MADE: made };
+  const env = { GW_PROGRAM: product.program, GW_TEST_MADE: made, NODE_COMPILE_CACHE: join(made, "compiled") };
   return { command: [], node: process.execPath, clone: root, env, remove: () => undefined };
 }
 
@@ -53,7 +53,7 @@ export function unprivilegedStand(root: string, product: Product): Stand {
   const seen = join(view, "product");
   cpSync(dirname(dirname(product.program)), seen, {
     recursive: true,
-    filter: (from) => basename(from) !== "node_modules",
+    filter: (from) => !["node_modules", "made"].includes(basename(from)),
   });
   symlinkSync(join(clone, "node_modules"), join(seen, "node_modules"));
   const script = `mount --bind "$1" "$2" && { [ ! -d "$3" ] || mount --bind "$3" "$4"; } && cd "$2" && shift 4 && exec "$@"`;
