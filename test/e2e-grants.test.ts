@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -243,7 +243,30 @@ describe("a decision made ahead", compiler, () => {
       ["grant", "add", "bad", "--caller", `image:${agent}`, "--actions", "demo.thing.get", "--until", "2020-01-01"],
       ["grant", "add", "bad", "--caller", `image:${agent}`, "--actions", "demo.thing.get", "--until", "2099-01-01"],
     ];
-    for (const words of bad) assert.equal(codeOf(await home.operator(words)), "grant_invalid", words.join(" "));
+    const told: string[] = [];
+    for (const words of bad) {
+      const refused = await home.operator(words);
+      assert.equal(codeOf(refused), "grant_invalid", words.join(" "));
+      told.push(refused.err);
+    }
+    assert.match(told[1] ?? "", /demo\.\S+ has no argument owner/);
     assert.equal(codeOf(await home.operator(["grant", "remove", "bad"])), "not_found");
+  });
+
+  test("as docs/grants.md writes one is signed, for the pack of ours that it names", async () => {
+    const root = join(import.meta.dirname, "..");
+    await home.trustPack("github", readFileSync(join(root, "packs", "github.yaml"), "utf8"));
+    const [, block = ""] =
+      /```\n(gw grant add [\s\S]*?)\ngw grant list/.exec(readFileSync(join(root, "docs", "grants.md"), "utf8")) ?? [];
+    const words = [...block.replaceAll("\\\n", " ").matchAll(/'([^']*)'|(\S+)/g)].map(
+      ([, quoted, plain]) => quoted ?? plain ?? "",
+    );
+    // Its date is over one day; everything else is the page's.
+    const [, last = ""] = until;
+    const added = await home.must(
+      words.slice(1).map((word, index, all) => (all[index - 1] === "--until" ? last : word)),
+    );
+    assert.match(added.out, /github\.label\.\*/);
+    await home.must(["grant", "remove", "triage"]);
   });
 });

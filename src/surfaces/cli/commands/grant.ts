@@ -6,7 +6,7 @@ import { addBudgetOptions, whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 const ADD_EXAMPLE =
-  "gw grant add triage --caller uid:1040 --actions 'github.issue.*' --where owner=acme --where 'repo in site,docs' \\\n" +
+  "gw grant add triage --caller uid:1040 --actions 'github.label.*' --where owner=acme --where 'repo in site,docs' \\\n" +
   "  --effects read,write --per-day 200 --until 2027-03-31 --hours 'mon-fri 08-18'";
 
 export function addGrantCommands(program: Command, { io, vault, finish }: CliDeps): void {

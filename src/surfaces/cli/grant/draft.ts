@@ -85,7 +85,11 @@ function readBound(text: string, actions: readonly ActionDefinition[]): Conditio
   }
   const typed = actions.map((action) => {
     const type = typeOf(action, draft.input);
-    if (type === undefined) throw invalid(`${action.qualifiedName} has no argument ${draft.input}`);
+    if (type === undefined) {
+      throw invalid(
+        `${action.qualifiedName} has no argument ${draft.input} that could be compared; name only actions that have it`,
+      );
+    }
     const condition = typeCondition(draft, type);
     if (typeof condition === "string") throw invalid(`${condition} (${action.qualifiedName})`);
     return condition;
@@ -101,8 +105,9 @@ function readBound(text: string, actions: readonly ActionDefinition[]): Conditio
 function typeOf({ schema }: ActionDefinition, input: string): JsonValue | undefined {
   const { properties = {} } = schema;
   const property = Object.hasOwn(properties, input) ? properties[input] : undefined;
-  if (property?.type !== undefined) return typeof property.type === "string" ? property.type : undefined;
-  const types = new Set((property?.enum ?? [property?.const]).map((value) => typeof value));
+  if (property === undefined) return undefined;
+  if (property.type !== undefined) return typeof property.type === "string" ? property.type : undefined;
+  const types = new Set((property.enum ?? [property.const]).map((value) => typeof value));
   return types.size === 1 ? [...types][0] : undefined;
 }
 
