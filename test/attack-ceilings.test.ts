@@ -71,5 +71,6 @@ describe("an agent cannot give itself a budget", asUser, () => {
     const rows = JSON.parse((await home.run(["policy", "show", "--json"])).out) as Members[];
     assert.equal(rows.find(({ ceiling }) => ceiling === "run_spend_cents")?.["value"], 500);
     assert.equal(rows.find(({ ceiling }) => ceiling === "day_spend_cents")?.["value"], "standard");
+    assert.match((await home.run(["policy", "show"])).out, /^day_spend_cents {2}standard, 100000$/m);
   });
 });

@@ -13,8 +13,8 @@ export function addPolicyCommands(program: Command, deps: CliDeps): void {
   addOperatorCommand(
     policy,
     "set <SETTING> <VALUE>",
-    "sign a setting into policy; a running gateway follows at once",
-    "gw policy set callbacks loopback",
+    "sign a setting of gw policy show into policy; a running gateway follows at once",
+    "gw policy set callbacks loopback\ngw policy set day_spend_cents 5000",
   ).action(async (setting: string, value: string, _options, command: Command) =>
     finish(await (await load()).runPolicySet(setting, value, optionsOf<OperatorOptions>(command), io, vault)),
   );

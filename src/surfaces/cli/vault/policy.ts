@@ -1,3 +1,4 @@
+import { STANDARD_CEILINGS } from "../../../conventions/budget/ceilings.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
@@ -34,7 +35,8 @@ export function runPolicyShow(options: VaultOptions, io: CliIo, ports: VaultCliP
     if (options.json) io.out(JSON.stringify([...rows, ...ceilings, ...demands]));
     else {
       for (const { setting, value, safe } of rows) io.out(`${setting}  ${value}${value === safe ? "" : "  LOWERED"}`);
-      for (const { ceiling, value } of ceilings) io.out(`${ceiling}  ${value}`);
+      for (const { ceiling, value } of ceilings)
+        io.out(`${ceiling}  ${value === STANDARD ? `${STANDARD}, ${STANDARDS[ceiling]}` : value}`);
       for (const { rule, value } of demands) io.out(`${rule}  ${value}`);
     }
     return exits.done;
@@ -91,6 +93,15 @@ export async function signPolicyChoice(chosen: PolicyChoice, sign: SignChange): 
 
 /** What a ceiling is called where policy names no number. */
 const STANDARD = "standard";
+
+/** And what it is then, for a person who reads it. */
+const STANDARDS: Readonly<Record<CeilingName, number>> = {
+  run_attempts: STANDARD_CEILINGS.attempts,
+  run_side_effects: STANDARD_CEILINGS.sideEffects,
+  run_seconds: STANDARD_CEILINGS.durationMs / 1000,
+  run_spend_cents: STANDARD_CEILINGS.spendCents,
+  day_spend_cents: STANDARD_CEILINGS.daySpendCents,
+};
 
 /** A ceiling that no run passes, whoever approves it. Several at once go by the narrower. */
 function readCeiling(ceiling: CeilingName, word: string, subject: string): PolicyChoice {
