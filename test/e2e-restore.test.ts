@@ -90,6 +90,9 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     const sameOperator = { env: home.environment() };
     const restored = await drill.must(["restore", file, "--json"], sameOperator);
     const told = JSON.parse(restored.out) as Members;
+    assert.doesNotMatch(restored.err, /What was there before/, "a new folder held nothing");
+    const strange = readdirSync(drill.folder).filter((name) => /^(before-restore-|unlock-attempts)/.test(name));
+    assert.deepEqual(strange, [], "nor is a try that was open in the original a wrong passphrase of the copy");
     assert.ok(Number(told["generation"]) > Number(told["restored_generation"]), restored.out);
     const copy = drill.start(["up", "--passphrase-file", drill.passphraseFile], sameOperator);
     const copyAgent = openPlane(drill.agentSocket);

@@ -4,8 +4,8 @@ import { nodeSteps } from "../../../vault/files/atomic-write.ts";
 import { VAULT_NAME } from "../../../vault/files/home.ts";
 import { ASIDE, MAKING } from "./entries.ts";
 
-/** The log, which knows more than the one in the backup; what belongs to processes; what earlier restorations put aside. */
-const STAYS = new RegExp(`^(audit$|${ASIDE}|\\${MAKING})|\\.(lock|sock)$`);
+/** The log, which knows more than the one in the backup; what belongs to processes and their tries; what earlier restorations put aside. */
+const STAYS = new RegExp(`^(audit$|unlock-attempts\\.json$|${ASIDE}|\\${MAKING})|\\.(lock(-journal)?|sock)$`);
 
 /**
  * Exchanges the content of a home for what was made inside it. The folder itself stays: it may be a mount, and its parent root's.

@@ -303,7 +303,9 @@ async function unlockTold(
   try {
     const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
     if (before.failed > 0)
-      io.err(`warning: ${before.failed} wrong passphrases since the last unlock, the last at ${before.lastAt}.`);
+      io.err(
+        `warning: ${before.failed} wrong passphrase${before.failed === 1 ? "" : "s"} since the last unlock, the last at ${before.lastAt}.`,
+      );
     return operator;
   } catch (error) {
     if (error instanceof Denied && error.code === "passphrase_wrong") {
