@@ -110,6 +110,8 @@ describe("a pack of another version is trusted after a finished review", asUser,
     const added = `${pack("2026-10-01").split("actions:")[0]}actions:\n${more}`;
     assert.equal(await trust("added", added), "upgrade_undecided", "nobody said that it is wanted beside the other");
     const said = await home.operator(["pack", "trust", "added"]);
+    assert.match(said.err, /^Against \S+, another pack for the same place:$/m);
+    assert.doesNotMatch(said.err, /The action is gone/, "what it stands beside keeps its own");
     const [, beside] = /gw pack trust added --beside (\S+)$/m.exec(said.err.trim()) ?? [];
     assert.equal(await trust("added", added, "--beside", String(beside)), null, "the command that was told works");
     rmSync(join(home.folder, "packs", "trusted"), { recursive: true });

@@ -88,7 +88,7 @@ export function createPacks({ session, options, deps, client }: PackPorts) {
         ...packRecord(pack, vault, policy),
         ...{ state, trusted: state === "trusted", description: pack.description },
         findings: lintPack(bytes, `${name}.yaml`, () => summariesOf(vault)).findings,
-        changes: packChanges(home, pack, bytes, policy),
+        changes: packChanges(home, pack, bytes, policy)?.rows ?? null,
       };
     },
     async trust(name: string, body: JsonObject): Promise<JsonObject> {

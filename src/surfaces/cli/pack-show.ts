@@ -38,21 +38,31 @@ export function runPackShow(
   });
 }
 
-/** What differs from the version that is trusted, one sentence a change; null where nothing was trusted or nothing differs. */
-export function packChanges(home: string, pack: Pack, bytes: Uint8Array, policy: Policy): readonly string[] | null {
+interface PackChanges {
+  /** The trusted pack that it is compared with: its own earlier version, or another for the same place. */
+  readonly of: string;
+  readonly rows: readonly string[];
+}
+
+/** What differs from what is trusted, one sentence a change; null where nothing was trusted or nothing differs. */
+export function packChanges(home: string, pack: Pack, bytes: Uint8Array, policy: Policy): PackChanges | null {
   const change = loadChange(home, pack, bytes, policy);
   if (change === null) return null;
-  const rows = comparePacks(change.before, pack).map(({ draft: { subject, at, says, before, after, change: how } }) => {
+  const { before: trusted, of } = change;
+  const rows = comparePacks(trusted, pack, of).map(({ draft: { subject, at, says, before, after, change: how } }) => {
     const place = showText(`${subject} ${at}`.trim());
     const values = before === null || after === null ? "" : ` ${showText(before)} -> ${showText(after)}`;
     return `${how === "widens" ? "WIDENS " : ""}${place}: ${showText(says)}${values}`;
   });
-  return rows.length === 0 ? ["nothing that decides anything: words and order alone"] : rows;
+  return { of, rows: rows.length === 0 ? ["nothing that decides anything: words and order alone"] : rows };
 }
 
-function changeLines(...of: Parameters<typeof packChanges>): readonly string[] {
-  const rows = packChanges(...of);
-  return rows === null ? [] : ["Against the trusted version:", ...rows.map((row) => `  ${row}`)];
+function changeLines(home: string, pack: Pack, bytes: Uint8Array, policy: Policy): readonly string[] {
+  const changes = packChanges(home, pack, bytes, policy);
+  if (changes === null) return [];
+  const { of, rows } = changes;
+  const against = of === pack.name ? "the trusted version" : `${of}, another pack for the same place`;
+  return [`Against ${against}:`, ...rows.map((row) => `  ${row}`)];
 }
 
 /** The same for a home that is read when it is needed. */
