@@ -46,8 +46,12 @@ export function addCallerCommands(program: Command, { io, vault, finish, signatu
     async (_options, command: Command) =>
       finish(await (await import("../caller/list.ts")).runCallerList(optionsOf(command), io, vault)),
   );
-  addOperatorCommand(caller, "remove <NAME>", "by authority or digest", 'gw caller remove "our node"').action(
-    async (which: string, _options, command: Command) =>
-      finish(await (await import("../caller/remove.ts")).runCallerRemove(which, optionsOf(command), io, vault)),
+  addOperatorCommand(
+    caller,
+    "remove <NAME>",
+    "believe it no longer, named by its authority or digest",
+    'gw caller remove "our node"',
+  ).action(async (which: string, _options, command: Command) =>
+    finish(await (await import("../caller/remove.ts")).runCallerRemove(which, optionsOf(command), io, vault)),
   );
 }
