@@ -151,9 +151,9 @@ describe("a role at AWS", asUser, () => {
 
   test("with a clock that is hours off, what AWS says of its own counts; the secrets stand nowhere", async () => {
     sts.skewMs = -5 * 3_600_000;
-    const refused = await home.operator(["credential", "test", "acme-role"]);
-    assert.match(refused.err, /token_refused.*SignatureDoesNotMatch/);
+    const asked = sts.received.length;
     await home.must(["credential", "test", "acme-role"]);
+    assert.equal(sts.received.length, asked + 2, "refused once, with a time to go by");
     const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
     for (const { secret, token } of sts.sessions.values())
       for (const one of [secret, token]) assert.ok(!exported.out.includes(one));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
@@ -44,7 +45,9 @@ describe("a secret that a service keeps or makes", asUser, () => {
   let gateway: Gateway;
   let agent: Plane;
   let made = 0;
-  let lease = 5;
+  let lease = 30;
+  let renews = true;
+  const live = new Set<string>();
   let fields: object[] = [];
   let secretString = "";
 
@@ -57,7 +60,16 @@ describe("a secret that a service keeps or makes", asUser, () => {
       if (url === "/v1/ldap/creds/robot" && method === "GET") {
         if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
         const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
+        live.add(`ldap/creds/robot/${made}`);
         return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: lease, renewable: true, data });
+      }
+      if (url.startsWith("/v1/sys/leases/") && method === "POST") {
+        const { lease_id: id } = JSON.parse(request.body) as { readonly lease_id: string };
+        if (headers["x-vault-token"] !== VAULT || !live.has(id)) return reply(400, { errors: ["invalid lease"] });
+        if (url.endsWith("/renew"))
+          return renews ? reply(200, { lease_id: id, lease_duration: lease, renewable: true }) : reply(400, {});
+        live.delete(id);
+        return void response.writeHead(204).end();
       }
       if (url === ITEM && method === "GET")
         return headers.authorization === `Bearer ${CONNECT}` ? reply(200, { id: "x", fields }) : reply(401, {});
@@ -99,12 +111,43 @@ describe("a secret that a service keeps or makes", asUser, () => {
 
   const sent = (label: string): string => apis.get(label)?.received.at(-1)?.headers.authorization ?? "";
 
-  test("Vault makes a user for a while: both halves are sent, and another one once its own lease is over", async () => {
-    assert.equal((await read("made")).body["outcome"], "success");
+  const renewals = (): number => services.received.filter(({ url }) => url === "/v1/sys/leases/renew").length;
+
+  test("Vault makes a user for a while: both halves are sent, it is renewed while it is used, and another one made once that ends", async () => {
+    await home.must(["credential", "test", "made"]);
     const first = made;
+    // Asked again before its lease is over, Vault renews it: the user stays the same.
+    await home.must(["credential", "test", "made"]);
+    assert.ok(renewals() > 0);
+    assert.equal((await read("made")).body["outcome"], "success");
     assert.equal(sent("made"), `Basic ${Buffer.from(`v-robot-${first}:made-for-a-while-${first}`).toString("base64")}`);
-    // Vault's lease of five seconds ends long before ours of five minutes.
-    await until("another one is got", async () => (await read("made")).body["outcome"] === "success" && made > first);
+    assert.equal(made, first);
+    renews = false;
+    await home.must(["credential", "test", "made"]);
+    assert.equal(made, first + 1);
+    lease = 6;
+    await home.must(["credential", "test", "made"]);
+    assert.equal(made, first + 2);
+    // Vault's lease of six seconds ends long before ours of five minutes.
+    await until("another one is got", async () => {
+      return (await read("made")).body["outcome"] === "success" && made > first + 2;
+    });
+  });
+
+  test("the lock ends what was made, and so does the removal", async () => {
+    [renews, lease] = [true, 300];
+    await home.must(["credential", "test", "made"]);
+    assert.ok(live.has(`ldap/creds/robot/${made}`));
+    await home.must(["lock"]);
+    await until("Vault ended it", async () => !live.has(`ldap/creds/robot/${made}`));
+    await home.must(["unlock"]);
+    await add("other", "basic", ["--source-vault-dynamic", `${services.origin}/v1/ldap/creds/robot`], VAULT);
+    await home.must(["credential", "test", "other"]);
+    assert.ok(live.has(`ldap/creds/robot/${made}`));
+    const removed = await home.must(["credential", "remove", "other"]);
+    assert.ok(!removed.err.includes("may not be ended"), removed.err);
+    assert.ok(!live.has(`ldap/creds/robot/${made}`));
+    assert.match((await home.must(["audit", "export", "--log", join(home.folder, "audit")])).out, /revoke\.other/);
   });
 
   test("one that is refused is not made anew before a minute; one without a lease is not lent", async () => {
@@ -114,7 +157,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
     api?.answer((_request, response) => void response.writeHead(401).end());
     for (const _time of [1, 2]) assert.equal((await read("made")).body["outcome"], "error");
     assert.equal(made, first);
-    lease = 0;
+    [renews, lease] = [false, 0];
     assert.match((await home.operator(["credential", "test", "made"])).err, /source_unavailable.*names no lease/);
   });
 

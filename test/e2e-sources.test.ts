@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -17,7 +17,7 @@ import {
   type Started,
   until,
 } from "./support/home.ts";
-import { startProvider, type TestProvider } from "./support/provider.ts";
+import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
 import { type SecretStore, STORE_ROLE, STORE_SECRET_ID, startSecretStore } from "./support/secret-store.ts";
 
 function pack(name: string, origin: string, auth: string): string {
@@ -37,6 +37,10 @@ actions:
 `;
 }
 
+const APP = ["--client-id", "acme-app", "--token-endpoint", "https://login.acme.example/token"];
+
+const formOf = (request: Received | undefined): URLSearchParams => new URLSearchParams(request?.body);
+
 /** The real programs; secrets that are kept elsewhere, and a key that signs instead of being sent. */
 describe("a secret that is kept elsewhere", asUser, () => {
   const folder = makeFolder();
@@ -49,6 +53,10 @@ describe("a secret that is kept elsewhere", asUser, () => {
   let reference: Started;
   let gateway: Gateway;
   let agent: Plane;
+  let endpoint: TestProvider;
+  let robotKey: KeyObject;
+  const asked: Received[] = [];
+  const clientSecret = join(folder, "client-secret");
 
   before(async () => {
     home = await new Home(folder).init();
@@ -62,6 +70,16 @@ describe("a secret that is kept elsewhere", asUser, () => {
     await add("unit", "bearer", "{ scheme: bearer }", ["--source-systemd", "acme-token"]);
     const role = ["--source-role", STORE_ROLE, "--source-field", "token", "--lease", "1"];
     await add("store", "bearer", "{ scheme: bearer }", ["--source-vault", store.url, ...role], STORE_SECRET_ID);
+    endpoint = await startProvider();
+    const client = ["--client-id", "acme-app", "--token-endpoint", `${endpoint.origin}/token`];
+    writeFileSync(clientSecret, "client-secret-0123\n");
+    const printed = ["--source-command", JSON.stringify([program, clientSecret])];
+    await add("app", "oauth2", "{ scheme: oauth2 }", [...client, ...printed, "--dpop"]);
+    const robot = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    robotKey = robot.publicKey;
+    store.secret = { ...store.secret, key: robot.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+    const inStore = ["--source-vault", store.url, "--source-role", STORE_ROLE, "--source-field", "key"];
+    await add("robot", "jwt-bearer", "{ scheme: oauth2 }", [...client, ...inStore], STORE_SECRET_ID);
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     const pem = join(folder, "robot.pem");
     writeFileSync(pem, publicKey.export({ type: "spki", format: "pem" }));
@@ -81,7 +99,7 @@ describe("a secret that is kept elsewhere", asUser, () => {
     agent?.close();
     await gateway?.end();
     await reference?.end();
-    for (const api of apis) await api.close();
+    for (const api of [...apis, endpoint]) await api?.close();
     await store?.close();
   });
 
@@ -137,14 +155,57 @@ actions:
     assert.equal(sentBy(1), "Bearer from-systemd-0123");
   });
 
+  test("what is exchanged may be kept elsewhere too: a client's secret that a command prints, a key in a store", async () => {
+    // With a token that is bound to a key: that one is sealed here all the same.
+    endpoint.answer((request, response) => {
+      asked.push(request);
+      const type = request.headers["dpop"] === undefined ? "bearer" : "DPoP";
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ access_token: `token-${asked.length}-0123`, token_type: type, expires_in: 600 }));
+    });
+    assert.equal((await read("app"))["outcome"], "success");
+    assert.equal(
+      asked[0]?.headers.authorization,
+      `Basic ${Buffer.from("acme-app:client-secret-0123").toString("base64")}`,
+    );
+    assert.equal(apis[3]?.received.at(-1)?.headers.authorization, "DPoP token-1-0123");
+    assert.equal((await read("robot"))["outcome"], "success");
+    assert.equal(apis[4]?.received.at(-1)?.headers.authorization, "Bearer token-2-0123");
+    const [head = "", claims = "", signature = ""] = (formOf(asked[1]).get("assertion") ?? "").split(".");
+    const how = { key: robotKey, dsaEncoding: "ieee-p1363" } as const;
+    assert.ok(verify("sha256", Buffer.from(`${head}.${claims}`), how, Buffer.from(signature, "base64url")));
+    // What is kept there is no client's secret any more: nothing is exchanged, and not one byte is shown.
+    writeFileSync(clientSecret, "client secret with spaces\n");
+    await home.must(["lock"]);
+    await home.must(["unlock"]);
+    const refused = await home.operator(["credential", "test", "app"]);
+    assert.equal(codeOf(refused), "source_unfit");
+    assert.ok(!refused.err.includes("with spaces"));
+    assert.equal(asked.length, 2);
+  });
+
   test("a store gives it to a role that logs in once; a token that was taken back is got anew", async () => {
     assert.equal((await read("store"))["outcome"], "success");
     assert.equal(sentBy(2), "Bearer from-the-store-0123");
     assert.match((await home.must(["credential", "test", "store"])).out, /store: a token until/);
-    assert.equal(store.logins, 1);
+    const before = store.logins;
     store.revokeAll();
     await home.must(["credential", "test", "store"]);
-    assert.equal(store.logins, 2);
+    assert.equal(store.logins, before + 1);
+  });
+
+  test("a login is renewed once half of it is over, and ended with the lock", async () => {
+    store.tokenS = 6;
+    store.revokeAll();
+    await until("the token is renewed", async () => {
+      await read("store");
+      return store.renewals > 0;
+    });
+    store.tokenS = 1200;
+    const before = store.live;
+    await home.must(["lock"]);
+    await until("the store takes its token back", async () => store.live === before - 1);
+    await home.must(["unlock"]);
   });
 
   test("what changed there is used after the lease; a store that is down is said so, and nothing older is used", async () => {
@@ -195,6 +256,10 @@ actions:
       [["bearer", "--source-systemd", "a", "--lease", "86400"], /--lease is/],
       [["hmac", "--source-systemd", "a"], /A source is for|--origin is for/],
       [["bearer", "--source-field", "a"], /over the network/],
+      [
+        ["oauth2", "--grant", "refresh_token", "--client-auth", "none", ...APP, "--source-systemd", "a"],
+        /refresh token has no source/,
+      ],
     ] as const) {
       const refused = await home.operator([...common, ...more], { input: "" });
       assert.equal(refused.code, 1, refused.out);
@@ -216,9 +281,15 @@ actions:
 
   test("no secret of any of them is in the log", async () => {
     const exported = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
-    const secrets = ["from-the-command", "from-systemd-0123", "from-the-store-0123", STORE_SECRET_ID, "hvs.token-1"];
+    const secrets = ["from-the-command", "from-systemd-0123", "from-the-store-0123", STORE_SECRET_ID];
+    secrets.push("hvs.token-1", "client-secret-0123", "token-1-0123", "PRIVATE KEY");
     for (const secret of secrets) assert.ok(!exported.out.includes(secret), secret);
     assert.match(exported.out, /exchange\.store/);
     assert.match(exported.out, /source\.store/);
+    const reads = exported.out.split("\n").filter((line) => line.includes('"source_read"'));
+    assert.ok(
+      reads.some((line) => line.includes(`"from":${JSON.stringify(program)}`) && line.includes('"given":true')),
+    );
+    assert.ok(reads.some((line) => line.includes('"from":"acme-token"') && line.includes('"credential_label":"unit"')));
   });
 });

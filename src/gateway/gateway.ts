@@ -315,8 +315,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
 
   async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
     if (unlocked === null) return;
-    unlocked = null;
     core.tokens.clear();
+    unlocked = null;
     probes.clear();
     await observer.stop();
     await desk.withdraw("gateway_locked", () => true);

@@ -76,10 +76,10 @@ export interface Credentials {
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
   exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
   /** Denied `credential_not_bound` for any endpoint but those the credential was sealed with. */
-  lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
+  lendExchange(label: string, url: string, ask: ExchangeAsk, sourced: Secret | null): HttpLoan;
   /** Denied `credential_not_bound` like `lendHttp`. */
   lendToken(label: string, origin: string, token: Secret, toSign: ToSign | null): HttpLoan;
-  /** Where its secret is got for a while; null where it is sealed, or exchanged for a token. */
+  /** Where its secret is got for a while, whether it is sent or exchanged; null where it is sealed. */
   sourceOf(label: string): { readonly version: number; readonly source: SecretSource } | null;
   /** Denied `credential_invalid` for what could not be a secret of this kind. */
   checkSourced(label: string, secret: Secret): void;

@@ -62,6 +62,7 @@ export const records = [
   "probe.opened",
   "probe.closed",
   "token.kept",
+  "source.read",
   "recovery.finished",
   "gateway.locked",
 ] as const;

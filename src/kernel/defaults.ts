@@ -351,12 +351,16 @@ export const defaults = {
   presignedS: 60,
   /** How far a provider's clock may be from ours for its Date to count. */
   tokenSkewMs: 86_400_000,
+  /** A provider whose clock is further from ours than we knew may have refused for that alone. */
+  tokenClockMs: 60_000,
   /** A secret that a source makes anew each time is not made again before this, whoever refuses it. */
   sourceRenewMs: 60_000,
   /** For how long what a source gave is lent. */
   sourceLeaseS: 300,
   /** How long a command may take that prints a secret. */
   sourceCommandMs: 10_000,
+  /** For a store to end what it made: a lock or a stop waits for that behind its back. */
+  sourceEndMs: 5_000,
   /** A certificate that ends within this is told by gw doctor. */
   certificateSoonMs: 30 * 86_400_000,
   /** How long a person who logs in has to agree, and how often a provider that says nothing else is asked whether they did. */

@@ -15,7 +15,7 @@ import { openStateRoot } from "./state-root.ts";
 import { readClientCertificate } from "./tls/certificate.ts";
 import { makeDpopKey } from "./token/dpop.ts";
 import { checkExchange, EXCHANGED_KINDS, isExchanged, type TokenExchange } from "./token/exchange.ts";
-import { type ExchangeParts, splitParts, wipeParts, withDpopKey } from "./token/parts.ts";
+import { type ExchangeParts, openParts, withDpopKey } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, RuntimeNotes, Vault } from "./vault.ts";
 import { signVault } from "./verify.ts";
 
@@ -132,12 +132,6 @@ export function openProof(vault: Vault, operator: OpenOperator, label: string): 
   return openParts(entry.exchange, sealed);
 }
 
-function openParts(exchange: TokenExchange | null, sealed: Secret): ExchangeParts & Disposable {
-  const none: ExchangeParts = { refreshToken: null, proof: null, dpopKey: null };
-  const parts = exchange === null ? none : sealed.use((bytes) => splitParts(exchange, bytes));
-  return { ...parts, [Symbol.dispose]: () => wipeParts(parts) };
-}
-
 /** Takes ownership of `given`. */
 function bindToKey(given: Secret, exchange: TokenExchange | null, key: Secret | null): Secret {
   if (exchange?.dpop !== true) return given;
@@ -233,7 +227,7 @@ function readExtras(vault: Vault, given: NewCredential, exchange: TokenExchange 
     ...NO_EXTRAS,
     withCertificate: withCertificate ?? null,
     keyId: kind === "http-signature" ? readKeyId(given.keyId) : null,
-    source: given.source === undefined ? null : checkSource(kind, given.source),
+    source: given.source === undefined ? null : checkSource(kind, exchange, given.source),
     lenders: given.lenders === undefined ? null : checkLenders(given.lenders),
   };
 }

@@ -20,7 +20,7 @@ import { certificateLoan, endOfCertificate } from "./tls/certificate.ts";
 import { dpopProof } from "./token/dpop.ts";
 import { EXCHANGED_KINDS, type TokenExchange } from "./token/exchange.ts";
 import { type ExchangeAsk, exchangeLoan } from "./token/lend-exchange.ts";
-import { splitParts, wipeParts } from "./token/parts.ts";
+import { type ExchangeParts, openParts, withDpopKey } from "./token/parts.ts";
 import type { CredentialEntry, CredentialKind, Vault } from "./vault.ts";
 import { checkServiceKey } from "./verify.ts";
 
@@ -62,8 +62,8 @@ export interface ServiceVault {
   lendHttp(label: string, origin: string, toSign?: ToSign | null): HttpLoan;
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
   exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
-  /** What goes to the endpoint that the entry was sealed with, and nowhere else. */
-  lendExchange(label: string, url: string, ask: ExchangeAsk): HttpLoan;
+  /** What goes to the endpoint that the entry was sealed with, and nowhere else. `sourced` is what its source gave, where it has one. */
+  lendExchange(label: string, url: string, ask: ExchangeAsk, sourced: Secret | null): HttpLoan;
   /** A token, or the secret from its source, that was got for it, to an origin that the entry was sealed with. */
   lendToken(label: string, origin: string, token: Secret, toSign?: ToSign | null): HttpLoan;
   /** Where its secret is got, and for which version of the entry; null where it is sealed here. */
@@ -164,13 +164,23 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     const { exchange } = entry;
     if (exchange === null || !exchange.dpop) return null;
     if (toSign?.scheme !== "dpop") throw new Fault("nothing says what the proof is for");
+    using parts = partsOf(entry, exchange);
+    return dpopProof(parts.dpopKey ?? refuseEntry(entry.label), toSign, token);
+  };
+
+  const partsOf = (entry: CredentialEntry, exchange: TokenExchange): ExchangeParts & Disposable => {
     using sealed = open(entry);
-    const parts = sealed.use((bytes) => splitParts(exchange, bytes));
-    try {
-      return dpopProof(parts.dpopKey ?? refuseEntry(entry.label), toSign, token);
-    } finally {
-      wipeParts(parts);
-    }
+    return openParts(exchange, sealed);
+  };
+
+  /** What is exchanged: as it is sealed, or as its source gave it, with the key that is sealed here before it. */
+  const toExchange = (entry: CredentialEntry, sourced: Secret | null): Secret => {
+    const { exchange, source, label } = entry;
+    if ((source === null) !== (sourced === null)) throw new Fault("a secret from where the entry does not keep it");
+    if (sourced === null || exchange === null) return open(entry);
+    if (!exchange.dpop) return sourced.copy();
+    using parts = partsOf(entry, exchange);
+    return withDpopKey(parts.dpopKey ?? refuseEntry(label), sourced);
   };
 
   return {
@@ -213,26 +223,31 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
         ? null
         : { version: entry.version, exchange: entry.exchange };
     },
-    lendExchange: (label, url, ask) => {
+    lendExchange: (label, url, ask, sourced) => {
       const entry = lendable(label, EXCHANGED_KINDS, null);
       const { exchange } = entry;
       if (exchange === null || (url !== exchange.tokenEndpoint && url !== exchange.revocationEndpoint))
         throw new Denied("credential_not_bound", `${label} is exchanged at the endpoint it was added with alone.`);
-      return alongside(entry, new URL(url).origin, exchangeLoan(label, exchange, url, open(entry), ask));
+      return alongside(entry, new URL(url).origin, exchangeLoan(label, exchange, url, toExchange(entry, sourced), ask));
     },
     lendToken: (label, origin, token, toSign = null) => {
       const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
       if (entry.kind === "aws-role") return alongside(entry, origin, httpLoan(entry, token.copy(), toSign), true);
-      if (entry.source === null)
+      if (entry.exchange !== null)
         return alongside(entry, origin, tokenLoan(label, token, proofFor(entry, token, toSign)), true);
-      return alongside(entry, origin, httpLoan(entry, readSourced(entry.kind, token), toSign));
+      return alongside(entry, origin, httpLoan(entry, readSourced(entry, token), toSign));
     },
     sourceOf: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
       return entry?.source == null ? null : { version: entry.version, source: entry.source };
     },
-    checkSourced: (label, secret) => readSourced(findEntry(vault, label).kind, secret).wipe(),
-    lendOpener: (label) => open(lendable(label, SENT_KINDS, null)),
+    checkSourced: (label, secret) => readSourced(findEntry(vault, label), secret).wipe(),
+    lendOpener: (label) => {
+      const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], null);
+      if (entry.exchange?.dpop !== true) return open(entry);
+      using parts = partsOf(entry, entry.exchange);
+      return parts.proof?.copy() ?? noSecret();
+    },
     lendSshSigner: (label, hostKey) => {
       const entry = lendable(label, ["ssh"], hostKey);
       using secret = open(entry);

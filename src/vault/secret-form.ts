@@ -3,6 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys, wipeAwsKeys } from "./aws/keys.ts";
 import type { HmacNotation } from "./lent.ts";
+import { readSigningKey } from "./signature/sign.ts";
 import type { ExchangedKind, TokenExchange } from "./token/exchange.ts";
 import { checkParts, provesByCertificate } from "./token/parts.ts";
 import type { CredentialKind } from "./vault.ts";
@@ -18,19 +19,24 @@ export function readSecret(kind: TextKind, given: Secret): Secret {
   return given.use((bytes) => Secret.take(readBytes(kind, bytes)));
 }
 
-/** The same for what came from a source, which is of the kinds that are sent as they are. */
-export function readSourced(kind: CredentialKind, given: Secret): Secret {
+/** The same for what came from a source. */
+export function readSourced(
+  { kind, exchange }: { readonly kind: CredentialKind; readonly exchange: TokenExchange | null },
+  given: Secret,
+): Secret {
+  if (exchange !== null) return readExchanged(exchange, given);
   switch (kind) {
     case "bearer":
     case "basic":
     case "header":
     case "aws-sigv4":
       return readSecret(kind, given);
+    case "http-signature":
+      return readSigningKey(given);
     case "oauth2":
     case "jwt-bearer":
     case "github-app":
     case "aws-role":
-    case "http-signature":
     case "mtls":
     case "ssh":
     case "hmac":

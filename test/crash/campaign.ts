@@ -37,6 +37,7 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "probe.opened",
   "probe.closed",
   "token.kept",
+  "source.read",
   "gateway.locked",
 ]);
 

@@ -10,7 +10,7 @@ import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
 import { scriptedCaller } from "../support/caller.ts";
 import { type Bench, type BenchOptions, secondOperator, startBench } from "../support/gateway.ts";
 import { type Life, leapingTime, type Told } from "./life.ts";
-import { CALLBACK_KEY, GRANT_FILE, packFor, scenes } from "./scenes.ts";
+import { CALLBACK_KEY, GRANT_FILE, packFor, SOURCE_SCENE, scenes } from "./scenes.ts";
 import { exchangeAt } from "./token-server.ts";
 
 /**
@@ -75,6 +75,7 @@ const time = leapingTime(life.epochMs);
 const grantFile = join(life.folder, GRANT_FILE);
 const options: BenchOptions = {
   ...(life.tokens === null ? {} : { exchanged: readGrants(life.tokens) }),
+  ...(life.scene === SOURCE_SCENE ? { sourced: "reference" } : {}),
   folder: life.folder,
   time,
   stateKey: createSecretKey(Buffer.from(life.stateKey, "hex")),

@@ -39,6 +39,7 @@ export interface Scene {
 }
 
 export const TOKEN_SCENE = "token";
+export const SOURCE_SCENE = "source";
 /** What the vault holds of the credential that is exchanged. */
 export const GRANT_FILE = "grant.json";
 
@@ -462,6 +463,15 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
           sideEffect: false,
         });
         await probes.close(id, null);
+      },
+    },
+  ],
+  [
+    SOURCE_SCENE,
+    {
+      kills: ["source.read"],
+      async play(stage) {
+        await call(stage, await openRun(stage, ["project.list"]), "project.list", {});
       },
     },
   ],

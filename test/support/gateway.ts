@@ -112,6 +112,8 @@ export interface BenchOptions {
   /** Credentials that are exchanged for tokens, by label. */
   readonly exchanged?: Readonly<Record<string, { version: number; exchange: TokenExchange; secret: string }>>;
   readonly suspended?: (label: string, reason: string) => void;
+  /** The label of a credential whose secret a program prints: it prints `token`. */
+  readonly sourced?: string;
   /** What the vault lends, where a real provider has to take it. */
   readonly token?: string;
   readonly steps?: StepPort;
@@ -171,7 +173,10 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
         throw new Denied("credential_not_bound", `${label} is not bound there`);
       return tokenLoan(label, token, null);
     },
-    sourceOf: () => null,
+    sourceOf: (label) =>
+      label === options.sourced
+        ? { version: 1, source: { kind: "command", argv: ["/usr/bin/pass"], leaseS: 300 } }
+        : null,
     checkSourced: () => undefined,
     lendOpener(label) {
       throw new Denied("credential_not_bound", `${label} has no source`);
@@ -217,6 +222,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ssh: noHost,
       ...(options.steps === undefined ? {} : { steps: options.steps }),
       ...(options.hub === undefined ? {} : { hub: options.hub }),
+      sources: { read: async () => ({ kind: "secret", secret: Secret.fromText(token) }) },
     },
     {
       packs: () => ({ find: (name) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),

@@ -2,11 +2,16 @@ import { startProvider } from "./provider.ts";
 
 /**
  * A secret store on loopback as the documentation of HashiCorp Vault's HTTP API describes it (AppRole login, KV version 2
- * read): no real one is at hand, so that what is proven is the wire contract.
+ * read, tokens that renew and revoke themselves): no real one is at hand, so that what is proven is the wire contract.
  */
 export interface SecretStore {
   readonly url: string;
   readonly logins: number;
+  /** How often a token was renewed, and how many it takes. */
+  readonly renewals: number;
+  readonly live: number;
+  /** For how long a token is good, in seconds. */
+  tokenS: number;
   /** What stands at its one path. */
   secret: Readonly<Record<string, unknown>>;
   /** Answers nothing but 503 while it is sealed. */
@@ -23,16 +28,28 @@ export async function startSecretStore(): Promise<SecretStore> {
   const provider = await startProvider();
   const tokens = new Set<string>();
   let logins = 0;
+  let renewals = 0;
   const store = {
     url: `${provider.origin}/v1/secret/data/acme/api`,
     get logins() {
       return logins;
     },
+    get renewals() {
+      return renewals;
+    },
+    get live() {
+      return tokens.size;
+    },
+    tokenS: 1200,
     secret: {} as SecretStore["secret"],
     sealed: false,
     revokeAll: () => tokens.clear(),
     close: provider.close,
   };
+  const grantOf = (token: string) => ({
+    data: null,
+    auth: { client_token: token, policies: ["default"], lease_duration: store.tokenS, renewable: true },
+  });
   provider.answer(({ method, url, headers, body }, response) => {
     const answer = (status: number, value: unknown): void => {
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
@@ -43,13 +60,18 @@ export async function startSecretStore(): Promise<SecretStore> {
       if (role !== STORE_ROLE || id !== STORE_SECRET_ID) return answer(400, { errors: ["invalid role or secret ID"] });
       const token = `hvs.token-${++logins}-0123456789`;
       tokens.add(token);
-      return answer(200, {
-        data: null,
-        auth: { client_token: token, policies: ["default"], lease_duration: 1200, renewable: true },
-      });
+      return answer(200, grantOf(token));
     }
     const token = headers["x-vault-token"];
     if (typeof token !== "string" || !tokens.has(token)) return answer(403, { errors: ["permission denied"] });
+    if (method === "POST" && url === "/v1/auth/token/renew-self") {
+      renewals += 1;
+      return answer(200, grantOf(token));
+    }
+    if (method === "POST" && url === "/v1/auth/token/revoke-self") {
+      tokens.delete(token);
+      return void response.writeHead(204).end();
+    }
     if (method === "GET" && url === "/v1/secret/data/acme/api")
       return answer(200, {
         lease_duration: 0,

@@ -110,6 +110,16 @@ export const callEvents = {
     life_s: open.integer,
     rotated: open.flag,
   },
+  /** A secret was got from a program or from systemd on this machine, or not: from where, for which call, and nothing of it. */
+  source_read: {
+    run_id: open.text,
+    ...links,
+    credential_label: open.text,
+    source: open.text,
+    from: open.text,
+    given: open.flag,
+    reason: nullable(open.text),
+  },
   token_denied: { run_id: open.text, ...links, credential_label: open.text, grant: open.text, reason: open.text },
   "action.intent": {
     agent_run_id: open.text,

@@ -1,10 +1,8 @@
 import { documentOf } from "../../conventions/action/pack.ts";
-import type { RunBudget } from "../../conventions/budget/budget.ts";
-import { spentCents } from "../../conventions/budget/ceilings.ts";
-import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
 import { readPrice } from "../../conventions/budget/price.ts";
-import { costRecord, reservationRecord } from "../../conventions/budget/record.ts";
-import { type Settlement, settleReservation, takeOver } from "../../conventions/budget/settle.ts";
+import { costRecord } from "../../conventions/budget/record.ts";
+import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
 import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
@@ -12,12 +10,10 @@ import { holdToMember } from "../../conventions/outcome/success-member.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
-import { grantOf } from "../approval/authorize.ts";
-import { now, requireUnlocked } from "../core.ts";
-import { askToday, budgetDenied, holdToCeilings, requireStanding, reservedFor } from "../outbound/admit.ts";
+import { requireUnlocked } from "../core.ts";
+import { requireStanding } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { Counted, IntentReceipt, StateRow } from "../ports.ts";
-import { budgetFields } from "../record/record.ts";
+import type { IntentReceipt, StateRow } from "../ports.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
@@ -25,6 +21,7 @@ import { completionRecord, intentEvents, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
+import { countForFleet, makeReady, reserve, spend } from "./reserve.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
 import { type Attempted, type Beside, type Claim, type CustodySending, isPreview, type Sending } from "./sending.ts";
@@ -37,10 +34,12 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   const { run, outbound } = sending;
   requireStill(core, sending);
   const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
-  await core.tokens.ready(sending);
   const claim = claimFor(sending);
-  const { reservation, timeoutMs, cents } = await reserve(core, sending);
-  const counted = await countForFleet(core, sending, reservation, cents);
+  // The allowance of an operation is for its reads: what is got for them is not paid from it.
+  if (sending.custody !== undefined) await core.tokens.ready(sending);
+  const { reservation, timeoutMs: grantedMs, cents } = await reserve(core, sending, () => payerRows(core, sending));
+  const timeoutMs = sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs) : grantedMs;
+  const counted = await countForFleet(core, sending, reservation, cents, () => requireStill(core, sending));
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, ticket, claim).catch((error: unknown) => {
     counted?.giveBack();
@@ -76,7 +75,7 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
 
 function requireStill(core: AttemptNeeds, sending: Sending | CustodySending): void {
   if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
-  else requireUnlocked(core);
+  else if (sending.behindLock !== true) requireUnlocked(core);
 }
 
 /** What whoever asked makes of the answer. That they fail at it takes nothing away from what the answer proves. */
@@ -139,7 +138,7 @@ async function intend(
   const { run, outbound } = sending;
   const held = claim?.holder ?? null;
   try {
-    requireUnlocked(core);
+    if (sending.custody === undefined || sending.behindLock !== true) requireUnlocked(core);
     if (sending.custody?.() === null) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
@@ -204,73 +203,6 @@ function isPassing(sending: Sending | CustodySending): boolean {
 
 function maximumOf({ outbound }: Sending | CustodySending): number {
   return outbound.definition.action.maxCostCents ?? 0;
-}
-
-/** What a run spends counts for the day too. Says how much more that is. */
-function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): number {
-  const cents = spentCents(budget) - spentCents(run.budget);
-  core.daySpend.add(cents);
-  run.budget = budget;
-  return cents;
-}
-
-/** What limits of the fleet count is counted before it leaves. What the gateway does to look after an operation is not. */
-async function countForFleet(
-  core: AttemptNeeds,
-  sending: Sending | CustodySending,
-  reservation: Reservation,
-  cents: number,
-): Promise<Counted | null> {
-  const { run, outbound, authorization, custody, errand } = sending;
-  if (core.ports.hub === undefined || custody !== undefined || errand === "probe") return null;
-  const { definition, credential, sideEffect } = outbound;
-  let counted: Counted | null = null;
-  try {
-    const send = { pack: definition.pack.name, credential, grant: grantOf(authorization), sideEffect, cents };
-    counted = await core.ports.hub.count(send);
-    // Somebody may have revoked while the hub was asked.
-    if (counted !== null) requireStill(core, sending);
-    return counted;
-  } catch (error) {
-    counted?.giveBack();
-    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
-    throw error;
-  }
-}
-
-/** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
-async function reserve(
-  core: AttemptNeeds,
-  sending: Sending | CustodySending,
-): Promise<{ reservation: Reservation; timeoutMs: number; cents: number }> {
-  const { run, outbound } = sending;
-  const { carries } = sending;
-  if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
-  const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
-  const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free));
-  const decided = decideReservation(free, ask, now(core));
-  // What was refused leaves the reserve of the attempt it would have repeated as it was.
-  const cents = spend(
-    core,
-    run,
-    decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
-  );
-  if (decided.decision === "allow") return { ...decided, cents };
-  const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
-  await core.ledger.record(
-    "budget.denied",
-    [
-      {
-        ...core.envelope("budget_denied"),
-        ...budgetFields(run.budget, outbound, rest),
-        ...reservationRecord(run.budget, reservedFor(outbound), decided.decision),
-        call_id: sending.callId,
-        budget_stop_reason: run.budget.stopReason ?? decided.decision,
-      },
-    ],
-    payerRows(core, sending),
-  );
-  throw budgetDenied(decided.decision, run.budget);
 }
 
 /** What the answer proves, by its status and by what the provider says in it. */

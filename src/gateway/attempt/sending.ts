@@ -93,6 +93,8 @@ export interface CustodySending extends Shot {
   readonly session: { readonly id: string; readonly caller: { readonly key: string } };
   /** The operation, whose allowance changes with the attempt; null once another gateway looks after it. */
   readonly custody: () => StateRow | null;
+  /** Ends something at its provider, with what was lent for that before the lock: nothing new is opened for it. */
+  readonly behindLock?: boolean;
 }
 
 export interface Attempted {

@@ -33,7 +33,7 @@ export interface Exchanged {
 /**
  * One exchange, which is an attempt like any other: its intent is durable before it leaves, its end after. It costs the run
  * nothing: the allowance is its own, and whoever asks for it keeps the pace. A refresh token that the provider replaced is
- * durable before anything else is made of the answer.
+ * durable before anything else is made of the answer. `sourced` has what is exchanged, where that is kept elsewhere.
  */
 export async function exchangeToken(
   core: TokenNeeds,
@@ -41,6 +41,7 @@ export async function exchangeToken(
   { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
   narrowing: Narrowing,
   need: ExchangeFor,
+  sourced: () => Secret | null,
 ): Promise<Exchanged> {
   const kept = readGrant(core, label, version);
   if (isElsewhere(core, kept.pending))
@@ -71,7 +72,7 @@ export async function exchangeToken(
       scopes: narrowing.scopes,
       toSign: { method, url, headers, body: requireHeld(body), atMs },
     } as const;
-    return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask);
+    return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask, sourced());
   };
   const sending: CustodySending = {
     ...paidAlone(core, need),
@@ -103,7 +104,7 @@ export async function revokeToken(
     const atMs = clock.wallMs() + core.tokens.skewMs(label, endpoint);
     const about = { nonce: null, toSign: null, scopes: [] };
     const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), ...about } as const;
-    return requireUnlocked(core).lendExchange(label, endpoint, ask);
+    return requireUnlocked(core).lendExchange(label, endpoint, ask, null);
   };
   const row = grantRow(core, { ...kept, pending: null });
   const { observation } = await attempt(core, {

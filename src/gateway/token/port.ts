@@ -27,6 +27,7 @@ export interface Tokens {
   used(label: string): void;
   /** Once nothing is under way that was asked for: each has a timeout of its own. */
   settled(): Promise<void>;
+  /** Wipes all of it, and has stores end what they gave for a while: that goes out behind the lock which this comes before. */
   clear(): void;
 }
 
@@ -34,7 +35,10 @@ export interface Tokens {
 export interface TokenDesk {
   /** Gets a token now, whatever failed before; it replaces the one at hand. */
   test(label: string, operator: string): Promise<TokenFacts>;
-  /** Asks the provider to forget the refresh token (RFC 7009). False where there is none, or nowhere to say it. */
+  /**
+   * Asks the provider to forget the refresh token (RFC 7009), or a store to end what it gave for a while. False where there is
+   * none, nowhere to say it, or where it was not done.
+   */
   revoke(label: string, operator: string): Promise<boolean>;
   /** Every credential that was used since the unlock. */
   uses(): readonly { readonly label: string; readonly lastUsedAt: string | null; readonly token: TokenFacts | null }[];

@@ -49,13 +49,14 @@ export function sourceRequest(
     readonly url: string;
     readonly body: JsonObject | null;
     readonly headers?: Record<string, string>;
+    readonly timeoutMs?: number;
   },
 ): TokenRequest {
-  const { method, url } = to;
+  const { method, url, timeoutMs } = to;
   const body = to.body === null ? null : JSON.stringify(to.body);
   const type = body === null ? {} : { "content-type": "application/json" };
   const headers = { accept: "application/json", ...type, ...to.headers };
-  return describeTo(name, label, { network, ca, url, method, headers, body });
+  return describeTo(name, label, { network, ca, url, method, headers, body }, timeoutMs);
 }
 
 /** The permissions and the repository that the action needs, and no more. */
@@ -134,6 +135,7 @@ function describeTo(
   name: string,
   label: string,
   to: Pick<HttpSend, "method" | "url" | "headers" | "network" | "ca"> & { readonly body: string | null },
+  timeoutMs: number = defaults.tokenExchangeMs,
 ): TokenRequest {
   const { body } = to;
   const wire: HttpSend = {
@@ -142,7 +144,7 @@ function describeTo(
     body: body === null ? null : Buffer.from(body, "utf8"),
     echo: "withhold",
   };
-  const limits = { timeoutMs: defaults.tokenExchangeMs, responseBytes: defaults.tokenAnswerBytes };
+  const limits = { timeoutMs, responseBytes: defaults.tokenAnswerBytes };
   const outbound = describePlain({ pack: "token", name, wire, body, sideEffect: false, credential: label, limits });
   return { wire, outbound };
 }

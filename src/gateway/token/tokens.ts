@@ -1,21 +1,21 @@
 import { lentForMs } from "../../conventions/token/answer.ts";
-import type { TokenAnswer } from "../../conventions/token/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { Denied, Fault } from "../../kernel/failure.ts";
-import { Secret } from "../../kernel/secret.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { Secret } from "../../kernel/secret.ts";
 import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import type { HttpSend } from "../ports.ts";
-import { type Exchanged, type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
+import { type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { createFailures } from "./failures.ts";
+import { type Got, readGot, readSourced, unheard } from "./got.ts";
 import { asksForNonce, createHeard } from "./heard.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
-import { createSources, type Sourced } from "./source.ts";
+import { createSources } from "./source.ts";
 
 interface Held {
   readonly token: Secret;
@@ -31,6 +31,8 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const held = new Map<string, Held>();
   const failures = createFailures();
   const underWay = new Map<string, Promise<void>>();
+  /** What is ended elsewhere, behind a lock. */
+  const parting = new Set<Promise<boolean>>();
   const lives = new Map<string, number>();
   const facts = new Map<string, TokenFacts>();
   const lastUses = new Map<string, string>();
@@ -95,18 +97,34 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   function wantedFor(core: TokenNeeds, label: string, narrow: (exchange: TokenExchange) => Narrowing): Wanted | null {
     const credentials = requireUnlocked(core);
     const plan = credentials.exchangeOf(label);
-    if (plan !== null) {
-      const narrowing = narrow(plan.exchange);
-      const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
-        let exchanged = await exchangeToken(core, label, plan, narrowing, need);
-        // Refused for the nonce alone, which has come with the refusal: once more, as an attempt of its own.
-        if (plan.exchange.dpop && exchanged.answer.kind === "refused" && exchanged.answer.error === "use_dpop_nonce")
-          exchanged = await exchangeToken(core, label, plan, narrowing, need);
-        return readGot(label, exchanged, waitMs);
-      };
-      return { version: plan.version, key: keyOf(label, narrowing), leased: false, renewMs: 0, get };
-    }
-    const kept = credentials.sourceOf(label);
+    const sourced = fromSource(core, label);
+    if (plan === null) return sourced;
+    const narrowing = narrow(plan.exchange);
+    const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
+      if (sourced !== null && find(core, sourced.key, sourced.version) === null)
+        await obtain(core, label, sourced, need);
+      const secret = (): Secret | null =>
+        sourced === null ? null : (find(core, sourced.key, sourced.version)?.token ?? lapsed(label));
+      const { tokenEndpoint, dpop } = plan.exchange;
+      const ask = () => exchangeToken(core, label, plan, narrowing, need, secret);
+      const beforeMs = skewMs(label, tokenEndpoint);
+      let exchanged = await ask();
+      const { answer } = exchanged;
+      // Refused for the nonce alone, or for a time that the refusal has put right: once more, as an attempt of its own.
+      const wantsNonce = dpop && answer.kind === "refused" && answer.error === "use_dpop_nonce";
+      const late = Math.abs(skewMs(label, tokenEndpoint) - beforeMs) > defaults.tokenClockMs;
+      if (wantsNonce || (late && answer.kind !== "token" && signsTime(plan.exchange))) exchanged = await ask();
+      const got = readGot(label, exchanged, waitMs);
+      // It may have been replaced where it is kept: whoever asks next gets it from there.
+      if (got.kind === "refused" && sourced !== null) forget(sourced.key);
+      return got;
+    };
+    return { version: plan.version, key: keyOf(label, narrowing), leased: false, renewMs: 0, get };
+  }
+
+  /** The secret of a credential that is kept elsewhere: sent as it is, or exchanged. */
+  function fromSource(core: TokenNeeds, label: string): Wanted | null {
+    const kept = requireUnlocked(core).sourceOf(label);
     if (kept === null) return null;
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> =>
       readSourced(core, label, await sources.read(core, label, kept, need), waitMs);
@@ -175,13 +193,17 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     refused(label, outbound, sinceBootMs) {
       const core = coreOf();
       if (core.credentials() === null) return false;
-      const { key = "", renewMs = 0 } =
-        wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange)) ?? {};
+      const {
+        key = "",
+        renewMs = 0,
+        leased = false,
+      } = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange)) ?? {};
       const one = held.get(key);
       // One that was got for this very call is as new as any: another would be refused too.
       if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
       if (core.ports.clock.bootMs() - one.obtainedBootMs < renewMs) return false;
       forget(key);
+      if (leased) sources.spend(label);
       return true;
     },
     say(outbound) {
@@ -206,6 +228,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     async revoke(label, operator) {
       const core = coreOf();
       requireEnabled(core, label);
+      if (requireUnlocked(core).sourceOf(label) !== null) return alone(label, () => sources.end(label, false));
       const plan = requireUnlocked(core).exchangeOf(label) ?? sealedHere(label);
       const { grant, revocationEndpoint } = plan.exchange;
       if (grant !== "refresh_token" || revocationEndpoint === null) return false;
@@ -217,11 +240,16 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       }),
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay.values());
+      await Promise.all(parting);
     },
     clear() {
       epoch += 1;
       for (const key of [...held.keys()]) forget(key);
-      sources.clear();
+      for (const label of sources.labels()) {
+        const end = sources.end(label, true).catch(() => false);
+        parting.add(end);
+        void end.finally(() => parting.delete(end));
+      }
       heard.clear();
       for (const memory of [failures, lives, facts, lastUses]) memory.clear();
     },
@@ -249,8 +277,13 @@ function sealedHere(label: string): never {
   throw new Denied("credential_invalid", `${label} is lent as it is sealed: only a call shows whether it is taken.`);
 }
 
-function unheard(): never {
-  throw new Fault("an exchange ended without a word");
+/** Whether what is asked with says when it was made. A refresh token is asked with once, whatever the clock says. */
+function signsTime({ grant, clientAuth }: TokenExchange): boolean {
+  return grant !== "refresh_token" && (grant !== "client_credentials" || clientAuth === "private_key_jwt");
+}
+
+function lapsed(label: string): never {
+  throw new Denied("source_unavailable", `${label}: its lease ended before what its source gave could be used.`);
 }
 
 function disabled(label: string): Denied {
@@ -267,73 +300,4 @@ interface Wanted {
   /** Younger than this, a refusal of it gets no other: each would be made anew on the other side. */
   readonly renewMs: number;
   get(need: ExchangeFor, waitMs: number): Promise<Got>;
-}
-
-type Got =
-  | ({ readonly kind: "got"; readonly token: Secret; readonly lifeMs: number } & Pick<TokenFacts, "scopes" | "missing">)
-  /** `ended`: only a person can mend it. `narrow`: it was about what was asked for, and something else may be given. */
-  | { readonly kind: "refused"; readonly why: Denied; readonly ended: boolean; readonly narrow: boolean };
-
-function readGot(label: string, exchanged: Exchanged, waitMs: number): Got {
-  const { answer } = exchanged;
-  const why = refusalOf(label, exchanged, waitMs);
-  if (why !== null || answer.kind !== "token") {
-    const narrow = answer.kind === "refused" || answer.kind === "token";
-    return { kind: "refused", why: why ?? unheard(), ended: answer.kind === "ended", narrow };
-  }
-  const { scopes, missing } = answer.granted;
-  return { kind: "got", token: Secret.fromText(answer.token), lifeMs: answer.lifeMs, scopes, missing };
-}
-
-/** What a source gave must be a secret of its kind: one line, nothing that could end a header. */
-function readSourced(core: Pick<TokenNeeds, "credentials">, label: string, sourced: Sourced, waitMs: number): Got {
-  const refused = (why: Denied): Got => ({ kind: "refused", why, ended: false, narrow: false });
-  const again = `It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`;
-  if (sourced.kind === "failed")
-    return refused(new Denied("source_unavailable", `The source of ${label} failed: ${sourced.why}. ${again}`));
-  const { secret: token, lifeMs } = sourced;
-  try {
-    requireUnlocked(core).checkSourced(label, token);
-    return { kind: "got", token, lifeMs, scopes: [], missing: [] };
-  } catch (error) {
-    token.wipe();
-    if (!(error instanceof Denied)) throw error;
-    return refused(
-      new Denied("source_unfit", `What the source of ${label} gave is not used: ${error.message} ${again}`),
-    );
-  }
-}
-
-/** Null where a token came that may be used. */
-function refusalOf(label: string, { answer, afterCut }: Exchanged, waitMs: number): Denied | null {
-  switch (answer.kind) {
-    case "token":
-      return beyond(label, answer);
-    case "ended": {
-      const cut = afterCut ? " The gateway ended during the last refresh, so that its answer was lost." : "";
-      const words = `${label}: the provider says invalid_grant: consent was withdrawn or the refresh token is spent.${cut}`;
-      return new Denied(
-        "token_grant_ended",
-        `${words} An operator agrees once more with gw credential login ${label}, or gives a new one: gw credential rotate ${label}.`,
-      );
-    }
-    case "refused":
-      return new Denied(
-        "token_refused",
-        `The token endpoint of ${label} says ${answer.error}. Nothing of the call was sent.`,
-      );
-    case "failed":
-      return new Denied(
-        "token_unavailable",
-        `The token endpoint of ${label} failed: ${answer.why}. It is asked again in ${Math.ceil(waitMs / 1_000)} s at the earliest.`,
-      );
-  }
-}
-
-function beyond(label: string, { granted }: Extract<TokenAnswer, { readonly kind: "token" }>): Denied | null {
-  if (granted.beyond.length === 0) return null;
-  return new Denied(
-    "token_scope_beyond",
-    `The provider granted ${label} more than it is pinned to: ${granted.beyond.join(" ")}. The token was thrown away.`,
-  );
 }

@@ -127,7 +127,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     exchangeOf: (label) => service.exchangeOf(label),
-    lendExchange: (label, url, ask) => service.lendExchange(label, url, ask),
+    lendExchange: (label, url, ask, sourced) => service.lendExchange(label, url, ask, sourced),
     lendToken: (label, origin, token, toSign) => service.lendToken(label, origin, token, toSign),
     sourceOf: (label) => service.sourceOf(label),
     checkSourced: (label, secret) => service.checkSourced(label, secret),

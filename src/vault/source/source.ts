@@ -2,6 +2,8 @@ import { isAbsolute } from "node:path";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { PageShape } from "../shape.ts";
+import { EXCHANGED_KINDS, type TokenExchange } from "../token/exchange.ts";
+import { provesByCertificate } from "../token/parts.ts";
 import { REMOTE_KINDS, type RemoteSource, readRemotePage, remotePage, remoteTrouble } from "./remote.ts";
 
 /**
@@ -17,7 +19,11 @@ export type LocalSource =
   /** A credential that systemd gave the gateway's own service. */
   | { readonly kind: "systemd"; readonly name: string; readonly leaseS: number };
 
-export const SOURCED_KINDS: readonly string[] = ["bearer", "basic", "header", "aws-sigv4"];
+/** An exchanged kind has its long-lived half there: what is got is exchanged, and never sent to an API. */
+const SOURCED_KINDS: readonly string[] = [
+  ...["bearer", "basic", "header", "aws-sigv4", "http-signature"],
+  ...EXCHANGED_KINDS,
+];
 
 export function sourcePage(source: SecretSource): JsonObject {
   switch (source.kind) {
@@ -79,8 +85,14 @@ const MEMBERS = [
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,254}$/;
 
 /** Checks what an operator says of a source before it is sealed. */
-export function checkSource(kind: string, source: SecretSource): SecretSource {
+export function checkSource(kind: string, exchange: TokenExchange | null, source: SecretSource): SecretSource {
   if (!SOURCED_KINDS.includes(kind)) invalid(`A source is for ${SOURCED_KINDS.join(", ")}.`);
+  if (exchange?.grant === "refresh_token")
+    invalid(
+      "A refresh token has no source: its provider may replace it with every use, and the new one is sealed here.",
+    );
+  if (exchange !== null && provesByCertificate(exchange))
+    invalid("A client that a certificate proves has no secret, and so no source.");
   if (!Number.isInteger(source.leaseS) || source.leaseS < 1 || source.leaseS > LEASE_S_MAX)
     invalid(`--lease is a number of seconds from 1 to ${LEASE_S_MAX}.`);
   switch (source.kind) {

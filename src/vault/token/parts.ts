@@ -29,6 +29,13 @@ export function splitParts({ grant, dpop }: Pick<TokenExchange, "grant" | "dpop"
   };
 }
 
+/** The same of a whole entry; nothing of one that is not exchanged. */
+export function openParts(exchange: TokenExchange | null, sealed: Secret): ExchangeParts & Disposable {
+  const none: ExchangeParts = { refreshToken: null, proof: null, dpopKey: null };
+  const parts = exchange === null ? none : sealed.use((bytes) => splitParts(exchange, bytes));
+  return { ...parts, [Symbol.dispose]: () => wipeParts(parts) };
+}
+
 /** The secret as it is sealed: with the key that its tokens are bound to before it. */
 export function withDpopKey(key: Secret, given: Secret): Secret {
   return key.use((line) => given.use((rest) => Secret.take(Buffer.concat([line, Buffer.of(LINE_END), rest]))));

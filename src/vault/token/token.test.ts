@@ -62,7 +62,7 @@ const ask = {
 
 test("what is exchanged goes to its endpoints and nowhere else, and its token to the origins alone", async () => {
   const service = await open(await add({}, "refresh-token-1\nclient-secret-1"));
-  const loan = service.lendExchange("app", ENDPOINT, ask);
+  const loan = service.lendExchange("app", ENDPOINT, ask, null);
   assert.equal(loan.formField, "client_secret");
   assert.equal(loan.headerValue.use(String), "client-secret-1");
   assert.deepEqual(
@@ -71,16 +71,13 @@ test("what is exchanged goes to its endpoints and nowhere else, and its token to
   );
   loan.release();
   assert.throws(() => loan.headerValue.use(String));
-  const revoking = service.lendExchange("app", REVOCATION, {
-    ...ask,
-    errand: "revoke",
-    refreshToken: secret("newest-one-2"),
-  });
+  const told = { ...ask, errand: "revoke", refreshToken: secret("newest-one-2") } as const;
+  const revoking = service.lendExchange("app", REVOCATION, told, null);
   assert.deepEqual(
     revoking.form?.map(({ name, value }) => [name, value.use(String)]),
     [["token", "newest-one-2"]],
   );
-  refuses(() => service.lendExchange("app", "https://login.acme.example/other", ask), "credential_not_bound");
+  refuses(() => service.lendExchange("app", "https://login.acme.example/other", ask, null), "credential_not_bound");
   refuses(() => service.lendHttp("app", ORIGIN), "credential_not_bound");
   refuses(() => service.lendToken("app", "https://evil.example", secret("token-12345")), "credential_not_bound");
   assert.equal(service.lendToken("app", ORIGIN, secret("token-12345")).headerValue.use(String), "Bearer token-12345");

@@ -60,15 +60,16 @@ function sayToken({ expires_at, scopes, missing }: TokenView): string {
   return `a token until ${expires_at}${good}${less}`;
 }
 
-/** Before a refresh token is forgotten here, its provider is told (RFC 7009). That nobody could be told stops nothing. */
+/** Before a refresh token (RFC 7009) or a lease is forgotten here, whoever gave it is told. That nobody could be told stops nothing. */
 export async function revokeFirst(
   label: string,
   options: OperatorOptions,
   { io, clock }: Pick<CliDeps, "io" | "clock">,
   { home, operator }: VaultSession,
 ): Promise<void> {
-  const { exchange } = home.readVault().credentials.find((one) => one.label === label) ?? { exchange: null };
-  if (exchange?.grant !== "refresh_token" || exchange.revocationEndpoint === null) return;
+  const { exchange, source } = home.readVault().credentials.find((one) => one.label === label) ?? NEITHER;
+  const leased = source?.kind === "vault-kv" || source?.kind === "vault-dynamic";
+  if (!leased && (exchange?.grant !== "refresh_token" || exchange.revocationEndpoint === null)) return;
   let why = "the provider did not take it";
   try {
     const client = await connectOperator(operatorDoor(options), operator, clock);
@@ -81,5 +82,11 @@ export async function revokeFirst(
     if (!(error instanceof Denied || error instanceof Unreachable)) throw error;
     why = error instanceof Denied ? error.code : "the gateway does not run";
   }
-  io.err(`warning: the refresh token of ${label} is not revoked: ${why}. Revoke it at the provider.`);
+  io.err(
+    leased
+      ? `warning: what the store gave for ${label} may not be ended: ${why}. It ends with its lease; Vault's own command ends it at once.`
+      : `warning: the refresh token of ${label} is not revoked: ${why}. Revoke it at the provider.`,
+  );
 }
+
+const NEITHER = { exchange: null, source: null };

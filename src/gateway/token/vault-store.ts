@@ -1,0 +1,266 @@
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { Secret } from "../../kernel/secret.ts";
+import type { HttpLoan } from "../../vault/lent.ts";
+import type { VaultSource } from "../../vault/source/remote.ts";
+import { requireUnlocked } from "../core.ts";
+import { type Asked, type Asking, askStore, type Failed, failed, pick } from "./ask-store.ts";
+import { sourceRequest } from "./request.ts";
+
+/** What a login gave. Whatever was made with it ends with it. */
+interface Login {
+  readonly token: Secret;
+  readonly version: number;
+  readonly renewable: boolean;
+  /** From when on it is renewed before it is used; until when Vault takes it. */
+  readonly renewBootMs: number;
+  readonly endBootMs: number;
+  readonly asking: Asking<VaultSource>;
+}
+
+/** A secret that Vault made for a while, and that is ended when nobody needs it any more. */
+interface Lease {
+  readonly id: string;
+  readonly secret: Secret;
+  readonly renewable: boolean;
+  readonly firstMs: number;
+  readonly endBootMs: number;
+  /** Null where it was made with a token that is sealed. */
+  readonly login: Login | null;
+  readonly asking: Asking<VaultSource>;
+}
+
+/** HashiCorp Vault and OpenBao: logins by AppRole, secrets that are kept, and secrets that are made under a lease. */
+export function createVaultStore() {
+  const logins = new Map<string, Login>();
+  const leases = new Map<string, Lease>();
+  /** The one before, which calls on their way may still go with: it is ended when the next but one is made. */
+  const earlier = new Map<string, Lease>();
+
+  function findLogin({ core, label, version }: Asking<VaultSource>): Login | null {
+    const one = logins.get(label);
+    if (one !== undefined && one.version === version && core.ports.clock.bootMs() < one.endBootMs) return one;
+    forgetLogin(label);
+    return null;
+  }
+
+  function forgetLogin(label: string): void {
+    logins.get(label)?.token.wipe();
+    logins.delete(label);
+  }
+
+  /** The login's token, or the one that is sealed. */
+  function loanFor(asking: Asking<VaultSource>): HttpLoan {
+    const login = findLogin(asking);
+    return tokenLoan(asking.label, login?.token.copy() ?? requireUnlocked(asking.core).lendOpener(asking.label));
+  }
+
+  async function read(asking: Asking<VaultSource>): Promise<Asked> {
+    const held = findLogin(asking) !== null;
+    const first = await readOnce(asking);
+    // A token that was taken back since is worth one more login.
+    if (first.kind !== "failed" || !held || first.status !== 403) return first;
+    forgetLogin(asking.label);
+    return readOnce(asking);
+  }
+
+  async function readOnce(asking: Asking<VaultSource>): Promise<Asked> {
+    const { source, label } = asking;
+    const trouble = await enter(asking);
+    if (trouble !== null) return trouble;
+    if (source.kind === "vault-dynamic") {
+      const kept = await renewLease(asking);
+      if (kept !== null) return kept;
+    }
+    const request = sourceRequest(`source.${label}`, label, source, { method: "GET", url: source.url, body: null });
+    const answer = await askStore(asking, request, () => loanFor(asking));
+    if (answer.kind === "failed") return answer;
+    if (source.kind === "vault-dynamic") return takeMade(asking, answer.body);
+    const { data } = answer.body;
+    return pick(isJsonObject(data) ? data["data"] : null, [source.field]);
+  }
+
+  /** Makes sure that a login is at hand, where one is needed: the same for as long as Vault renews it. */
+  async function enter(asking: Asking<VaultSource>): Promise<Failed | null> {
+    const { core, source } = asking;
+    if (source.roleId === null) return null;
+    const login = findLogin(asking);
+    if (login !== null && core.ports.clock.bootMs() < login.renewBootMs) return null;
+    if (login?.renewable === true) {
+      const renewed = await askVault(asking, "exchange", "auth/token/renew-self", {}, () => loanFor(asking));
+      if (renewed.kind === "answered" && keepLogin(asking, renewed.body)) return null;
+    }
+    const { roleId: role_id, authMount } = source;
+    const answer = await askVault(asking, "exchange", `auth/${authMount}/login`, { role_id }, () =>
+      secretIdLoan(asking),
+    );
+    if (answer.kind === "failed") return answer;
+    return keepLogin(asking, answer.body) ? null : failed("its login gave no token that could be sent");
+  }
+
+  /** False where nothing could be made of the answer. */
+  function keepLogin(asking: Asking<VaultSource>, { auth }: JsonObject): boolean {
+    const { core, label, version } = asking;
+    const { client_token: token, lease_duration: seconds, renewable } = isJsonObject(auth) ? auth : {};
+    if (typeof token !== "string" || !TOKEN.test(token)) return false;
+    const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds, DAY_S) * 1_000 : LIFE_MIN_MS;
+    // It may have been locked meanwhile: then nobody would wipe it.
+    requireUnlocked(core);
+    const before = logins.get(label) ?? null;
+    const own = Secret.fromText(token);
+    const same = before?.token.use((one) => own.use((other) => one.equals(other))) ?? false;
+    const atBootMs = core.ports.clock.bootMs();
+    const next: Login = {
+      ...{ token: own, version, renewable: renewable === true, asking },
+      renewBootMs: atBootMs + Math.floor(lifeMs / 2),
+      endBootMs: atBootMs + Math.max(Math.floor(lifeMs * 0.8), LIFE_MIN_MS),
+    };
+    forgetLogin(label);
+    logins.set(label, next);
+    const lease = leases.get(label);
+    if (same && lease !== undefined && lease.login === before) leases.set(label, { ...lease, login: next });
+    return true;
+  }
+
+  /** The same secret for longer, where Vault says so: null where another one has to be made. */
+  async function renewLease(asking: Asking<VaultSource>): Promise<Asked | null> {
+    const { core, label, version } = asking;
+    const lease = leases.get(label);
+    if (lease === undefined) return null;
+    const { clock } = core.ports;
+    const ours = lease.asking.version === version && lease.login === findLogin(asking);
+    if (!ours || !lease.renewable || clock.bootMs() >= lease.endBootMs) return null;
+    const body = { lease_id: lease.id };
+    const answer = await askVault(asking, "source", "sys/leases/renew", body, () => loanFor(asking));
+    const seconds = answer.kind === "answered" ? answer.body["lease_duration"] : null;
+    const lifeMs = typeof seconds === "number" ? seconds * 1_000 : 0;
+    // Near the most that it may live Vault grants less and less: then it is time for another.
+    if (lifeMs * 2 < lease.firstMs || leases.get(label) !== lease) return null;
+    leases.set(label, { ...lease, endBootMs: clock.bootMs() + lifeMs });
+    return { kind: "secret", secret: lease.secret.copy(), lifeMs: lentForMs(asking, lifeMs, true) };
+  }
+
+  /** What was made for a while is gone after that, whatever the operator would lend it for. */
+  async function takeMade(asking: Asking<VaultSource>, body: JsonObject): Promise<Asked> {
+    const { core, label, source } = asking;
+    const { data, lease_id: id, lease_duration: seconds } = body;
+    if (typeof seconds !== "number" || !(seconds > 0)) return failed("it names no lease");
+    const made = pick(data, source.field.split(":"));
+    if (made.kind === "failed") return made;
+    const firstMs = seconds * 1_000;
+    const renewable = body["renewable"] === true;
+    const [before, oldest] = [leases.get(label), earlier.get(label)];
+    if (before !== undefined) earlier.set(label, before);
+    leases.delete(label);
+    if (typeof id === "string" && LEASE_ID.test(id)) {
+      const endBootMs = core.ports.clock.bootMs() + firstMs;
+      const login = findLogin(asking);
+      leases.set(label, { id, secret: made.secret.copy(), renewable, firstMs, endBootMs, login, asking });
+    }
+    if (oldest !== undefined) await endLease(oldest, () => loanFor(asking), false);
+    return { ...made, lifeMs: lentForMs(asking, firstMs, renewable) };
+  }
+
+  /** Given up while it can still be renewed; and never lent for longer than the login that it hangs on. */
+  function lentForMs(asking: Asking<VaultSource>, lifeMs: number, renewable: boolean): number {
+    const login = findLogin(asking);
+    const leftMs = login === null ? lifeMs : login.endBootMs - asking.core.ports.clock.bootMs();
+    return Math.min(renewable ? Math.ceil((lifeMs * 2) / 3) : lifeMs, leftMs);
+  }
+
+  /**
+   * Has Vault end what was made, and forgets it: the login, and all that was made with it; a lease alone where the token is
+   * sealed. What is needed for it is taken at once, so that it can go out behind a lock. False where Vault did not do it.
+   */
+  async function end(label: string, behindLock: boolean): Promise<boolean> {
+    const made = [leases.get(label), earlier.get(label)].filter((one) => one !== undefined);
+    const login = logins.get(label);
+    for (const kept of [leases, earlier, logins]) kept.delete(label);
+    for (const { secret } of made) secret.wipe();
+    const ended = login === undefined ? made.map(endAlone) : [endLogin(login, behindLock)];
+    return (await Promise.all(ended)).every((done) => done);
+
+    function endAlone(lease: Lease): Promise<boolean> {
+      const loan = loanOrNull(() => loanFor(lease.asking));
+      return loan === null ? Promise.resolve(false) : endLease(lease, () => loan, behindLock);
+    }
+  }
+
+  return {
+    read,
+    end,
+    /** Somebody refused what was made: it is not asked for again. */
+    spend(label: string): void {
+      const lease = leases.get(label);
+      if (lease !== undefined) leases.set(label, { ...lease, renewable: false });
+    },
+    labels: (): readonly string[] => [...new Set([...logins.keys(), ...leases.keys()])],
+  };
+}
+
+const LIFE_MIN_MS = 1_000;
+const DAY_S = 86_400;
+const TOKEN = /^[\x21-\x7e]{8,4096}$/;
+const LEASE_ID = /^[\x21-\x7e]{1,1024}$/;
+
+/** Takes ownership of the token. */
+function tokenLoan(label: string, token: Secret): HttpLoan {
+  return { label, headerName: "x-vault-token", headerValue: token, secrets: [token], release: () => token.wipe() };
+}
+
+function secretIdLoan({ core, label }: Asking<VaultSource>): HttpLoan {
+  const value = requireUnlocked(core).lendOpener(label);
+  const nothing = Secret.take(Buffer.alloc(0));
+  const json = [{ name: "secret_id", value }];
+  return { label, headerName: "", headerValue: nothing, json, secrets: [value], release: () => value.wipe() };
+}
+
+function askVault(
+  asking: Asking<VaultSource>,
+  verb: "exchange" | "source" | "revoke",
+  path: string,
+  body: JsonObject,
+  lend: () => HttpLoan,
+  behindLock = false,
+): ReturnType<typeof askStore> {
+  const { label, source } = asking;
+  const url = `${new URL(source.url).origin}/v1/${path}`;
+  const timeoutMs = verb === "revoke" ? defaults.sourceEndMs : defaults.tokenExchangeMs;
+  const request = sourceRequest(`${verb}.${label}`, label, source, { method: "POST", url, body, timeoutMs });
+  return askStore(asking, request, lend, behindLock);
+}
+
+/** Null where the vault lends it no more. */
+function loanOrNull(lend: () => HttpLoan): HttpLoan | null {
+  try {
+    return lend();
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
+}
+
+/** That one is not ended stops nothing: it ends by itself, and the log has the attempt. */
+async function endLease({ id, secret, asking, endBootMs }: Lease, lend: () => HttpLoan, behindLock: boolean) {
+  secret.wipe();
+  if (asking.core.ports.clock.bootMs() >= endBootMs) return true;
+  return isDone(askVault(asking, "revoke", "sys/leases/revoke", { lease_id: id }, lend, behindLock));
+}
+
+async function endLogin({ token, asking }: Login, behindLock: boolean): Promise<boolean> {
+  const lend = () => tokenLoan(asking.label, token.copy());
+  const done = await isDone(askVault(asking, "revoke", "auth/token/revoke-self", {}, lend, behindLock));
+  token.wipe();
+  return done;
+}
+
+function isDone(asked: ReturnType<typeof askStore>): Promise<boolean> {
+  return asked.then(
+    ({ kind }) => kind === "answered",
+    (error: unknown) => {
+      if (error instanceof Denied) return false;
+      throw error;
+    },
+  );
+}
