@@ -17,9 +17,10 @@ import {
   type Plane,
 } from "./support/home.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
-import { isSignedBy } from "./support/sts.ts";
+import { isSignedBy, type Session, startTokenService, type TokenService } from "./support/sts.ts";
 
-const AWS = { id: "AKIDEXAMPLEAKIDEXAMP", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: undefined };
+const AWS = { id: "AKIDEXAMPLEAKIDEXAMP", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
+const ROLE = "arn:aws:iam::123456789012:role/agents";
 const NOTION = "ntn_0123456789abcdefghij";
 const GRAPH = ["Mail.Read", "Mail.Send", "Calendars.ReadWrite", "offline_access"];
 const REFRESH = "refresh-token-of-ada-0";
@@ -38,10 +39,18 @@ const chosen: Readonly<Record<PackName, readonly [read: string, write: string]>>
   "github-app": ["issue.get", "issue.comment"],
 };
 
+/** What the key that a read goes with is good for. */
+const narrowed: Readonly<Record<string, readonly [readonly string[], readonly string[]]>> = {
+  "aws-s3": [["s3:GetObject"], ["arn:aws:s3:::acme-reports/2026/june \u00e9.csv"]],
+  "aws-ec2": [["ec2:DescribeInstances"], ["*"]],
+  "aws-lambda": [["lambda:ListFunctions"], ["*"]],
+};
+
 /** The shipped packs through the real gateway, against providers on loopback that were written from the documentation: each looks at who asks. */
 describe("packs of providers whose credentials are exchanged, or sign", asUser, () => {
   let home: Home;
   let tokens: TestProvider;
+  let sts: TokenService;
   const providers = new Map<PackName, TestProvider>();
   /** What each token that was handed out is good for. */
   const goodFor = new Map<string, string>();
@@ -49,6 +58,7 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
   let agent: Plane;
 
   before(async () => {
+    sts = await startTokenService(AWS, ROLE, "acme-external");
     tokens = await startProvider();
     tokens.answer(async (request, response) => {
       const reply = (status: number, body: object): void =>
@@ -97,12 +107,21 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
     await gateway?.end();
     for (const provider of providers.values()) await provider.close();
     await tokens?.close();
+    await sts?.close();
   });
 
   function isKnown(name: PackName, request: Received): boolean {
-    if (name.startsWith("aws-")) return isSignedBy(request, AWS, name.slice("aws-".length));
+    if (name.startsWith("aws-")) {
+      const session = sessionOf(request);
+      return session !== undefined && isSignedBy(request, session, name.slice("aws-".length));
+    }
     const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
     return name === "notion" ? token === NOTION : goodFor.has(token);
+  }
+
+  /** Whose key signed it: of a session that the token service gave for this action, and of none else. */
+  function sessionOf(request: Received | undefined): Session | undefined {
+    return sts.sessions.get(/Credential=([A-Z0-9]+)\//.exec(request?.headers.authorization ?? "")?.[1] ?? "");
   }
 
   async function addCredentials(): Promise<void> {
@@ -110,7 +129,14 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
       names.flatMap((name) => ["--origin", providers.get(name)?.origin ?? ""]);
     const add = (label: string, more: readonly string[], input: string) =>
       home.must(["credential", "add", label, ...more], { input });
-    await add("aws", ["--kind", "aws-sigv4", ...at("aws-s3", "aws-ec2", "aws-lambda")], `${AWS.id}:${AWS.secret}`);
+    const all = (["aws-s3", "aws-ec2", "aws-lambda"] as const).map((name) =>
+      readFileSync(join(import.meta.dirname, `../packs/${name}.yaml`), "utf8"),
+    );
+    const actions = new Set(all.join("").match(/(?<=")[a-z0-9]+:[A-Z][A-Za-z]+(?=")/g));
+    const role = ["--kind", "aws-role", "--role", ROLE, "--region", "eu-west-1", "--external-id", "acme-external"];
+    const places = ["--token-endpoint", `${sts.origin}/`, ...at("aws-s3", "aws-ec2", "aws-lambda")];
+    const scopes = [...actions].flatMap((action) => ["--scope", action]);
+    await add("aws", [...role, ...places, ...scopes], `${AWS.id}:${AWS.secret}`);
     await add("notion", ["--kind", "bearer", ...at("notion")], NOTION);
     const pinned = (scopes: readonly string[]): string[] => scopes.flatMap((scope) => ["--scope", scope]);
     const graph = pinned(GRAPH);
@@ -151,6 +177,8 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
       const got = name === "aws-lambda" ? await agreed(read) : await call(agent, run, read, argsOf(read));
       assert.equal(got.body["outcome"], "success", got.text);
       const readWith = usedOf(name);
+      const policy = sessionOf(providers.get(name)?.received.at(-1))?.policy.Statement[0];
+      if (name.startsWith("aws-")) assert.deepEqual([policy?.Action, policy?.Resource], narrowed[name]);
       const done = await agreed(write);
       assert.equal(done.body["outcome"], "success", done.text);
       if (name === "google-calendar") {
@@ -166,6 +194,16 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
       const linted = await home.run(["pack", "lint", join(dirname(home.folder), `${name}.yaml`)]);
       const warned = /token_scope_missing: .*contents:read/.test(linted.out);
       assert.equal(warned, name === "github-app", linted.out);
+      assert.ok(!linted.out.includes("credential_not_bound"), linted.out);
+    }
+    const file = join(dirname(home.folder), "other.yaml");
+    const notion = readFileSync(join(dirname(home.folder), "notion.yaml"), "utf8");
+    for (const [from, to, words] of [
+      ["credential: notion", "credential: aws", /aws is of kind aws-role, and scheme: bearer takes/],
+      [/^ {2}origin: .*$/m, "  origin: https://api.notion.com", /notion is bound to http.* and is not lent to https/],
+    ] as const) {
+      writeFileSync(file, notion.replace(from, to));
+      assert.match((await home.run(["pack", "lint", file])).out, words);
     }
   });
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import { jwtVerify } from "jose";
+import { attemptsRemaining } from "../src/conventions/budget/budget.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import type { Denied } from "../src/kernel/failure.ts";
@@ -18,6 +19,8 @@ let bench: Bench;
 let caller: ReturnType<typeof scriptedCaller>;
 let suspended: [string, string][];
 let options: BenchOptions;
+/** For how long a send is waited for, made of what the gateway would wait. */
+let bounds: (timeoutMs: number) => number;
 
 const CLIENT_SECRET = "c1ient/Secret+of~Acme";
 const REFRESH = "refresh-token-0";
@@ -50,7 +53,13 @@ async function begin(change: Partial<TokenExchange> = {}, secret = CLIENT_SECRET
     exchanged: { "acme-app": { version: 1, exchange: exchangeWith(change), secret } },
     suspended: (label, reason) => void suspended.push([label, reason]),
   };
-  bench = await startBench(packText(), options);
+  bench = await startBench(packText(), {
+    ...options,
+    wrapHttp: (http) => ({
+      send: (receipt, request, lent, limits) =>
+        http.send(receipt, request, lent, { ...limits, timeoutMs: bounds(limits.timeoutMs) }),
+    }),
+  });
   bench.credentials.set("acme-app", { eachUse: false, disabled: false, origin: api.origin });
   return openRun();
 }
@@ -111,6 +120,7 @@ beforeEach(async () => {
   [api, endpoint] = await Promise.all([startProvider(), startProvider()]);
   caller = scriptedCaller();
   suspended = [];
+  bounds = (timeoutMs) => timeoutMs;
   serial = 0;
   grantToken();
 });
@@ -225,6 +235,42 @@ test("a token endpoint that is down or silent fails the call before it is sent",
   const run = await begin({ tokenEndpoint: "http://127.0.0.1:9/token" });
   await assert.rejects(read(run), denies("token_unavailable"));
   assert.deepEqual(api.received, []);
+});
+
+test("a token endpoint whose answer trickles on for ever is bounded by the deadline of the exchange", async () => {
+  const drips = new Set<NodeJS.Timeout>();
+  endpoint.answer((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    drips.add(setInterval(() => void response.write(" "), 20));
+  });
+  const limits: number[] = [];
+  bounds = (timeoutMs) => {
+    limits.push(timeoutMs);
+    return 500;
+  };
+  try {
+    const run = await begin();
+    await assert.rejects(read(run), denies("token_unavailable"));
+    assert.ok((limits[0] ?? 0) <= 20_000, "it has a deadline of its own");
+    assert.deepEqual(api.received, []);
+  } finally {
+    for (const drip of drips) clearInterval(drip);
+  }
+});
+
+test("a call's own attempt pays for its exchange: none that its budget refuses causes one, and one that gets no token has spent it", async () => {
+  refuse(400, "application/json", '{"error":"invalid_scope"}');
+  await begin();
+  const run = await bench.openRun(caller, ["acme.issue.get"], { attempts: 2 });
+  await bench.approve();
+  await run.admission?.session;
+  for (const left of [1, 0]) {
+    await assert.rejects(read(run), denies("token_refused"));
+    assert.equal(attemptsRemaining(run.budget), left);
+    await bench.time.advance(10_000);
+  }
+  await assert.rejects(read(run), denies("attempts_exhausted"));
+  assert.equal(endpoint.received.length, 2);
 });
 
 test("less than was asked for is told, and the token is used", async () => {

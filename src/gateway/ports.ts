@@ -66,6 +66,8 @@ export interface FoundCredential {
   readonly disabled: boolean;
   /** The gateways that lend it where this one does not. */
   readonly elsewhere?: readonly string[];
+  /** Several gateways could use it where only one may: a refresh token that its provider replaces. */
+  readonly shared?: true;
 }
 
 /** The service compartment of the vault, open. It lends; it never shows. */

@@ -1062,6 +1062,12 @@ export const codes = {
     means: "The credential is not bound to this origin, host key or use. Nothing was lent.",
     mend: "Correct the pack; or an operator adds the credential again for that place.",
   },
+  credential_shared: {
+    status: 403,
+    means:
+      "The credential has a refresh token, and more than one gateway on the hub could use it up: a provider that replaces it with every use takes the second use for theft. Nothing was sent.",
+    mend: "An operator gives it to one gateway: gw credential lend LABEL --gateway NAME.",
+  },
   token_unavailable: {
     status: 503,
     means:

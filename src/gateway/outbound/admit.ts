@@ -10,7 +10,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { ceilingsOf, now, requireUnlocked } from "../core.ts";
-import type { LiveCaller } from "../ports.ts";
+import type { FoundCredential, LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import { requireGrant } from "./grants.ts";
 import type { OutboundNeeds } from "./needs.ts";
@@ -101,6 +101,15 @@ export function requireFit(
   throw budgetDenied(decided.decision, run.budget);
 }
 
+/** Gateways on one hub do not know of each other's refreshes. */
+export function requireOneGateway({ shared }: FoundCredential, label: string): void {
+  if (shared === undefined) return;
+  throw new Denied(
+    "credential_shared",
+    `${label} has a refresh token, and every gateway on the hub could use it up. An operator gives it to one: gw credential lend ${label} --gateway NAME. Nothing was sent.`,
+  );
+}
+
 export function requireCredential(
   core: Pick<OutboundNeeds, "credentials">,
   outbound: Outbound,
@@ -111,6 +120,7 @@ export function requireCredential(
   if (found === null) {
     throw new Denied("credential_missing", `The vault holds no credential called ${outbound.credential}.`);
   }
+  requireOneGateway(found, outbound.credential);
   if (found.disabled) {
     const enable = `An operator enables it: gw credential enable ${outbound.credential}`;
     throw new Denied("credential_disabled", `The credential ${outbound.credential} is disabled. ${enable}`);

@@ -7,6 +7,7 @@ import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
+import { requireOneGateway } from "../outbound/admit.ts";
 import type { HttpSend } from "../ports.ts";
 import { type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { createFailures } from "./failures.ts";
@@ -168,7 +169,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       for (;;) {
         const wanted = wantedFor(core, credential, (exchange) => narrowFor(outbound, credential, exchange));
         if (wanted === null) return;
-        if (requireUnlocked(core).find(credential)?.disabled === true) throw disabled(credential);
+        requireEnabled(core, credential);
         if (find(core, wanted.key, wanted.version) !== null) return;
         const running = underWay.get(credential);
         if (running !== undefined) await running;
@@ -271,6 +272,7 @@ function requireEnabled(core: Pick<TokenNeeds, "credentials">, label: string): v
   const found = requireUnlocked(core).find(label);
   if (found === null) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
   if (found.disabled) throw disabled(label);
+  requireOneGateway(found, label);
 }
 
 function sealedHere(label: string): never {

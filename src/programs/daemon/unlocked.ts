@@ -10,6 +10,7 @@ import { checkHighWater, type HighWater } from "../../vault/high-water.ts";
 import { drawHostKeys, type HostKeys, openHostKeys } from "../../vault/host-keys.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
 import { asksEachUse } from "../../vault/policy/policy.ts";
+import type { Policy } from "../../vault/policy/policy.ts";
 import type { RememberedPolicy } from "../../vault/policy/verify.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { checkStateMark, lastStateMark, type StateMark } from "./stamps.ts";
@@ -123,7 +124,8 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       const found = service.find(label);
       const policy = trust().policy;
       if (found === null || policy === null) return null;
-      return { ...found, eachUse: asksEachUse(policy, label, found.eachUse) };
+      const shared = isShared(service, policy, label) ? ({ shared: true } as const) : {};
+      return { ...found, ...shared, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     exchangeOf: (label) => service.exchangeOf(label),
@@ -135,6 +137,13 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
     lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };
+}
+
+/** Whether more than one gateway could use up one refresh token. Each keeps the newest for itself, and providers take a second use for theft. */
+function isShared(service: ServiceVault, { hub }: Pick<Policy, "hub">, label: string): boolean {
+  if (hub === null || hub.gateways.length < 2) return false;
+  if (service.exchangeOf(label)?.exchange.grant !== "refresh_token") return false;
+  return service.list().find((one) => one.label === label)?.lenders?.length !== 1;
 }
 
 function readNote(store: SqliteStateStore): HighWater | null {

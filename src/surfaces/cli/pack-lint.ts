@@ -1,10 +1,10 @@
 import { open } from "node:fs/promises";
-import type { Pack, PackFinding } from "../../conventions/action/pack.ts";
+import type { PackFinding } from "../../conventions/action/pack.ts";
 import { type PackReading, readPack } from "../../conventions/action/read.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { showText } from "../../kernel/display.ts";
-import type { CredentialSummary } from "../../vault/lend.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { credentialFindings, type HeldCredential } from "./pack-credential.ts";
 
 /** `gw pack lint FILE`: says all that is wrong with a pack, without a key, a gateway or the network; and what its credential lacks, where there is a home. */
 export async function runPackLint(
@@ -12,7 +12,7 @@ export async function runPackLint(
   options: { readonly json: boolean },
   io: Pick<CliIo, "out" | "err">,
   /** What the vault of the home says of its credentials in the open; none where there is no home. */
-  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[] = () => [],
+  credentials: () => readonly HeldCredential[] = () => [],
 ): Promise<Exit> {
   const bytes = await readBounded(file);
   if (typeof bytes === "string") {
@@ -29,29 +29,10 @@ export async function runPackLint(
 export function lintPack(
   bytes: Uint8Array,
   file: string,
-  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[],
+  credentials: () => readonly HeldCredential[],
 ): PackReading {
   const read = readPack(bytes, file);
-  return { ...read, findings: [...read.findings, ...scopeFindings(file, read.pack, credentials)] };
-}
-
-/** What tokens of the pack have to be good for, beside what its credential is pinned to. */
-function scopeFindings(
-  file: string,
-  pack: Pack | null,
-  credentials: () => readonly Pick<CredentialSummary, "label" | "exchange">[],
-): readonly PackFinding[] {
-  const { credential, auth } = pack?.provider ?? { credential: null, auth: null };
-  const held = credential === null ? undefined : credentials().find(({ label }) => label === credential);
-  const pinned = held?.exchange?.scopes;
-  if (pack === null || pinned === undefined) return [];
-  const own = auth?.scheme === "oauth2" ? auth.scopes : [];
-  const needs = new Set([...own, ...[...pack.actions.values()].flatMap(({ token }) => token?.scopes ?? [])]);
-  const missing = [...needs].filter((scope) => !pinned.includes(scope));
-  if (missing.length === 0) return [];
-  const message = `the credential ${credential} is not pinned to ${missing.join(" ")}: actions that need it are refused`;
-  const about = { file, line: 1, column: 1, path: "/provider/credential", message } as const;
-  return [{ severity: "warning", code: "token_scope_missing", ...about }];
+  return { ...read, findings: [...read.findings, ...credentialFindings(file, read.pack, credentials)] };
 }
 
 function lintRecord(file: string, { pack, digest, findings }: PackReading): object {
