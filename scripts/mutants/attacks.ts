@@ -335,7 +335,7 @@ export const attacks: readonly Mutant[] = [
   },
   {
     rule: "hub: what cannot be counted is not sent",
-    file: "src/gateway/attempt/attempt.ts",
+    file: "src/gateway/attempt/reserve.ts",
     text: "    counted = await core.ports.hub.count(send);",
     becomes: "    counted = await core.ports.hub.count(send).catch(() => null);",
     tests: ["test/hub-limits.host.test.ts"],
