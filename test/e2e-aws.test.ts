@@ -41,7 +41,6 @@ function isSigned({ method, url, headers, body }: Received, sessionToken?: strin
     host,
     ...(type === undefined ? {} : { "content-type": type }),
     "x-amz-date": headers["x-amz-date"],
-    "x-amz-content-sha256": headers["x-amz-content-sha256"],
   };
   const signed = aws4.sign(
     {

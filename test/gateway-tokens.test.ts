@@ -372,7 +372,9 @@ test("a clock that is hours off: what is signed goes by the provider's own Date,
   endpoint.answer((_request, response) => {
     const first = endpoint.received.length === 1;
     response.writeHead(first ? 400 : 200, { "content-type": "application/json", date });
-    response.end(JSON.stringify(first ? { error: "invalid_grant" } : { access_token: "token-number-1", token_type: "Bearer" }));
+    response.end(
+      JSON.stringify(first ? { error: "invalid_grant" } : { access_token: "token-number-1", token_type: "Bearer" }),
+    );
   });
   assert.equal((await read(run)).outcome, "success");
   assert.equal(endpoint.received.length, 2);

@@ -26,11 +26,7 @@ export async function runPackLint(
 }
 
 /** All that is to be said of these bytes. */
-export function lintPack(
-  bytes: Uint8Array,
-  file: string,
-  credentials: () => readonly HeldCredential[],
-): PackReading {
+export function lintPack(bytes: Uint8Array, file: string, credentials: () => readonly HeldCredential[]): PackReading {
   const read = readPack(bytes, file);
   return { ...read, findings: [...read.findings, ...credentialFindings(file, read.pack, credentials)] };
 }

@@ -72,8 +72,6 @@ test("a signature is the one that another implementation makes of the same reque
         const url = `https://host.example/${path.join("/")}${search.length > 0 ? `?${search.join("&")}` : ""}`;
         const token = temporary ? "FQoGZXIvYXdzEXAMPLETOKEN==" : undefined;
         const body = text === null ? null : Buffer.from(text);
-        // The library signs this field for S3 alone unless it is given.
-        const digest = sign({ url, body })["x-amz-content-sha256"] ?? "";
         const request: Signable = {
           method,
           url,
@@ -83,10 +81,7 @@ test("a signature is the one that another implementation makes of the same reque
           scope: { region: "eu-west-1", service, expiresS: null },
         };
         const ours = sign(request, keysOf(token === undefined ? `${ID}:${SECRET}` : `${ID}:${SECRET}:${token}`));
-        const theirs = signByAws4(
-          { ...request, headers: { ...request.headers, "X-Amz-Content-Sha256": digest } },
-          token,
-        );
+        const theirs = signByAws4(request, token);
         assert.equal(ours["authorization"], theirs["authorization"], url);
         assert.equal(ours["x-amz-security-token"], theirs["x-amz-security-token"]);
       },
@@ -119,12 +114,7 @@ test("another body, path, query, host, region, service or minute gives another s
 
 test("the secret key is in no field, and the session token in its own alone", () => {
   const fields = sign({}, keysOf(`${ID}:${SECRET}:FQoGZXIvYXdzEXAMPLETOKEN`));
-  assert.deepEqual(Object.keys(fields).sort(), [
-    "authorization",
-    "x-amz-content-sha256",
-    "x-amz-date",
-    "x-amz-security-token",
-  ]);
+  assert.deepEqual(Object.keys(fields).sort(), ["authorization", "x-amz-date", "x-amz-security-token"]);
   assert.ok(!JSON.stringify(fields).includes(SECRET));
   assert.ok(!fields["authorization"]?.includes("FQoGZXIvYXdzEXAMPLETOKEN"));
 });
@@ -145,7 +135,84 @@ test("what is no access key is known at the door", () => {
   }
 });
 
-/** Signatures that AWS itself publishes: in its signature suite (get-vanilla-query-order-key-case) and in the pages on S3. */
+/**
+ * AWS's signature test suite for Version 4, as the AWS SDK for JavaScript is held against it. Left out are its six requests with
+ * header fields of other names (my-header1): such fields are not signed here, so that nothing on the way can break a signature; and
+ * get-utf8, whose path is not encoded on the wire, where everything that leaves here is.
+ */
+const TOKEN =
+  "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA==";
+const ALL = "-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const FORM = "application/x-www-form-urlencoded";
+
+for (const [name, method, path, expected, type, token] of [
+  ["get-unreserved", "GET", `/${ALL}`, "07ef7494c76fa4850883e2b006601f940f8a34d404d0cfa977f52a65bbf5f24f"],
+  ["get-vanilla", "GET", "/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
+  [
+    "get-vanilla-empty-query-key",
+    "GET",
+    "/?Param1=value1",
+    "a67d582fa61cc504c4bae71f336f98b97f1ea3c7a6bfe1b6e45aec72011b9aeb",
+  ],
+  ["get-vanilla-query", "GET", "/?", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
+  [
+    "get-vanilla-query-order-key-case",
+    "GET",
+    "/?Param2=value2&Param1=value1",
+    "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
+  ],
+  [
+    "get-vanilla-query-unreserved",
+    "GET",
+    `/?${ALL}=${ALL}`,
+    "9c3e54bfcdf0b19771a7f523ee5669cdf59bc7cc0884027167c21bb143a40197",
+  ],
+  ["get-vanilla-utf8-query", "GET", "/?\u1234=bar", "2cdec8eed098649ff3a119c94853b13c643bcf08f8b0a1d91e12c9027818dd04"],
+  ["post-header-key-case", "POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
+  ["post-sts-header-after", "POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
+  [
+    "post-sts-header-before",
+    "POST",
+    "/",
+    "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead",
+    null,
+    TOKEN,
+  ],
+  ["post-vanilla", "POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
+  [
+    "post-vanilla-empty-query-value",
+    "POST",
+    "/?Param1=value1",
+    "28038455d6de14eafc1f9222cf5aa6f1a96197d7deb8263271d420d138af7f11",
+  ],
+  ["post-vanilla-query", "POST", "/?Param1=value1", "28038455d6de14eafc1f9222cf5aa6f1a96197d7deb8263271d420d138af7f11"],
+  [
+    "post-vanilla-query-nonunreserved",
+    "POST",
+    `/?${strict("@#$%^")}=&${strict("+")}=${strict('/,?><`";:\\|][{}')}`,
+    "66c82657c86e26fb25238d0e69f011edc4c6df5ae71119d7cb98ed9b87393c1e",
+  ],
+  ["post-vanilla-query-space", "POST", "/?p=", "e71688addb58a26418614085fb730ba3faa623b461c17f48f2fbdb9361b94a9b"],
+  ["post-x-www-form-urlencoded", "POST", "/", "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a", FORM],
+  [
+    "post-x-www-form-urlencoded-parameters",
+    "POST",
+    "/",
+    "1a72ec8f64bd914b0e42e42607c7fbce7fb2c7465f63e3092b3b0d39fa77a6fe",
+    `${FORM}; charset=utf8`,
+  ],
+] as const) {
+  test(`AWS's signature suite: ${name}`, () => {
+    const sessionToken = token === undefined ? null : Secret.fromText(token);
+    const keys = { id: "AKIDEXAMPLE", secret: Secret.fromText(SECRET), sessionToken };
+    const headers: Record<string, string> = type == null ? {} : { "content-type": type };
+    const body = type == null ? null : Buffer.from("Param1=value1");
+    const signed = sign({ method, url: `https://example.amazonaws.com${path}`, headers, body }, keys);
+    assert.equal(signed["authorization"]?.slice(-64), expected);
+  });
+}
+
+/** Other signatures that AWS itself publishes: in its signature suite (the query form) and in the pages on S3. */
 const SUITE = { id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 const S3 = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
 const AT_S3 = Date.UTC(2013, 4, 24);

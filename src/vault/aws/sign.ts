@@ -16,7 +16,8 @@ export function signForAws(request: Signable, keys: AwsKeys): readonly LentField
   const url = new URL(request.url);
   const own: readonly LentField[] = [
     { name: "x-amz-date", value: Secret.fromText(at) },
-    { name: "x-amz-content-sha256", value: Secret.fromText(payload) },
+    // S3 wants to see it; everywhere it is part of what is signed.
+    ...(scope.service === "s3" ? [{ name: "x-amz-content-sha256", value: Secret.fromText(payload) }] : []),
     ...(keys.sessionToken === null ? [] : [{ name: "x-amz-security-token", value: keys.sessionToken.copy() }]),
   ];
   const signed = signedFields(url, request.headers, own);
