@@ -109,7 +109,7 @@ export function createVaultStore() {
     requireUnlocked(core);
     const before = logins.get(label) ?? null;
     const own = Secret.fromText(token);
-    const same = before?.token.use((one) => own.use((other) => one.equals(other))) ?? false;
+    const same = before?.token.equals(own) ?? false;
     const atBootMs = core.ports.clock.bootMs();
     const next: Login = {
       ...{ token: own, version, renewable: renewable === true, asking },
