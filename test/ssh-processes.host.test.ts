@@ -27,6 +27,7 @@ import {
   startStand,
   writeProgram,
 } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 standInAccount(import.meta.filename);
 const missing = missingForSshd();
@@ -72,9 +73,7 @@ real("a killed helper before ready is never sent, after the payload unknown, and
   await appears(marker);
   await killNamed("helper", () => helperPids());
   expectSilent(await sent, "helper_lost");
-  for (let turn = 0; turn < 40 && clientPids().length > 0; turn++)
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.deepEqual(clientPids(), []);
+  await until("its client is gone", () => clientPids().length === 0);
 });
 
 real("a helper whose gateway is killed ends its client and itself", async () => {
@@ -248,10 +247,6 @@ function processesWhere(test_: (words: readonly string[]) => boolean): string[] 
 }
 
 async function killNamed(name: string, find: () => string[]): Promise<void> {
-  for (let turn = 0; turn < 200; turn++) {
-    const [pid] = find();
-    if (pid !== undefined) return void process.kill(Number(pid), "SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assert.fail(`no ${name} was seen`);
+  const pid = await until(`a ${name} is seen`, () => find()[0]);
+  process.kill(Number(pid), "SIGKILL");
 }

@@ -10,6 +10,7 @@ import { readManifest } from "../src/conventions/ssh/manifest.ts";
 import { refusals } from "../src/conventions/ssh/refusal.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { ed25519, keySigner, publicLine, writeProgram } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 /** The receiver as a host runs it: one file, on the Nodes that this machine has, spoken to over pipes. */
 const root = dirname(import.meta.dirname);
@@ -237,9 +238,5 @@ async function statusOf(id: string): Promise<JsonObject> {
 }
 
 async function appears(path: string): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (existsSync(path)) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assert.fail(`${path} did not appear`);
+  await until(`${path} appears`, () => existsSync(path));
 }

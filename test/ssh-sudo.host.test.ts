@@ -8,6 +8,7 @@ import type { SshSigner } from "../src/conventions/ssh/outbound.ts";
 import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { appears, expectAnswered, expectRefused, expectSilent } from "./ssh-expect.ts";
 import { ACCOUNT, ed25519, nextRequestId, type Stand, standInAccount, startStand } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 /**
  * A receiver that uses sudo, with a real sudo and a real rule. Programs, rule and account exist in the test's own mount
@@ -156,10 +157,7 @@ real(
     assert.match(record, /"action_abandoned"/);
     assert.doesNotMatch(record, /"action_finished"/);
     writeFileSync(join(marks, "let-go"), "");
-    for (let turn = 0; turn < 200 && existsSync(join(marks, "stubborn")); turn++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    assert.equal(existsSync(join(marks, "stubborn")), false, "nothing of it is left behind");
+    await until("nothing of it is left behind", () => !existsSync(join(marks, "stubborn")));
   },
 );
 
@@ -171,9 +169,7 @@ real("a sudo that was killed says nothing about what it raised: unknown as well"
   expectSilent(await sending, "connection_lost");
   assert.equal(runs("stubborn"), true);
   writeFileSync(join(marks, "let-go"), "");
-  for (let turn = 0; turn < 200 && existsSync(join(marks, "stubborn")); turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await until("it has ended", () => !existsSync(join(marks, "stubborn")));
 });
 
 function pidOf(mark: string): number {

@@ -20,6 +20,7 @@ import {
   startStand,
   writeProgram,
 } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 standInAccount(import.meta.filename);
 const missing = missingForSshd();
@@ -197,9 +198,7 @@ real("a gateway that gives up leaves the operation running to its recorded end",
   const file = join(stand.state, "requests", requestId);
   const giveUp = { limits: { timeoutMs: DEADLINE }, options: { sleep: deadlineWhen(() => existsSync(file)) } };
   expectSilent(await stand.send(signer, { action: "slow", requestId }, giveUp), "timeout");
-  for (let turn = 0; turn < 100 && !readFileSync(file, "utf8").includes("action_finished"); turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await until("it has run to its end", () => readFileSync(file, "utf8").includes("action_finished"));
   assert.match(readFileSync(file, "utf8"), /"action_finished".*"exit_status":0/);
 });
 

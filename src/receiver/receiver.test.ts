@@ -49,6 +49,13 @@ async function run(job: Work) {
   return { end, stdout: text("stdout"), stderr: text("stderr") };
 }
 
+/** On a slow machine the time may be over before the program has begun: then it gets more. */
+async function runUntil(make: (timeoutMs: number) => Work, begun: () => boolean) {
+  let { end } = await run(make(500));
+  for (let timeoutMs = 2_000; !begun() && timeoutMs < 60_000; timeoutMs *= 4) ({ end } = await run(make(timeoutMs)));
+  return end;
+}
+
 test("arguments reach the program one by one, and no shell reads them", async () => {
   const hostile = ["$(id)", "a b", "`id`", "*", ";", "\\", "'", "\n", "&&"];
   const { stdout, end } = await run(work("/usr/bin/printf", ["%s|", ...hostile]));
@@ -71,26 +78,35 @@ test("a program over its time is ended with everything it started", async () => 
   const pids = join(folder, "pids");
   const script = join(folder, "spawner");
   writeFileSync(script, `#!/bin/sh\nsleep 300 &\necho $! > ${pids}\nwait\n`, { mode: 0o700 });
-  const { end } = await run(work(script, [], { timeoutMs: 700 }));
+  const end = await runUntil(
+    (timeoutMs) => work(script, [], { timeoutMs }),
+    () => existsSync(pids),
+  );
   assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGTERM");
   const child = Number(readFileSync(pids, "utf8"));
-  for (let turn = 0; turn < 100 && isRunning(child); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let turn = 0; turn < 1_500 && isRunning(child); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(isRunning(child), false);
 });
 
 test("a program that does not listen to the first signal gets the second", async () => {
   const script = join(folder, "stubborn");
-  writeFileSync(script, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n", { mode: 0o700 });
-  const { end } = await run(work(script, [], { timeoutMs: 500 }));
+  const ready = join(folder, "stubborn-ready");
+  const text = `#!/bin/sh\ntrap '' TERM\n: > ${ready}\nwhile :; do sleep 0.1; done\n`;
+  writeFileSync(script, text, { mode: 0o700 });
+  const end = await runUntil(
+    (timeoutMs) => work(script, [], { timeoutMs }),
+    () => existsSync(ready),
+  );
   assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGKILL");
 });
 
 test("what sudo raised is not believed to have ended when only sudo can have been killed", async () => {
   const raised = { elevated: true, timeoutMs: 500 };
+  const raisedFor = (timeoutMs: number): Work => work(stubborn, [], { elevated: true, timeoutMs });
   const pid = join(folder, "raised-pid");
   const stubborn = join(folder, "raised-stubborn");
   writeFileSync(stubborn, `#!/bin/sh\ntrap '' TERM\necho $$ > ${pid}\nwhile :; do sleep 0.1; done\n`, { mode: 0o700 });
-  assert.deepEqual((await run(work(stubborn, [], raised))).end, { kind: "abandoned" });
+  assert.deepEqual(await runUntil(raisedFor, () => existsSync(pid)), { kind: "abandoned" });
   process.kill(-Number(readFileSync(pid, "utf8")), "SIGKILL");
   const killed = join(folder, "raised-killed");
   writeFileSync(killed, "#!/bin/sh\nkill -9 $$\n", { mode: 0o700 });
