@@ -18,6 +18,7 @@ import {
   type AgentProcess,
   asUser,
   call,
+  codeOf,
   demoPack,
   type Gateway,
   GW,
@@ -126,6 +127,23 @@ describe("the console while agents work", able, () => {
     await calling;
     const [intent] = (await home.events("action.intent")).slice(-1);
     assert.match(JSON.stringify(intent?.["ticket"]), /OPS-17/);
+  });
+
+  test("is narrowed the same way from a terminal", async () => {
+    const other = await startAgent(home);
+    const { body, status, text } = await other.ask("POST", "/v1/runs", {
+      purpose: "less",
+      actions: ["demo.thing.get"],
+      budget: {},
+    });
+    assert.equal(status, 202, text);
+    const id = String(body["approval_id"]);
+    assert.equal(codeOf(await home.operator(["approve", id, "--where", "demo.thing.get"])), "value_not_allowed");
+    await home.must(["approve", id, "--where", "demo.thing.get id^=app-"]);
+    const ask = (thing: string) => call(other, String(body["run_id"]), "demo.thing.get", { id: thing });
+    assert.equal((await ask("app-1")).body["outcome"], "success");
+    assert.equal((await ask("db-1")).body["code"], "action_not_permitted");
+    other.close();
   });
 
   test("shows what a gw run started as a tree, each with a way to end it", async () => {

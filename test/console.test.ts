@@ -246,15 +246,34 @@ describe("gw console", able, () => {
     agent.close();
 
     const asker = await newAgent();
-    const wide = await askFor(asker, ["demo.thing.get", "demo.thing.make"], "to do two things");
+    const asked = { purpose: "to do two things", actions: ["demo.thing.get", "demo.thing.make"], budget: {} };
+    const { body } = await asker.ask("POST", "/v1/runs", asked);
+    const [wide, run] = [String(body["approval_id"]), String(body["run_id"])];
     await go(desk, `#/waiting/${wide}`);
     await desk.page.getByText("Narrow what you approve").click();
-    await desk.page.getByLabel("demo.thing.make").uncheck();
+    await desk.page.getByLabel("demo.thing.make", { exact: true }).uncheck();
+    const only = desk.page.getByLabel("demo.thing.get only where");
+    await only.fill("colour=red");
+    await press(desk, /Approve/);
+    await says(desk, /has no argument colour.* Nothing was signed/);
+    await only.fill("id in 1,2");
+    await desk.page.getByLabel("Attempts").fill("1");
     await clean(desk, "waiting-narrow");
     await press(desk, /Approve/);
     await says(desk, new RegExp(`${wide} is approved`));
     const [started] = (await home.events("session_started")).slice(-1);
     assert.deepEqual(started?.["scope"], ["demo.thing.get"]);
+    // The gateway holds every call to it.
+    const refusalOf = async (id: string): Promise<unknown> =>
+      (await call(asker, run, "demo.thing.get", { id })).body["code"];
+    const sent = provider.received.length;
+    assert.equal(await refusalOf("3"), "action_not_permitted");
+    assert.equal(provider.received.length, sent, "nothing left");
+    await go(desk, "#/now");
+    await desk.page.locator("li.tile").filter({ hasText: "only where demo.thing.get id in 1,2" }).waitFor();
+    const fits = await call(asker, run, "demo.thing.get", { id: "2" });
+    assert.equal(fits.body["outcome"], "success", fits.text);
+    assert.equal(await refusalOf("1"), "attempts_exhausted");
     asker.close();
   });
 

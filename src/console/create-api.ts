@@ -6,6 +6,7 @@ import { signersOf } from "../surfaces/cli/audit/commands.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { signGrantLine } from "../surfaces/cli/grant/grant.ts";
 import type { GatewaySession } from "../surfaces/cli/operator/session.ts";
+import { readWhere } from "../surfaces/cli/operator/where.ts";
 import { type OperatorOptions, operatorDoor } from "../surfaces/cli/options.ts";
 import { signerIn } from "../surfaces/cli/vault/sign-change.ts";
 import { checkSecret } from "../surfaces/cli/watch/check-secret.ts";
@@ -64,6 +65,7 @@ export function createApi(
     ...{ remote, turn, live, secret, ownHere, sleep: sleep.sleep },
     decisions: createDecisions({
       ...{ clock, random, client: live.client, passkeys: ownHere, secret, passkeysOnly: remote },
+      readWhere: (said) => readWhere(said, options.home, home),
     }),
     enrolment: createEnrolment({
       ...{ clock, random, operator, origin, remote, passkeys: listed, sign },

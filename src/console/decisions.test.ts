@@ -28,7 +28,12 @@ test("nothing is signed before one of the operator's passkeys answered for exact
   let usable = [enrolled];
   const decisions = createDecisions({
     ...{ clock: { bootMs: () => 0 }, random: { bytes: (size) => randomBytes(size) }, client: () => client },
-    ...{ passkeys: () => usable, secret: { require: async () => undefined }, passkeysOnly: true },
+    ...{
+      passkeys: () => usable,
+      secret: { require: async () => undefined },
+      passkeysOnly: true,
+      readWhere: () => ({}),
+    },
   });
   const { draft, passkey } = await decisions.draft("apr_1", { decision: "approve", card_digest: DIGEST });
   const challenge = Buffer.from(passkey?.challenge ?? "", "base64url");

@@ -11,6 +11,7 @@ import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { WhereWords } from "../surfaces/cli/operator/where.ts";
 import type { TicketEntered } from "../surfaces/client/draft-decision.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalView } from "../surfaces/client/reading.ts";
@@ -35,6 +36,8 @@ export interface DecisionPorts {
   client(): OperatorClient;
   /** Those of the operator at this console that can answer at its place. */
   passkeys(): readonly EnrolledPasskey[];
+  /** What was typed about the arguments of single actions, typed against the trusted packs. */
+  readWhere(said: readonly WhereWords[]): Pick<Narrowing, "where">;
   /** For a yes without a passkey in guard-rail mode, as in gw watch. */
   readonly secret: Pick<OwnSecret, "require">;
   /** Where nothing else says yes: at a console that listens beyond this machine. */
@@ -69,7 +72,7 @@ export function createDecisions(ports: DecisionPorts) {
         throw new Denied("card_mismatch", "The card has changed since it was shown. Read it again, then decide.");
       }
       const reason = decision === "deny" ? textOrNull(body, "reason") : null;
-      const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval) : null;
+      const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval, ports.readWhere) : null;
       const ticket = decision === "approve" ? readTicket(body) : null;
       const statement = await ports.client().draft(approval, { decision, reason, narrow, ticket });
       if (decision === "deny") return keep(statement, null);
@@ -111,16 +114,22 @@ function readTicket(body: JsonObject): TicketEntered | null {
 }
 
 /** Less than the card asks for, never more. */
-function readNarrowing(value: unknown, { card }: ApprovalView): Narrowing | null {
+function readNarrowing(
+  value: unknown,
+  { card, mode }: ApprovalView,
+  readWhere: DecisionPorts["readWhere"],
+): Narrowing | null {
   if (value === null || value === undefined) return null;
-  const given = value as { readonly actions?: unknown; readonly budget?: unknown };
+  const given = value as { readonly actions?: unknown; readonly budget?: unknown; readonly where?: unknown };
   const asked = card.scope?.actions ?? [];
   const actions = Array.isArray(given.actions)
     ? asked.filter((name) => (given.actions as unknown[]).includes(name))
     : null;
   if (actions?.length === 0)
     throw new Denied("value_not_allowed", "Nothing would be left to approve. Deny it instead.");
-  const limits = (given.budget ?? {}) as Readonly<Record<string, unknown>>;
+  const where = readWhere(wordsOf(given.where).filter(({ action }) => (actions ?? asked).includes(action)));
+  // The budget is the run's: whoever joins one later, or wants more for a session, takes nothing of it away.
+  const limits = (mode === "session" ? (given.budget ?? {}) : {}) as Readonly<Record<string, unknown>>;
   const { budget } = card.run;
   const least = (name: keyof typeof budget): number => {
     const wanted = limits[name];
@@ -136,6 +145,17 @@ function readNarrowing(value: unknown, { card }: ApprovalView): Narrowing | null
   };
   const less = (Object.keys(narrowed) as (keyof typeof narrowed)[]).some((name) => narrowed[name] !== budget[name]);
   const fewer = actions !== null && actions.length < asked.length;
-  if (!less && !fewer) return null;
-  return { actions: fewer ? actions : null, request_bytes: null, budget: less ? narrowed : null };
+  if (!less && !fewer && where.where === undefined) return null;
+  return { actions: fewer ? actions : null, request_bytes: null, budget: less ? narrowed : null, ...where };
+}
+
+const CONDITIONS = 64;
+
+function wordsOf(value: unknown): readonly WhereWords[] {
+  if (!Array.isArray(value)) return [];
+  if (value.length > CONDITIONS) throw new Denied("value_not_allowed", `${CONDITIONS} conditions at most.`);
+  return value.map((one) => ({
+    action: textOf(one as JsonObject, "action", 200),
+    text: textOf(one as JsonObject, "text", 1_200),
+  }));
 }

@@ -277,7 +277,7 @@ function widenedBy(
   const widening = answer.then(async (decision) => {
     requireStanding(core, run, session);
     const { narrow, operator } = decision.statement;
-    const more = narrowScope(scope, { actions: narrow?.actions ?? null, requestBytes: null }).actions;
+    const more = narrowScope(scope, narrow).actions;
     if (more.length > 0) await widen(core, run, session, more, { approvalId, by: operator });
     return decision;
   });

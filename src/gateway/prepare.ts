@@ -104,9 +104,11 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
 /** What the caller may ask for: what it has, or anything that a person may be asked to add to it. */
 export function reachable(core: Pick<Core, "packs">, caller: LiveCaller, run: Run): Scope {
   const scope = run.sessions.get(caller.key)?.scope ?? run.asked;
-  return run.asksAsItGoes && caller.key === run.ownerKey
-    ? { ...scope, actions: core.packs().all().map(reachOf) }
-    : scope;
+  if (!run.asksAsItGoes || caller.key !== run.ownerKey) return scope;
+  // What it has already stays as a person narrowed it.
+  const had = new Set(scope.actions.map(({ action }) => action));
+  const more = core.packs().all().map(reachOf);
+  return { ...scope, actions: [...scope.actions, ...more.filter(({ action }) => !had.has(action))] };
 }
 
 /** The agent's words stand in quotes that they cannot end, and are called its words. */
@@ -211,5 +213,5 @@ function prepareExecution(
 
 /** Whether the scope has the action at all; how large the request may be is asked once it is bound. */
 function requireReach(scope: Scope, definition: Definition): void {
-  if (decideScope(scope, { ...reachOf(definition), requestBytes: 0 }) !== "allow") throw notPermitted();
+  if (decideScope(scope, { ...reachOf(definition), requestBytes: 0, input: null }) !== "allow") throw notPermitted();
 }

@@ -30,8 +30,9 @@ export function Call({ id }: { readonly id: string }) {
       {answer !== null && (
         <>
           <ol class="timeline">
-            {answer.record.approvals.flatMap(approvalSteps)}
-            {answer.record.attempts.flatMap((one) => attemptSteps(one, answer.recordings))}
+            {stepsOf(answer)
+              .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
+              .map(({ shown }) => shown)}
           </ol>
           <details open>
             <summary>All of it, word by word</summary>
@@ -43,15 +44,42 @@ export function Call({ id }: { readonly id: string }) {
   );
 }
 
-function approvalSteps(approval: ApprovalRecord) {
-  const decisions = [...approval.given, ...(approval.decision === null ? [] : [approval.decision])];
+/** One of the things that happened. Those of the same moment stay in the order of the log. */
+interface Step {
+  readonly at: string;
+  readonly shown: preact.JSX.Element;
+}
+
+function stepsOf({ record, told, recordings }: CallAnswer): Step[] {
   return [
+    ...record.approvals.flatMap(approvalSteps),
+    ...record.attempts.flatMap((one) => attemptSteps(one, recordings)),
+    ...told.map(({ id, at, words }) => ({
+      at,
+      shown: (
+        <li key={id} class="aside">
+          <Time at={at} /> {showText(words)}
+        </li>
+      ),
+    })),
+  ];
+}
+
+function approvalSteps(approval: ApprovalRecord): readonly Step[] {
+  const decisions = [...approval.given, ...(approval.decision === null ? [] : [approval.decision])];
+  const asked = (
     <li key={approval.approval_id}>
       <Time at={approval.shown_at} /> <b>A card was shown</b>{" "}
       <Check good={approval.card_check === "matches"}>its digest {approval.card_check}</Check>
       <Id text={approval.approval_id} />
-    </li>,
-    ...decisions.map((one) => <Decision key={`${approval.approval_id} ${one.at} ${one.operator}`} decision={one} />),
+    </li>
+  );
+  return [
+    { at: approval.shown_at ?? "", shown: asked },
+    ...decisions.map((one) => ({
+      at: one.at,
+      shown: <Decision key={`${approval.approval_id} ${one.at} ${one.operator}`} decision={one} />,
+    })),
   ];
 }
 
@@ -72,26 +100,45 @@ function Decision({ decision }: { readonly decision: DecisionRecord }) {
   );
 }
 
-function attemptSteps(attempt: AttemptRecord, recordings: readonly string[]) {
-  const { attempt_id: id, outcome, status } = attempt;
-  return [
+function attemptSteps(attempt: AttemptRecord, recordings: readonly string[]): readonly Step[] {
+  const { attempt_id: id, outcome, status, response_digest: digest } = attempt;
+  const sent = (
     <li key={id}>
-      <Time at={attempt.at} /> <b>{attempt.dispatched ? "Sent" : "Intended, not sent"}</b>{" "}
+      <Time at={attempt.at} /> <b>{attempt.dispatched ? SENT[attempt.sort] : "Intended, not sent"}</b>{" "}
       <code>
         {showIdentifier(attempt.method ?? "")} {showIdentifier(attempt.url ?? "")}
       </code>
       {attempt.credential_label !== null && <Chip kind="plain">with {showIdentifier(attempt.credential_label)}</Chip>}
       <Check good={attempt.request_check !== "differs"}>request {attempt.request_check.replaceAll("_", " ")}</Check>
-    </li>,
+    </li>
+  );
+  const end = (
     <li key={`${id} end`}>
       <Time at={attempt.ended_at} />{" "}
       <Chip kind={outcome === "succeeded" ? "good" : outcome === "failed" ? "grave" : "acts"}>{SAID[outcome]}</Chip>
-      {status === null ? "" : ` ${status}`} {attempt.reason === null ? "" : showText(attempt.reason)}
+      {status === null ? "" : ` status ${status}`} {attempt.reason === null ? "" : showText(attempt.reason)}
       {attempt.elapsed_ms === null ? "" : <span class="muted"> after {attempt.elapsed_ms} ms</span>}
+      {digest !== null && (
+        <span class="digest">
+          <span class="muted">answer</span> <Id text={digest} />
+        </span>
+      )}
       {recordings.includes(id) && <Recording attemptId={id} />}
-    </li>,
+    </li>
+  );
+  return [
+    { at: attempt.at, shown: sent },
+    // What has no end yet comes last.
+    { at: attempt.ended_at ?? "~", shown: end },
   ];
 }
+
+const SENT = {
+  call: "Sent",
+  redirect: "Followed the redirect to",
+  again: "Sent again",
+  read: "Looked with",
+} as const;
 
 const DECIDED = {
   given: "First of two approvals",

@@ -4,7 +4,7 @@ import { ask } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
 import { isOpen, type Me, type Row } from "./model.ts";
-import { type Limits, Narrow } from "./narrow.tsx";
+import { type Conditions, conditionsOf, type Limits, Narrow, narrowedWords } from "./narrow.tsx";
 import { Button, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
 import { ReasonDialog } from "./reason.tsx";
@@ -34,12 +34,14 @@ export function Decide({
   const [problem, setProblem] = useState<string | null>(null);
   const [asking, setAsking] = useState<Asking>(null);
   const [actions, setActions] = useState<readonly string[] | null>(null);
+  const [where, setWhere] = useState<Conditions>({});
   const [budget, setBudget] = useState<Limits>(card.run.budget);
   const [granted, setGranted] = useState<string | null>(null);
   const [ticket, setTicket] = useState("");
   const { meant, dialog } = useMeant();
   useEffect(() => {
     setActions(null);
+    setWhere({});
     setBudget(card.run.budget);
     setProblem(null);
     setAsking(null);
@@ -47,7 +49,9 @@ export function Decide({
     setTicket("");
   }, [approval.approval_id, approval.card_digest]);
 
-  const mayNarrow = card.asks === "session" || card.asks === "session_and_call";
+  const { scope } = card;
+  // The budget is the run's: whoever joins one later, or wants more for a session, changes none of it.
+  const ownBudget = approval.mode === "session";
   const ready = steady && busy === null && isOpen(row);
 
   async function run(what: string, work: () => Promise<void>): Promise<void> {
@@ -83,7 +87,7 @@ export function Decide({
 
   const approve = (): Promise<void> =>
     run("approve", async () => {
-      const narrow = mayNarrow ? { actions, budget } : null;
+      const narrow = scope === null ? null : { actions, budget: ownBudget ? budget : null, where: conditionsOf(where) };
       const drafted = await draft({ decision: "approve", narrow, ticket });
       await give(drafted, drafted.passkey === null ? {} : { assertion: await answerWith(drafted.passkey) });
     });
@@ -115,19 +119,23 @@ export function Decide({
   const passkey = card.decide?.passkey === true;
   return (
     <section class="decide" aria-label="Decide">
-      {approval.given.map(({ operator }) => (
+      {approval.given.map(({ operator, narrow }) => (
         <p key={operator} class="given">
-          Approved by <b>{showIdentifier(operator)}</b>. It is carried out when a second operator has approved it too.
+          Approved by <b>{showIdentifier(operator)}</b>
+          {narrow === null ? "" : `, narrowed to ${narrowedWords(narrow)}`}. It is carried out when a second operator
+          has approved it too.
         </p>
       ))}
-      {mayNarrow && (
+      {scope !== null && (
         <details class="narrow">
           <summary>Narrow what you approve</summary>
           <Narrow
-            all={card.scope?.actions ?? []}
+            all={scope.actions}
             chosen={actions}
             onChoose={setActions}
-            most={card.run.budget}
+            where={where}
+            onWhere={setWhere}
+            most={ownBudget ? card.run.budget : null}
             budget={budget}
             onBudget={setBudget}
           />

@@ -9,7 +9,7 @@ export interface Session {
     readonly path_observed?: string | null;
     readonly process?: { readonly pid: number; readonly uid: number };
   };
-  readonly scope_granted: { readonly actions: readonly string[] };
+  readonly scope_granted: { readonly actions: readonly string[]; readonly where?: readonly string[] };
   readonly budget_granted: {
     readonly attempts: number;
     readonly side_effects: number;
@@ -62,6 +62,11 @@ export function SessionTile(props: {
         ))}
         {scope_granted.actions.length > 6 && <Chip kind="plain">{scope_granted.actions.length - 6} more</Chip>}
       </p>
+      {scope_granted.where?.map((words) => (
+        <p key={words}>
+          only where <code>{showBounded(words, 200)}</code>
+        </p>
+      ))}
       <Meters session={session} />
       {command !== null && (
         <>

@@ -18,6 +18,8 @@ export interface Asks {
 export interface CallAnswer {
   readonly record: TraceRecord;
   readonly lines: readonly string[];
+  /** Whatever else happened to it, each with when. */
+  readonly told: readonly { readonly id: string; readonly at: string; readonly words: string }[];
   /** Attempts of it that were recorded. */
   readonly recordings: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Denied } from "../../kernel/failure.ts";
 import { openCast, openTrace, type Reading } from "../../surfaces/cli/audit/show.ts";
-import { traceLines } from "../../surfaces/cli/audit/trace-lines.ts";
+import { eventWords, traceLines } from "../../surfaces/cli/audit/trace-lines.ts";
 import { followLastUses } from "../../surfaces/cli/grant/last-use.ts";
 import type { Asks, CallAnswer, Question, ReadingStart, Reply } from "./asks.ts";
 import { createJournal } from "./journal.ts";
@@ -20,7 +20,10 @@ const answers: { readonly [Name in keyof Asks]: (of: Asks[Name]["of"]) => Asks[N
 
 function showCall(id: string, reading: Reading): CallAnswer {
   const { record, recorded } = openTrace(id, log, reading);
-  return { record, lines: traceLines(record), recordings: recorded };
+  const told = record.events.map((event) => ({
+    ...{ id: event.event_id, at: event.occurred_at, words: eventWords(event) },
+  }));
+  return { record, lines: traceLines(record), told, recordings: recorded };
 }
 
 parentPort?.on("message", ({ number, name, of }: Question) => {

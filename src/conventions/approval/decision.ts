@@ -4,6 +4,7 @@ import { canonicalJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { LimitsRecord } from "../budget/record.ts";
+import type { ActionCondition } from "../grant/condition.ts";
 import { type Assertion, challengeFor, verifyAssertion } from "../passkey/assertion.ts";
 import type { EnrolledPasskey } from "../passkey/passkey.ts";
 
@@ -35,6 +36,8 @@ export type Narrowing = {
   readonly actions: readonly string[] | null;
   readonly request_bytes: number | null;
   readonly budget: LimitsRecord | null;
+  /** What the arguments of its actions have to be; absent where the person said nothing of them. */
+  readonly where?: readonly ActionCondition[];
 };
 
 /** An operator ends a session now. */

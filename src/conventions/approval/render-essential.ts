@@ -104,6 +104,7 @@ function scopeLines(scope: ScopeRecord, call: CardCall | null): readonly string[
     ...fields("hosts", joined(scope.hosts)),
     ...fields("SSH to", scope.ssh_destinations.map(showIdentifier)),
     field("credentials", joined(scope.credentials)[0] ?? "none"),
+    ...fields("only where", (scope.where ?? []).map(showText)),
   ];
 }
 

@@ -7,6 +7,9 @@ export type Condition =
   /** From zero up to this. */
   | { readonly kind: "at_most"; readonly input: string; readonly maximum: number };
 
+/** What a person put on the arguments of one action while approving a session. */
+export type ActionCondition = Condition & { readonly action: string };
+
 export type Scalar = string | number | boolean;
 
 /** A missing argument, one of another type, and whatever only looks like a value are all excluded. */

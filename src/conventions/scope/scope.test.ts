@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { JsonObject } from "../../kernel/json.ts";
 import { type ActionReach, decideScope, narrowScope, type Scope, scopeRecord } from "./scope.ts";
 
 const list: ActionReach = {
@@ -26,13 +27,14 @@ const restart: ActionReach = {
 const scope: Scope = { actions: [list, restart], requestBytes: 1_000 };
 
 test("a call within the granted scope is allowed", () => {
-  assert.equal(decideScope(scope, { ...list, requestBytes: 1_000 }), "allow");
-  assert.equal(decideScope(scope, { ...restart, requestBytes: 0 }), "allow");
+  assert.equal(decideScope(scope, { ...list, requestBytes: 1_000, input: {} }), "allow");
+  assert.equal(decideScope(scope, { ...restart, requestBytes: 0, input: {} }), "allow");
 });
 
 test("an unknown action and one out of scope get the same denial", () => {
-  const unknown = decideScope(scope, { ...list, action: "acme.nothing", requestBytes: 0 });
-  const outside = decideScope(narrowScope(scope, { actions: [], requestBytes: null }), { ...list, requestBytes: 0 });
+  const unknown = decideScope(scope, { ...list, action: "acme.nothing", requestBytes: 0, input: {} });
+  const nothing = narrowScope(scope, { actions: [], request_bytes: null });
+  const outside = decideScope(nothing, { ...list, requestBytes: 0, input: {} });
   assert.equal(unknown, "action_not_permitted");
   assert.equal(outside, unknown);
 });
@@ -50,7 +52,7 @@ test("scopes limit hosts, credentials, methods, SSH destinations, paths or comma
   ];
   for (const change of changes) {
     assert.equal(
-      decideScope(scope, { ...list, requestBytes: 0, ...change }),
+      decideScope(scope, { ...list, requestBytes: 0, input: {}, ...change }),
       "action_not_permitted",
       JSON.stringify(change),
     );
@@ -60,18 +62,40 @@ test("scopes limit hosts, credentials, methods, SSH destinations, paths or comma
     { hostKey: "SHA256:another" },
     { destination: "root@app-1.acme.example:22" },
   ])
-    assert.equal(decideScope(scope, { ...restart, requestBytes: 0, ...change }), "action_not_permitted");
+    assert.equal(decideScope(scope, { ...restart, requestBytes: 0, input: {}, ...change }), "action_not_permitted");
 });
 
 test("narrowing never lets in what was not granted", () => {
   const names = fc.constantFrom("acme.project.list", "acme.worker.restart", "acme.other");
   fc.assert(
-    fc.property(fc.array(names), fc.option(fc.nat(5_000)), (actions, requestBytes) => {
-      const narrowed = narrowScope(scope, { actions, requestBytes });
+    fc.property(fc.array(names), fc.option(fc.nat(5_000)), (actions, request_bytes) => {
+      const narrowed = narrowScope(scope, { actions, request_bytes });
       for (const reach of narrowed.actions) assert.ok(scope.actions.includes(reach));
       assert.ok(narrowed.requestBytes <= scope.requestBytes);
     }),
   );
+});
+
+test("what a person put on an argument holds for its action, also where it is narrowed once more", () => {
+  const only = { kind: "one_of", input: "team", values: ["web"], action: list.action } as const;
+  const fewer = { kind: "at_most", input: "count", maximum: 5, action: list.action } as const;
+  const once = narrowScope(scope, { actions: null, request_bytes: null, where: [only] });
+  const twice = narrowScope(once, { actions: null, request_bytes: null, where: [fewer] });
+  const decide = (granted: Scope, input: JsonObject | null) =>
+    decideScope(granted, { ...list, requestBytes: 0, input });
+  assert.equal(decide(once, { team: "web", count: 9 }), "allow");
+  assert.equal(decide(twice, { team: "web", count: 5 }), "allow");
+  for (const input of [
+    { team: "web", count: 6 },
+    { team: "api", count: 1 },
+    { count: 1 },
+    { team: ["web"], count: 1 },
+    {},
+  ])
+    assert.equal(decide(twice, input), "action_not_permitted", JSON.stringify(input));
+  assert.equal(decideScope(twice, { ...restart, requestBytes: 0, input: {} }), "allow", "another action is free of it");
+  assert.equal(decide(twice, null), "allow", "before any argument is known the action is there");
+  assert.deepEqual(scopeRecord(twice).where, ["acme.project.list count<=5", "acme.project.list team=web"]);
 });
 
 test("the record lists each dimension once", () => {

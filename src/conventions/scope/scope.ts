@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Send } from "../action/send.ts";
+import { type ActionCondition, type Condition, conditionWords, holds } from "../grant/condition.ts";
 
 /**
  * What a person granted one session: which actions, and through them which hosts, credentials, methods, SSH destinations,
@@ -18,6 +19,8 @@ export interface ActionReach {
   readonly method: string;
   /** The path template, or the command family of the receiver. */
   readonly path: string;
+  /** What a person put on its arguments: all of it has to hold. */
+  readonly conditions?: readonly Condition[];
 }
 
 export interface Scope {
@@ -28,22 +31,35 @@ export interface Scope {
 /** What one call would do, measured on the bound request and not on the definition. */
 export interface CallReach extends ActionReach {
   readonly requestBytes: number;
+  /** Null before any argument is known: what bounds them is asked once they are. */
+  readonly input: JsonObject | null;
 }
 
 export function decideScope(scope: Scope, call: CallReach): "allow" | "action_not_permitted" {
   const granted = scope.actions.find(({ action }) => action === call.action);
   if (granted === undefined || !sameReach(granted, call)) return "action_not_permitted";
+  const { input } = call;
+  if (input !== null && granted.conditions?.some((one) => !holds(one, input)) === true) return "action_not_permitted";
   return call.requestBytes <= scope.requestBytes ? "allow" : "action_not_permitted";
 }
 
-/** A person keeps a part of what was asked. A name that was not asked for cannot come in this way. */
-export function narrowScope(
-  scope: Scope,
-  keep: { readonly actions: readonly string[] | null; readonly requestBytes: number | null },
-): Scope {
-  const { actions, requestBytes } = keep;
+/** What a person took away while approving, as a decision says it. */
+export interface Keep {
+  readonly actions: readonly string[] | null;
+  readonly request_bytes: number | null;
+  readonly where?: readonly ActionCondition[];
+}
+
+/** A person keeps a part of what was asked. A name that was not asked for cannot come in this way, nor does a condition go. */
+export function narrowScope(scope: Scope, keep: Keep | null): Scope {
+  if (keep === null) return scope;
+  const { actions, request_bytes: requestBytes, where = [] } = keep;
+  const kept = actions === null ? scope.actions : scope.actions.filter(({ action }) => actions.includes(action));
   return {
-    actions: actions === null ? scope.actions : scope.actions.filter(({ action }) => actions.includes(action)),
+    actions: kept.map((reach) => {
+      const more = where.filter(({ action }) => action === reach.action);
+      return more.length === 0 ? reach : { ...reach, conditions: [...(reach.conditions ?? []), ...more] };
+    }),
     requestBytes: requestBytes === null ? scope.requestBytes : Math.min(scope.requestBytes, requestBytes),
   };
 }
@@ -57,11 +73,16 @@ export interface ScopeRecord extends JsonObject {
   readonly ssh_destinations: readonly string[];
   readonly paths: readonly string[];
   readonly request_bytes: number;
+  /** What bounds the arguments of its actions, in words; absent where nothing does. */
+  readonly where?: readonly string[];
 }
 
 export function scopeRecord(scope: Scope): ScopeRecord {
   const http = scope.actions.filter(({ channel }) => channel === "http");
   const ssh = scope.actions.filter(({ channel }) => channel === "ssh");
+  const where = scope.actions.flatMap(({ action, conditions = [] }) =>
+    conditions.map((one) => `${action} ${conditionWords(one)}`),
+  );
   return {
     actions: distinct(scope.actions.map(({ action }) => action)),
     hosts: distinct(http.map(({ destination }) => destination)),
@@ -70,6 +91,7 @@ export function scopeRecord(scope: Scope): ScopeRecord {
     ssh_destinations: distinct(ssh.map(({ destination, hostKey }) => `${destination}, host key ${hostKey}`)),
     paths: distinct(scope.actions.map(({ method, path }) => `${method} ${path}`)),
     request_bytes: scope.requestBytes,
+    ...(where.length === 0 ? {} : { where: distinct(where) }),
   };
 }
 

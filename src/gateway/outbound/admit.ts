@@ -54,7 +54,8 @@ export function bindDefinition(definition: Definition, input: JsonObject, fill?:
 
 /** Step 4: deny by default. What does not exist and what is out of scope look the same from outside. */
 export function requireScope(scope: Scope, outbound: Outbound): void {
-  if (decideScope(scope, { ...outbound.reach, requestBytes: outbound.requestBytes }) !== "allow") throw notPermitted();
+  const { reach, requestBytes, input } = outbound;
+  if (decideScope(scope, { ...reach, requestBytes, input }) !== "allow") throw notPermitted();
 }
 
 export function askOf(outbound: Outbound): ReservationAsk {

@@ -66,8 +66,7 @@ export function requestAccess(core: RunNeeds, run: Run, caller: LiveCaller, requ
   const noted = [...foreign, ...request.credentials];
   const answer = ask.answer.then(async ({ statement }) => {
     requireStanding(core, run, session);
-    const narrow = { actions: statement.narrow?.actions ?? null, requestBytes: null };
-    const more = extra === null ? [] : narrowScope(extra, narrow).actions;
+    const more = extra === null ? [] : narrowScope(extra, statement.narrow).actions;
     if (more.length > 0) await widen(core, run, session, more, { approvalId: ask.approvalId, by: statement.operator });
     return { granted: more.map(({ action }) => action), noted };
   });

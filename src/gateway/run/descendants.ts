@@ -93,10 +93,7 @@ async function askAboutImage(
   ];
   const ask = core.desk.ask(writeQuestion(core, { mode: "join", run, caller, scope: owner.scope, call: null, notes }));
   const { statement } = await ask.answer;
-  const scope = narrowScope(owner.scope, {
-    actions: statement.narrow?.actions ?? null,
-    requestBytes: statement.narrow?.request_bytes ?? null,
-  });
+  const scope = narrowScope(owner.scope, statement.narrow);
   return {
     scope,
     approvalId: statement.approval_id as ApprovalId,

@@ -6,7 +6,7 @@ import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import { beginSession, mayContinue, type SessionEnding } from "../../conventions/caller/session.ts";
 import type { Grant } from "../../conventions/grant/grant.ts";
-import { narrowScope, type Scope } from "../../conventions/scope/scope.ts";
+import { narrowScope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
@@ -112,10 +112,7 @@ async function grantSession(
   if (first && narrow !== null && narrow.budget !== null) {
     run.budget = narrowBudget(run.budget, readLimits(narrow.budget, run.budget.limits));
   }
-  const scope: Scope =
-    narrow === null
-      ? run.asked
-      : narrowScope(run.asked, { actions: narrow.actions, requestBytes: narrow.request_bytes });
+  const scope = narrowScope(run.asked, narrow);
   run.state = "open";
   run.admission = null;
   return startSession(core, run, caller, {

@@ -1,4 +1,5 @@
 import type { GivenDecision } from "../../conventions/approval/decision.ts";
+import type { Condition } from "../../conventions/grant/condition.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -83,6 +84,27 @@ const budget = {
   required: ["attempts", "side_effects", "duration_seconds", "spend_cents"],
 } as const;
 
+/** As a grant's conditions are, each with the action that it bounds. */
+const bounds = { action: short, input: { type: "string", minLength: 1, maxLength: 128 } } as const;
+const CONDITIONS = [
+  conditionSchema("one_of", "values", {
+    type: "array",
+    items: { type: ["string", "integer", "boolean"], maxLength: 1_000 },
+    minItems: 1,
+    maxItems: 256,
+  }),
+  conditionSchema("prefix", "prefix", { type: "string", minLength: 1, maxLength: 1_000 }),
+  conditionSchema("at_most", "maximum", { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+] as const satisfies readonly JsonSchema[];
+
+function conditionSchema(kind: Condition["kind"], name: string, value: JsonSchema) {
+  return {
+    type: "object",
+    properties: { ...bounds, kind: { const: kind }, [name]: value },
+    required: ["action", "input", "kind", name],
+  } as const;
+}
+
 const decisionSchema = {
   type: "object",
   properties: {
@@ -98,6 +120,7 @@ const decisionSchema = {
         actions: { type: ["array", "null"], items: short, maxItems: 200 },
         request_bytes: { type: ["integer", "null"], minimum: 0 },
         budget,
+        where: { type: "array", items: { anyOf: CONDITIONS }, minItems: 1, maxItems: 64 },
       },
       required: ["actions", "request_bytes", "budget"],
     },

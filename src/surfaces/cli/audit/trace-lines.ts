@@ -83,7 +83,7 @@ const HANDS: Readonly<Record<NonNullable<DecisionRecord["passkey"]>, string>> = 
 function attemptLines(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
   const { request, version_selector, credential_label, traceparent_claimed } = attempt;
   return [
-    `The request ${showIdentifier(attempt.attempt_id)}, ${showText(attempt.at)}`,
+    `${SORTS[attempt.sort]} ${showIdentifier(attempt.attempt_id)}, ${showText(attempt.at)}`,
     ...besides(attempt, approvals),
     `  credential       ${credential_label === null ? "none" : showIdentifier(credential_label)}`,
     `  version selector ${version_selector === null ? "none" : showIdentifier(version_selector)}`,
@@ -97,6 +97,13 @@ function attemptLines(attempt: AttemptRecord, approvals: readonly ApprovalRecord
     ...outcomeLines(attempt).map((line) => `  ${line}`),
   ];
 }
+
+const SORTS: Readonly<Record<AttemptRecord["sort"], string>> = {
+  call: "The request",
+  redirect: "The redirect that was followed",
+  again: "The same request, sent again",
+  read: "A read about it",
+};
 
 /** Approved and sent, side by side. Where a session was approved there is no call on its card to hold against it. */
 function besides(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
@@ -144,18 +151,23 @@ function outcomeLines(attempt: AttemptRecord): readonly string[] {
   return [
     `${outcome}${status === null ? "" : `, status ${status}`}${took}, ${showText(ended_at ?? "")}`,
     ...(reason === null ? [] : [`because ${showIdentifier(reason)}`]),
+    ...(attempt.response_digest === null ? [] : [`answer digest ${showIdentifier(attempt.response_digest)}`]),
     `provider request id ${provider_request_id === null ? "none" : showIdentifier(provider_request_id)}`,
   ];
 }
 
-/** An event in its own words: what it is, and what it says beyond the names that led to it. */
 function eventLine(event: AuditEvent): string {
-  const { event_id, event_type, occurred_at, sequence: _, ...rest } = event as AuditEvent & Record<string, unknown>;
+  return `  ${showText(event.occurred_at)} ${eventWords(event)} (${showIdentifier(event.event_id)})`;
+}
+
+/** An event in its own words: what it is, and what it says beyond the names that led to it. */
+export function eventWords(event: AuditEvent): string {
+  const { event_type, ...rest } = event as AuditEvent & Record<string, unknown>;
   const said = Object.entries(rest)
     .filter(([name, value]) => SAYS.has(name) && value !== null && typeof value !== "object")
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${showText(String(value))}`);
   const words = event_type.replaceAll(/[._]/g, " ");
-  return `  ${showText(occurred_at)} ${words}${said.length === 0 ? "" : `: ${said.join(", ")}`} (${showIdentifier(event_id)})`;
+  return `${words}${said.length === 0 ? "" : `: ${said.join(", ")}`}`;
 }
 
 const SAYS: ReadonlySet<string> = new Set([

@@ -35,8 +35,12 @@ export interface DecisionRecord {
   readonly passkey: HandCheck;
 }
 
+/** What an attempt is beside those before it: the call itself, a redirect of it, the very request once more, or a read about it. */
+export type AttemptSort = "call" | "redirect" | "again" | "read";
+
 export interface AttemptRecord {
   readonly attempt_id: string;
+  readonly sort: AttemptSort;
   readonly at: string;
   readonly action: string;
   readonly method: string | null;
@@ -57,6 +61,8 @@ export interface AttemptRecord {
   readonly outcome: "succeeded" | "failed" | "unknown" | "pending";
   readonly status: number | null;
   readonly provider_request_id: string | null;
+  /** Of the answer as it came. */
+  readonly response_digest: string | null;
   readonly reason: string | null;
   readonly elapsed_ms: number | null;
   readonly ended_at: string | null;
@@ -79,11 +85,13 @@ export function recordTrace(id: string, trace: Trace, signers: Signers): TraceRe
     id,
     run_id: run ?? null,
     approvals: approvalsOf(trace, signers),
-    attempts: events.flatMap((event) =>
-      event.event_type === "intent_accepted" || event.event_type === "preview_requested"
-        ? [attemptOf(event, trace)]
-        : [],
-    ),
+    attempts: events
+      .flatMap((event) =>
+        event.event_type === "intent_accepted" || event.event_type === "preview_requested"
+          ? [attemptOf(event, trace)]
+          : [],
+      )
+      .map((attempt, at, all) => ({ ...attempt, sort: sortOf(attempt, all.slice(0, at)) })),
     events: events.filter(({ event_type }) => !TOLD.has(event_type)),
   };
 }
@@ -215,10 +223,25 @@ function checkSignature(
   }
 }
 
+/** By what the log says of both: a redirect was answered with one, what goes out again has the same digest. */
+function sortOf(attempt: Unsorted, before: readonly Unsorted[]): AttemptSort {
+  const [first] = before;
+  if (first === undefined) return "call";
+  if (attempt.action !== first.action) return "read";
+  const last = before.findLast(({ action }) => action === attempt.action);
+  const redirected = last?.status != null && last.status >= 300 && last.status < 400;
+  if (redirected && last.url !== attempt.url) return "redirect";
+  return before.some(({ request_digest }) => request_digest !== null && request_digest === attempt.request_digest)
+    ? "again"
+    : "call";
+}
+
+type Unsorted = Omit<AttemptRecord, "sort">;
+
 function attemptOf(
   intent: EventOf<"intent_accepted"> | EventOf<"preview_requested">,
   { events, contents }: Trace,
-): AttemptRecord {
+): Unsorted {
   const { attempt_id = intent.event_id, kept_digest, request } = intent;
   const of = (event: AuditEvent): boolean => "attempt_id" in event && event.attempt_id === attempt_id;
   const finished = events.find(
@@ -245,6 +268,7 @@ function attemptOf(
     outcome: finished?.outcome ?? "pending",
     status: finished?.remote_status ?? null,
     provider_request_id: finished?.provider_request_id ?? null,
+    response_digest: finished?.response_digest ?? null,
     reason: finished?.reason ?? null,
     elapsed_ms: finished?.elapsed_ms ?? null,
     ended_at: finished?.occurred_at ?? null,

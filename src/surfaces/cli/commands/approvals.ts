@@ -28,6 +28,11 @@ export function addApprovalCommands(program: Command, deps: CliDeps): void {
     ),
   )
     .option("--only <ACTION>", "grant only this action of those asked for (repeatable)", many)
+    .option(
+      "--where <ACTION CONDITION>",
+      "and that action only where its arguments are so: 'acme.file.get path^=docs/' (repeatable)",
+      many,
+    )
     .option("--grant", "also sign a grant: the narrowest that would have covered it is proposed, to edit")
     .option("--evidence", EVIDENCE);
   addBudgetOptions(approve)

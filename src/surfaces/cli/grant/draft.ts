@@ -79,26 +79,30 @@ function readEffect(word: string): Effect {
 
 /** A condition must mean the same for every action it bounds: one that lacks the argument would slip out or never pass. */
 function readBound(text: string, actions: readonly ActionDefinition[]): Condition {
-  const draft = readCondition(text);
-  if (draft === null) {
-    throw invalid(`${showText(text)} is no condition: write name=value, name in a,b, name^=beginning or name<=number`);
-  }
   const typed = actions.map((action) => {
-    const type = typeOf(action, draft.input);
-    if (type === undefined) {
-      throw invalid(
-        `${action.qualifiedName} has no argument ${draft.input} that could be compared; name only actions that have it`,
-      );
-    }
-    const condition = typeCondition(draft, type);
-    if (typeof condition === "string") throw invalid(`${condition} (${action.qualifiedName})`);
+    const condition = boundOn(action, text);
+    if (typeof condition === "string") throw invalid(condition);
     return condition;
   });
   const [first] = typed;
   if (first === undefined || typed.some((one) => JSON.stringify(one) !== JSON.stringify(first))) {
-    throw invalid(`${draft.input} is not of one type in all of these actions; make a grant for each`);
+    throw invalid(`${first?.input} is not of one type in all of these actions; make a grant for each`);
   }
   return first;
+}
+
+/** What a person typed about the arguments of one action; a sentence where it does not fit them. */
+export function boundOn(action: ActionDefinition, text: string): Condition | string {
+  const draft = readCondition(text);
+  if (draft === null) {
+    return `${showText(text)} is no condition: write name=value, name in a,b, name^=beginning or name<=number`;
+  }
+  const type = typeOf(action, draft.input);
+  if (type === undefined) {
+    return `${action.qualifiedName} has no argument ${draft.input} that could be compared; name only actions that have it`;
+  }
+  const condition = typeCondition(draft, type);
+  return typeof condition === "string" ? `${condition} (${action.qualifiedName})` : condition;
 }
 
 /** The JSON type of an argument; that of its values where the schema lists them. */

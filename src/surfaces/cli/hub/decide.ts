@@ -91,7 +91,7 @@ export function runHubDecide(
     }
     const statement = await draftDecision(
       approval,
-      wordOn(approval, decision, options),
+      wordOn(approval, decision, options, session.home),
       session.operator,
       log,
       deps.clock,

@@ -5,6 +5,7 @@ import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
+import type { VaultHome } from "../../../vault/files/home.ts";
 import type { Decision, TicketEntered } from "../../client/draft-decision.ts";
 import { ordersOf } from "../../client/orders.ts";
 import type { ApprovalView } from "../../client/reading.ts";
@@ -18,6 +19,7 @@ import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { withGateway, withReadingGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
+import { readWhere, splitWhere } from "./where.ts";
 
 /** Whether the part of a card that is folded in gw watch is printed too. */
 export interface EvidenceOption {
@@ -26,6 +28,8 @@ export interface EvidenceOption {
 
 export interface ApproveOptions extends OperatorOptions, BudgetOptions, EvidenceOption {
   readonly only?: readonly string[];
+  /** `ACTION CONDITION`: what the arguments of an action have to be. */
+  readonly where?: readonly string[];
   /** Also sign a grant for such calls. */
   readonly grant?: boolean;
   readonly reason?: string;
@@ -91,7 +95,7 @@ function decide(named: string | undefined, decision: "approve" | "deny", options
       return exits.denied;
     }
     if (options.grant === true) await signProposed(approval, session, options, deps);
-    const decided = await client.decide(approval, wordOn(approval, decision, options));
+    const decided = await client.decide(approval, wordOn(approval, decision, options, session.home));
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
@@ -99,9 +103,14 @@ function decide(named: string | undefined, decision: "approve" | "deny", options
 }
 
 /** What the person says to this card, with all that the command line adds to it. */
-export function wordOn(approval: ApprovalView, decision: "approve" | "deny", options: ApproveOptions): Decision {
+export function wordOn(
+  approval: ApprovalView,
+  decision: "approve" | "deny",
+  options: ApproveOptions,
+  home: VaultHome,
+): Decision {
   if (decision === "deny") return { decision, reason: options.reason ?? null, narrow: null };
-  return { decision, reason: null, narrow: narrowing(approval, options), ticket: ticketFor(approval, options) };
+  return { decision, reason: null, narrow: narrowing(approval, options, home), ticket: ticketFor(approval, options) };
 }
 
 /** A person reads the card before anything is signed. A script, which has its passphrase in a file, has decided already. */
@@ -178,15 +187,16 @@ function ticketFor({ approval_id, card, given: before }: ApprovalView, options: 
   return { ...entered, covers: { operations: only ?? card.scope.actions, targets: target } };
 }
 
-function narrowing({ card }: ApprovalView, options: ApproveOptions) {
-  const { only } = options;
+function narrowing({ card }: ApprovalView, options: ApproveOptions, home: VaultHome): Narrowing | null {
+  const { only, where = [] } = options;
   const budget = budgetAsked(options);
   const narrows = Object.keys(budget).length > 0;
-  if (only === undefined && !narrows) return null;
+  if (only === undefined && where.length === 0 && !narrows) return null;
   return {
     actions: only ?? null,
     request_bytes: null,
     budget: narrows ? { ...card.run.budget, ...budget } : null,
+    ...readWhere(where.map(splitWhere), options.home, home),
   };
 }
 
