@@ -159,14 +159,28 @@ describe("the console's rooms of the signed home", able, () => {
     await click("Rotate it");
     await prove(desk, home);
     await says(desk, /has a new value/);
+    await tile.getByRole("button", { name: "Bind" }).click();
+    await dialog.getByLabel(/Origins that may get it/).fill("https://eu.spare.example\nnot an origin");
+    await click("Sign it");
+    await prove(desk, home);
+    await desk.page.getByRole("alert").first().waitFor();
+    await tile.getByRole("button", { name: "Bind" }).click();
+    await dialog.getByLabel(/Origins that may get it/).fill("https://eu.spare.example\nhttps://spare.example");
+    await clean(desk, "credentials-bind");
+    await click("Sign it");
+    await prove(desk, home);
+    await says(desk, /goes to these places from now on/);
     await tile.getByRole("button", { name: "Disable" }).click();
     await prove(desk, home);
     await says(desk, /lent to nobody/);
     const [row] = (await list("credential", "list")).filter(({ label }) => label === "spare-token");
     assert.deepEqual(
       [row?.["state"], row?.["version"], row?.["bound_to"], row?.["kind"]],
-      ["disabled", 2, ["https://spare.example"], "bearer"],
+      ["disabled", 2, ["https://eu.spare.example", "https://spare.example"], "bearer"],
     );
+    await home.must(["credential", "bind", "spare-token", "--origin", "https://spare.example"]);
+    const [bound] = (await list("credential", "list")).filter(({ label }) => label === "spare-token");
+    assert.deepEqual(bound?.["bound_to"], ["https://spare.example"]);
     await tile.getByRole("button", { name: "Remove" }).click();
     await prove(desk, home);
     await says(desk, /cannot be brought back/);

@@ -108,6 +108,21 @@ describe("the console while agents work", able, () => {
     await until("the provider was asked", () => script.jobs[0]?.cancels === 1);
     Object.assign(script.jobs[0] ?? {}, { state: "cancelled" });
     await tile("acme.report.create").filter({ hasText: "cancelled" }).waitFor();
+    await go(desk, `#/call/${String(made.body["call_id"])}`);
+    await says(desk, /Looked with/);
+    await says(desk, /Then sent/);
+    await says(desk, /operation transition/);
+    await desk.page
+      .locator(".timeline li")
+      .filter({ hasText: /status 20\d/ })
+      .locator(".digest")
+      .first()
+      .waitFor();
+    await clean(desk, "call-job");
+    const times = (await desk.page.evaluate(
+      "[...document.querySelectorAll('.timeline > li > time')].map(({ dateTime }) => dateTime)",
+    )) as string[];
+    assert.deepEqual(times, times.toSorted());
   });
 
   test("takes the ticket that a call needs with the yes, and says what is no ticket", async () => {
@@ -129,7 +144,7 @@ describe("the console while agents work", able, () => {
     assert.match(JSON.stringify(intent?.["ticket"]), /OPS-17/);
   });
 
-  test("is narrowed the same way from a terminal", async () => {
+  test("is narrowed the same way from a terminal, and a call's page has its redirect and its repeat", async () => {
     const other = await startAgent(home);
     const { body, status, text } = await other.ask("POST", "/v1/runs", {
       purpose: "less",
@@ -141,9 +156,21 @@ describe("the console while agents work", able, () => {
     assert.equal(codeOf(await home.operator(["approve", id, "--where", "demo.thing.get"])), "value_not_allowed");
     await home.must(["approve", id, "--where", "demo.thing.get id^=app-"]);
     const ask = (thing: string) => call(other, String(body["run_id"]), "demo.thing.get", { id: thing });
-    assert.equal((await ask("app-1")).body["outcome"], "success");
     assert.equal((await ask("db-1")).body["code"], "action_not_permitted");
+    // Its provider sends it elsewhere and stumbles once: each send is a step of the one call.
+    let stumbled = false;
+    providers[1]?.answer(({ url }, response) => {
+      if (url === "/v1/things/app-1") return void response.writeHead(302, { location: "/v1/things/app-2" }).end();
+      answerJson(response, stumbled ? 200 : 503, {});
+      stumbled = true;
+    });
+    const answered = await ask("app-1");
+    assert.equal(answered.body["outcome"], "success", answered.text);
     other.close();
+    await go(desk, `#/call/${String(answered.body["call_id"])}`);
+    await says(desk, /Followed the redirect to/);
+    await says(desk, /Sent again/);
+    await clean(desk, "call-redirected");
   });
 
   test("shows what a gw run started as a tree, each with a way to end it", async () => {
@@ -215,10 +242,13 @@ describe("the console while agents work", able, () => {
     await skewed.context.close();
   });
 
-  test("stays usable with 500 cards that wait", async () => {
+  test("stays usable with 500 cards that wait", async (context) => {
     const other = await startAgent(home);
     await other.ask("POST", "/v1/runs", { purpose: "one of many", actions: ["demo.thing.burn"], budget: {} });
     const [real] = await home.approvals();
+    context.diagnostic(
+      `the first card stood there ${await firstCardMs(browser, await served.nextLink())} ms after load`,
+    );
     const approvals = Array.from({ length: 500 }, (_, index) => ({
       ...real,
       ...{ approval_id: `apr_many${index}`, lines: [`card ${index}`], evidence: [], grant: null },
@@ -241,3 +271,22 @@ describe("the console while agents work", able, () => {
 
   test("complained of nothing", () => assert.deepEqual(ownComplaints(desk), []));
 });
+
+/** How long after the page's load its first card was there, by the page's own clock. */
+async function firstCardMs(browser: Browser, link: string): Promise<number> {
+  const sight = await openSight(browser, "about:blank", DESKTOP);
+  await sight.page.addInitScript(
+    `new MutationObserver((_, watch) => {
+      if (document.querySelector(".card-head") === null) return;
+      window.firstCard = performance.now();
+      watch.disconnect();
+    }).observe(document, { childList: true, subtree: true });`,
+  );
+  await sight.page.goto(link);
+  await sight.page.waitForFunction("window.firstCard !== undefined");
+  const [load, card] = (await sight.page.evaluate(
+    '[performance.getEntriesByType("navigation")[0].loadEventEnd, window.firstCard]',
+  )) as [number, number];
+  await sight.context.close();
+  return Math.max(0, Math.round(card - load));
+}

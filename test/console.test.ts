@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, readFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -128,6 +128,9 @@ describe("gw console", able, () => {
     });
     await approveButton(desk).waitFor();
     assert.equal(await desk.page.title(), "(1) gw");
+    assert.equal(await desk.page.locator("link[rel=icon]").getAttribute("href"), "/icon-1.svg");
+    const icon = await knock(port, "GET", "/icon-1.svg", { host: `gw.localhost:${port}` });
+    assert.match(icon.bytes.toString("utf8"), /^<svg .*>1<\/text><\/svg>$/);
     const offered = await desk.page.getByRole("button", { name: "Tell me of new cards" }).count();
     const settled = (await desk.page.evaluate("Notification.permission")) !== "default";
     assert.equal(offered, settled ? 0 : 1);
@@ -151,6 +154,7 @@ describe("gw console", able, () => {
     const rows = desk.page.locator("li.entry a");
     for (const [label, nothing, all] of [
       ["Credential", "another-token", "demo-token"],
+      ["Operator", "grace", "ada"],
       ["Run", "run_none", String(opened.body["run_id"])],
       ["From", "2099-01-01T00:00", "2020-01-01T00:00"],
     ] as const) {
@@ -158,6 +162,14 @@ describe("gw console", able, () => {
       await says(desk, /Nothing to show/);
       await desk.page.getByLabel(label, { exact: true }).fill(all);
       await rows.first().waitFor();
+    }
+    // What only its card says, and what nothing says.
+    for (const [words, found] of [
+      ["to read thinks", false],
+      ["to READ things", true],
+    ] as const) {
+      await desk.page.getByLabel("Search").fill(words);
+      await (found ? rows.first().waitFor() : says(desk, /Nothing to show/));
     }
     await clean(desk, "activity-filtered");
     const [exported] = await Promise.all([
@@ -298,16 +310,71 @@ describe("gw console", able, () => {
     agent.close();
   });
 
-  test("shows hostile text as text, and runs none of it", async () => {
+  test("shows hostile text as text on every screen, and runs none of it", async () => {
     const agent = await newAgent();
-    const hostile = `<img src=x onerror=alert(1)> \u202Eevil \u001b[2J <script>window.gotcha=1</script> ${"x".repeat(300)}`;
-    const id = await askFor(agent, ["demo.thing.get", "demo.thing.burn"], hostile);
+    const hostile = `<img src=x onerror=alert(1)> \u202Eevil\u2066 \u001b[2J d\u0435mo <script>window.gotcha=1</script> ${"x".repeat(380)}`;
+    const short = "<b onclick=x>\u202E\u200B\u001b]0;t\u0007 d\u0435mo";
+    provider.answer((_request, response) => {
+      response.writeHead(200, {
+        "content-type": "application/json",
+        "x-request-id": "<script>window.gotcha=3</script>",
+      });
+      response.end(JSON.stringify({ id: hostile, name: hostile }));
+    });
+    const { body, text } = await agent.ask("POST", "/v1/runs", {
+      purpose: hostile,
+      actions: ["demo.thing.get", "demo.thing.make", "demo.thing.burn"],
+      budget: {},
+    });
+    const run = String(body["run_id"]);
+    const id = String(body["approval_id"]);
     await go(desk, `#/waiting/${id}`);
     await desk.page.getByText("\\u{202e}", { exact: false }).first().waitFor();
-    assert.equal(await desk.page.evaluate("window.gotcha"), undefined);
-    assert.equal(await desk.page.locator("main img, main script").count(), 0);
+    await shownAsText(desk, "waiting");
     await clean(desk, "waiting-hostile");
-    await home.must(["deny", id]);
+    await press(desk, /Approve/);
+    await says(desk, new RegExp(`${id} is approved`));
+    const sent = await call(agent, run, "demo.thing.make", { name: short });
+    assert.equal(sent.body["outcome"], "success", `${text} ${sent.text}`);
+    await call(agent, run, "demo.thing.get", { id: "<i>" });
+    const burning = call(agent, run, "demo.thing.burn", { name: short });
+    const [asked] = await home.approvals();
+    await home.must(["deny", String(asked?.["approval_id"]), "--reason", "<i>\u202Eno</i>"]);
+    await burning;
+    const file = join(makeFolder(), "evil.yaml");
+    writeFileSync(
+      file,
+      demoPack("https://evil.example").replace(
+        "pack: demo",
+        "pack: evil\ndescription: <img src=x onerror=alert(2)> d\u0435mo",
+      ),
+    );
+    await home.run(["pack", "add", file]);
+    for (const screen of [
+      ...[
+        "now",
+        "activity",
+        `call/${String(sent.body["call_id"])}`,
+        "charts",
+        "log",
+        "packs",
+        "packs/evil",
+        "packs/demo",
+      ],
+      ...["credentials", "grants", "people", "settings", "waiting"],
+    ]) {
+      await go(desk, `#/${screen}`);
+      await desk.page.locator("main h2").first().waitFor();
+      await shownAsText(desk, screen);
+    }
+    await go(desk, `#/call/${String(sent.body["call_id"])}`);
+    await says(desk, /Approved by ada/);
+    await says(desk, /\\u\{202e\}/);
+    await shownAsText(desk, "call");
+    await shoot(desk, "call-hostile");
+    await go(desk, "#/packs/evil");
+    await says(desk, /onerror=alert\(2\)/);
+    await shownAsText(desk, "pack");
     agent.close();
   });
 
@@ -464,6 +531,20 @@ describe("gw console", able, () => {
     assert.ok(total <= 120_000);
   });
 });
+
+/** Nothing that others wrote became markup, ran, moved the text about, or pushed the page aside. */
+async function shownAsText({ page }: Sight, screen: string): Promise<void> {
+  const seen = await page.evaluate(`(() => {
+    const hidden = /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]/;
+    return {
+      gotcha: window.gotcha ?? null,
+      markup: document.querySelectorAll("main img, main script, main iframe, main [onclick], main i").length,
+      acting: hidden.test(document.body.textContent),
+      aside: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+    };
+  })()`);
+  assert.deepEqual(seen, { gotcha: null, markup: 0, acting: false, aside: 0 }, screen);
+}
 
 /** A stranger with a copy of the log and an operator's public key, and with no vault, key or state of anybody. */
 async function checkWithoutKey(home: Home): Promise<void> {

@@ -4,7 +4,9 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
-import { codeOf, demoPack, type Exited, type Members, SECRET, type Started, start, until } from "./support/home.ts";
+import { noBrowser, openBrowser, openSight } from "./support/browser.ts";
+import { clean, freePort, go, linksOf, press, says } from "./support/console.ts";
+import { codeOf, demoPack, type Exited, GW, type Members, SECRET, type Started, start, until } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const { gw, ada, alfa, bravo, stranger } = people;
@@ -89,6 +91,54 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     assert.equal((await calling).code, 0);
     const { card, done } = await callApproved(bravo, "three");
     assert.deepEqual([done.code, uidOf(card)], [0, bravo.uid]);
+  });
+
+  test("an operator's console shows another user's card and decides it, and lets no other user of the machine in", {
+    skip: noBrowser ?? false,
+  }, async () => {
+    const port = await freePort();
+    const words = ["--port", String(port), "--passphrase-file", join(machine.place(ada), "passphrase")];
+    const served = linksOf(machine.start(ada, [GW, "console", ...words, "--config", machine.config]), port);
+    const browser = await openBrowser();
+    try {
+      const link = await served.nextLink();
+      // With every header that a browser would send, and without what only the link has.
+      const { host, origin } = new URL(served.origin);
+      const asPage = { host, origin, "sec-fetch-site": "same-origin", "content-type": "application/json" };
+      const knock = async (who: Person, ...asked: readonly (string | object)[]): Promise<unknown> => {
+        const told = JSON.stringify([port, ...asked]);
+        const { out, err } = await machine.start(who, [process.execPath, "-e", KNOCK, told]).exited;
+        return JSON.parse(out === "" ? JSON.stringify(err) : out);
+      };
+      const guessed = { ...asPage, authorization: `Bearer ${"A".repeat(43)}` };
+      for (const who of [stranger, alfa, gw]) {
+        for (const path of ["/api/me", "/api/events", "/api/activity", "/api/credentials", "/api/log/checkpoint"])
+          assert.deepEqual(await knock(who, "GET", path, guessed), [401, "console_not_entered"], who.name);
+        const enter = await knock(who, "POST", "/api/enter", asPage, { token: "A".repeat(43) });
+        assert.deepEqual(enter, [403, "console_link_spent"], who.name);
+      }
+      const sight = await openSight(browser, link);
+      await says(sight, /connected/);
+      const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=seen", "--wait", "120", "--json"]);
+      const [approval = {}] = await waiting();
+      await go(sight, `#/waiting/${String(approval["approval_id"])}`);
+      await sight.page.getByText("Evidence: who is calling").click();
+      await says(sight, new RegExp(`user id ${alfa.uid}`));
+      assert.equal(await sight.page.getByText("guard-rail", { exact: true }).count(), 0);
+      await clean(sight, "dedicated-waiting");
+      await press(sight, /Approve/);
+      await says(sight, /is approved/);
+      const done = await calling;
+      assert.equal(done.code, 0, done.err);
+      await go(sight, "#/activity");
+      await sight.page.locator("li.entry a").first().waitFor();
+      // The link was used: nobody enters with it again, from whichever user.
+      const token = link.slice(link.indexOf("#") + 1);
+      assert.deepEqual(await knock(alfa, "POST", "/api/enter", asPage, { token }), [403, "console_link_spent"]);
+    } finally {
+      await browser.close();
+      await served.program.end();
+    }
   });
 
   test("a grant for one agent's user holds for its processes within its conditions, and for nobody beside it", async () => {
@@ -377,3 +427,14 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     return done.out + done.err;
   }
 });
+
+/** One request to a console, as a program of its own: what it was answered. */
+const KNOCK = `
+const [port, method, path, headers, body] = JSON.parse(process.argv[1]);
+const sent = require("node:http").request({ host: "127.0.0.1", port, method, path, headers, setHost: false }, (answer) => {
+  let text = "";
+  answer.on("data", (chunk) => (text += chunk));
+  answer.on("end", () => console.log(JSON.stringify([answer.statusCode, JSON.parse(text).code])));
+});
+sent.end(body === undefined ? undefined : JSON.stringify(body));
+`;

@@ -4,6 +4,7 @@ import { Secret } from "../kernel/secret.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import type { OperatorOptions } from "../surfaces/cli/options.ts";
 import {
+  bindCredential,
   CREDENTIAL_CHANGES,
   type CredentialVerb,
   changeCredential,
@@ -74,10 +75,7 @@ export function createCredentials({ session, options, deps, client }: Credential
       using _phrase = value.keyPassphrase;
       await storeCredential(session, ports, {
         ...{ label, kind, ...value },
-        boundTo: textOf(body, "bound_to", 4_000)
-          .split("\n")
-          .map((line) => line.trim())
-          .filter((line) => line !== ""),
+        boundTo: placesOf(body),
         eachUse: body["each_use"] === true,
         ...(header === null ? {} : { headerName: header }),
       });
@@ -88,6 +86,11 @@ export function createCredentials({ session, options, deps, client }: Credential
       using _secret = value.secret;
       using _phrase = value.keyPassphrase;
       await renewCredential(session, ports, { label, ...value });
+      return { label };
+    },
+    async bind(label: string, body: JsonObject): Promise<JsonObject> {
+      kindOf(label);
+      await bindCredential(session, ports, label, placesOf(body));
       return { label };
     },
     async change(label: string, body: JsonObject): Promise<JsonObject> {
@@ -101,4 +104,12 @@ export function createCredentials({ session, options, deps, client }: Credential
       return { label, warnings };
     },
   };
+}
+
+/** One a line. */
+function placesOf(body: JsonObject): readonly string[] {
+  return textOf(body, "bound_to", 4_000)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }

@@ -33,6 +33,8 @@ export function answerHome(
       return signed((body) => credentials.add(body));
     case "POST credentials/rotate":
       return signed((body) => credentials.rotate(textOf(body, "label", 64), body));
+    case "POST credentials/bind":
+      return signed((body) => credentials.bind(textOf(body, "label", 64), body));
     case "POST credentials/change":
       return signed((body) => credentials.change(textOf(body, "label", 64), body));
     case "GET policy":

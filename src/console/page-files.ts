@@ -24,7 +24,7 @@ export async function readPage(): Promise<PageFiles> {
     ["/", { type: "text/html; charset=utf-8", bytes: Buffer.from(documentOf(script, style)) }],
     ["/page.js", { type: "text/javascript; charset=utf-8", bytes: script }],
     ["/page.css", { type: "text/css; charset=utf-8", bytes: style }],
-    ["/icon.svg", { type: "image/svg+xml", bytes: Buffer.from(ICON) }],
+    ...ICONS.map(([path, text]) => [path, { type: "image/svg+xml", bytes: Buffer.from(text) }] as const),
   ]);
   return { find: (path) => files.get(path) };
 }
@@ -57,4 +57,17 @@ function documentOf(script: Buffer, style: Buffer): string {
 `;
 }
 
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2f5bea"/><path d="M9 11h14M9 16h9M9 21h14" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>`;
+/** The plain icon, and one for each number of cards that wait: a page cannot draw one that the policy would let it show. */
+const ICONS: readonly (readonly [path: string, text: string])[] = [
+  ["/icon.svg", iconOf("")],
+  ...["1", "2", "3", "4", "5", "6", "7", "8", "9"].map((count) => [`/icon-${count}.svg`, iconOf(count)] as const),
+  ["/icon-more.svg", iconOf("+")],
+];
+
+function iconOf(badge: string): string {
+  const mark =
+    badge === ""
+      ? ""
+      : `<circle cx="22" cy="22" r="10" fill="#c62828"/><text x="22" y="27.5" font-family="sans-serif" font-size="16" font-weight="700" fill="#fff" text-anchor="middle">${badge}</text>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2f5bea"/><path d="M9 11h14M9 16h9M9 21h14" stroke="#fff" stroke-width="3" stroke-linecap="round"/>${mark}</svg>`;
+}

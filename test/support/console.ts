@@ -19,7 +19,12 @@ export function startConsole(
   more: readonly string[] = [],
   origin = `http://gw.localhost:${port}`,
 ): Console {
-  const program = home.start(["console", "--port", String(port), "--passphrase-file", home.passphraseFile, ...more]);
+  const words = ["console", "--port", String(port), "--passphrase-file", home.passphraseFile, ...more];
+  return linksOf(home.start(words), port, origin);
+}
+
+/** A console that somebody started. */
+export function linksOf(program: Started, port: number, origin = `http://gw.localhost:${port}`): Console {
   let links = 0;
   return {
     program,

@@ -16,6 +16,7 @@ const FILTERS = [
   ["run", "Run", "text"],
   ["caller", "Caller", "text"],
   ["credential", "Credential", "text"],
+  ["operator", "Operator", "text"],
 ] as const;
 
 /** Times are typed in the person's own zone. */
@@ -106,7 +107,7 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
           <span class="sr">Search</span>
           <input
             type="search"
-            placeholder="Search action, run, caller, target, id…"
+            placeholder="Search everything, contents too…"
             value={text}
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
@@ -149,7 +150,7 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
       <p class="muted" role="status">
         {about === null
           ? "Opening the log with your key…"
-          : `${about.matching.toLocaleString()} of ${about.read.toLocaleString()} entries${about.whole ? "" : ", from the newest part of the log"}`}
+          : `${about.matching.toLocaleString()} of ${about.read.toLocaleString()} entries${about.whole ? "" : ", from the newest part of the log"}${about.texts ? "" : "; the contents of the oldest are not searched"}`}
       </p>
       {about !== null && about.reading !== null && (
         <p class="muted">

@@ -64,6 +64,8 @@ export function App() {
   const open = state.rows.filter(isOpen).length;
   useEffect(() => {
     document.title = open > 0 ? `(${open}) gw` : "gw";
+    const icon = open === 0 ? "" : open > 9 ? "-more" : `-${open}`;
+    document.querySelector<HTMLLinkElement>("link[rel=icon]")?.setAttribute("href", `/icon${icon}.svg`);
   }, [open]);
   useNotices(state);
 

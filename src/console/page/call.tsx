@@ -138,6 +138,7 @@ const SENT = {
   redirect: "Followed the redirect to",
   again: "Sent again",
   read: "Looked with",
+  further: "Then sent",
 } as const;
 
 const DECIDED = {

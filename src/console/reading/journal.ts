@@ -6,6 +6,7 @@ import { type ActivityFold, startActivity } from "../../audit/journals/activity.
 import type { ActivityEntry } from "../../audit/journals/activity-entry.ts";
 import { fromNewest, type LogReader, openReader, type ReadFrom } from "../../audit/read/reader.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { type Beside, startBeside } from "./beside.ts";
 import { type ChartFold, type Charts, startCharts } from "./charts.ts";
 import { FIELDS, type FieldName, type Wanted } from "./wanted.ts";
 
@@ -15,6 +16,8 @@ export interface ActivityAnswer {
   readonly matching: number;
   readonly read: number;
   readonly whole: boolean;
+  /** Whether the texts of all of them were searched. */
+  readonly texts: boolean;
   /** While an older part is being opened: how far that is. The rows are those of the part before. */
   readonly reading: { readonly done: number; readonly total: number } | null;
 }
@@ -40,6 +43,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
       reader: openReader(log, readingKey, ...(from === undefined ? [] : ([from] as const))),
       fold: startActivity(),
       charts: startCharts(),
+      beside: startBeside(),
       settled: [],
       items: 0,
     };
@@ -53,6 +57,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
       for (const item of next) {
         for (const entry of part.fold.add(item)) part.settled.push(found(entry));
         part.charts.add(item);
+        part.beside.add(item);
       }
       part.items += next.length;
     }
@@ -87,7 +92,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
       const key = JSON.stringify([filter, part.from ?? null, part.items]);
       if (fitting?.key !== key) {
         const all = [...part.settled, ...part.fold.rest().map(found)];
-        const rows = all.filter((one) => fits(one, wanted)).sort((a, b) => b.entry.frame - a.entry.frame);
+        const rows = all.filter((one) => fits(one, wanted, part.beside)).sort((a, b) => b.entry.frame - a.entry.frame);
         fitting = { key, rows, read: all.length };
       }
       return {
@@ -95,6 +100,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
         matching: fitting.rows.length,
         read: fitting.read,
         whole: part.from === undefined,
+        texts: part.beside.isWhole(),
         reading: larger === null ? null : progressOf(log, larger),
       };
     },
@@ -110,6 +116,7 @@ interface Opened {
   readonly reader: LogReader;
   readonly fold: ActivityFold;
   readonly charts: ChartFold;
+  readonly beside: Beside;
   readonly settled: Found[];
   items: number;
 }
@@ -145,8 +152,11 @@ function found(entry: ActivityEntry): Found {
   return { entry, words: said.join("\n").toLowerCase() };
 }
 
-function fits({ entry, words }: Found, { text, outcome, fields, since, until }: Wanted): boolean {
-  if (text !== "" && !words.includes(text.toLowerCase())) return false;
+function fits({ entry, words }: Found, wanted: Wanted, beside: Beside): boolean {
+  const { outcome, fields, since, until } = wanted;
+  const text = wanted.text.toLowerCase();
+  if (text !== "" && !words.includes(text) && !beside.says(entry, text)) return false;
+  if (wanted.operator !== "" && !beside.isBy(entry, wanted.operator.toLowerCase())) return false;
   if (outcome !== "" && outcomeOf(entry) !== outcome) return false;
   const said = entry as unknown as Readonly<Record<string, unknown>>;
   const names = Object.keys(FIELDS) as FieldName[];

@@ -6,6 +6,8 @@ export interface Wanted {
   readonly outcome: string;
   /** Of what an entry says by this name; nothing where it is empty. */
   readonly fields: Readonly<Record<FieldName, string>>;
+  /** Who approved or decided it. */
+  readonly operator: string;
   /** ISO times, or empty. */
   readonly since: string;
   readonly until: string;
@@ -39,6 +41,7 @@ export function readWanted(query: URLSearchParams): Wanted {
   };
   return {
     ...{ text: text("q"), outcome: text("outcome"), since: time("since"), until: time("until") },
+    operator: text("operator"),
     fields: { action: text("action"), run: text("run"), caller: text("caller"), credential: text("credential") },
     offset: number("offset", 10_000_000),
     limit: query.get("export") === "1" ? EXPORT_ROWS : number("limit", PAGE_ROWS) || 100,

@@ -103,6 +103,7 @@ const SORTS: Readonly<Record<AttemptRecord["sort"], string>> = {
   redirect: "The redirect that was followed",
   again: "The same request, sent again",
   read: "A read about it",
+  further: "A further request of it",
 };
 
 /** Approved and sent, side by side. Where a session was approved there is no call on its card to hold against it. */

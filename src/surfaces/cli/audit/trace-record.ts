@@ -35,8 +35,8 @@ export interface DecisionRecord {
   readonly passkey: HandCheck;
 }
 
-/** What an attempt is beside those before it: the call itself, a redirect of it, the very request once more, or a read about it. */
-export type AttemptSort = "call" | "redirect" | "again" | "read";
+/** What an attempt is beside those before it: the call itself, a redirect of it, the very request once more, a read about it, or what else its definition sends (as to stop a job). */
+export type AttemptSort = "call" | "redirect" | "again" | "read" | "further";
 
 export interface AttemptRecord {
   readonly attempt_id: string;
@@ -227,7 +227,8 @@ function checkSignature(
 function sortOf(attempt: Unsorted, before: readonly Unsorted[]): AttemptSort {
   const [first] = before;
   if (first === undefined) return "call";
-  if (attempt.action !== first.action) return "read";
+  if (attempt.action !== first.action)
+    return attempt.method === "GET" || attempt.method === "HEAD" ? "read" : "further";
   const last = before.findLast(({ action }) => action === attempt.action);
   const redirected = last?.status != null && last.status >= 300 && last.status < 400;
   if (redirected && last.url !== attempt.url) return "redirect";

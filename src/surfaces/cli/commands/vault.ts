@@ -219,6 +219,16 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     .action(async (label: string, _options, command: Command) => {
       finish(await (await import("../vault/credentials.ts")).runCredentialLend(label, optionsOf(command), io, vault));
     });
+  withPlaces(
+    addOperatorCommand(
+      credential,
+      "bind <LABEL>",
+      "where it may go from now on, instead of where it may go now",
+      "gw credential bind acme-deploy --origin https://api.acme.example --origin https://eu.acme.example",
+    ),
+  ).action(async (label: string, _options, command: Command) =>
+    finish(await (await import("../vault/credentials.ts")).runCredentialBind(label, bindingOf(command), io, vault)),
+  );
   addOperatorCommand(credential, "mark <LABEL>", "ask a person on every use", "gw credential mark acme-deploy")
     .option("--off", "ask no more than the session does", false)
     .action(async (label: string, _options, command: Command) => {
@@ -238,12 +248,16 @@ function bindingOf(command: Command) {
   return { ...rest, origins: origin, hostKeys: hostKey, packs: pack };
 }
 
-/** What the kinds of credentials want to know, whoever brings the secret. */
-function withKindOptions(command: Command): Command {
+function withPlaces(command: Command): Command {
   return command
     .option("--origin <URL>", "an origin it may be sent to (repeatable)", many, [])
     .option("--host-key <LINE>", "an SSH host key it may be used with (repeatable)", many, [])
-    .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, [])
+    .option("--pack <NAME>", "for hmac: the pack whose callbacks it verifies (repeatable)", many, []);
+}
+
+/** What the kinds of credentials want to know, whoever brings the secret. */
+function withKindOptions(command: Command): Command {
+  return withPlaces(command)
     .option("--each-use", "ask a person on every use", false)
     .option("--header <NAME>", "for --kind header: the header that carries it")
     .option("--username <NAME>", "for --kind basic: the user name")

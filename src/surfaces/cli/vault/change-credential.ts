@@ -41,6 +41,18 @@ export function lendCredential(
   }));
 }
 
+/** Where it may go from now on, and nowhere else. */
+export function bindCredential(
+  session: VaultSession,
+  ports: VaultCliPorts,
+  label: string,
+  boundTo: readonly string[],
+): Changed {
+  return applyChange(session, ports, { what: "credential_bound", subject: label }, (current) => ({
+    vault: rebindCredential(current, session.operator, label, { boundTo }, ports),
+  }));
+}
+
 export const CREDENTIAL_CHANGES = {
   disabled: (vault, { operator }, label, ports) => switchCredential(vault, operator, label, true, ports),
   /** Lifts what the gateway suspended as well. */

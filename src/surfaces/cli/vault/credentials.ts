@@ -11,6 +11,7 @@ import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vaul
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import {
+  bindCredential,
   type CredentialVerb,
   changeCredential,
   lendCredential,
@@ -160,6 +161,22 @@ export function runCredentialLend(
   });
 }
 
+/** `gw credential bind LABEL`: the places that are named, instead of those before. */
+export function runCredentialBind(
+  label: string,
+  options: VaultOptions & Places,
+  io: CliIo,
+  ports: VaultCliPorts,
+): Promise<Exit> {
+  return answering(io, () => {
+    const { kind } = findEntry(openHome(options.home, ports.random).readVault(), label);
+    const boundTo = placesOf(kind, options);
+    return withOperator(options, io, ports, async (session) =>
+      sayCredential(io, options, await bindCredential(session, ports, label, boundTo), label, "bound anew"),
+    );
+  });
+}
+
 export function runCredentialMark(
   label: string,
   eachUse: boolean,
@@ -211,7 +228,9 @@ function opensWithNothing(source: SecretSource | undefined): boolean {
 
 const nowhere = async (): Promise<undefined> => undefined;
 
-function placesOf(kind: CredentialKind, options: CredentialAddOptions): readonly string[] {
+type Places = Pick<CredentialAddOptions, "origins" | "hostKeys" | "packs">;
+
+function placesOf(kind: CredentialKind, options: Places): readonly string[] {
   const { origins, hostKeys, packs } = options;
   const [mine, others] =
     kind === "ssh"
