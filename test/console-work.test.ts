@@ -283,7 +283,7 @@ async function firstCardMs(browser: Browser, link: string): Promise<number> {
     }).observe(document, { childList: true, subtree: true });`,
   );
   await sight.page.goto(link);
-  await sight.page.waitForFunction("window.firstCard !== undefined");
+  await until("a card is there", async () => (await sight.page.evaluate("window.firstCard ?? 0")) !== 0);
   const [load, card] = (await sight.page.evaluate(
     '[performance.getEntriesByType("navigation")[0].loadEventEnd, window.firstCard]',
   )) as [number, number];

@@ -68,6 +68,10 @@ export function App() {
     document.querySelector<HTMLLinkElement>("link[rel=icon]")?.setAttribute("href", `/icon${icon}.svg`);
   }, [open]);
   useNotices(state);
+  // On a phone the names of the screens are wider than the page.
+  useEffect(() => {
+    document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [route.screen, entered]);
 
   if (me === null || !entered) return <Entrance me={me} onEntered={loadMe} />;
   return (

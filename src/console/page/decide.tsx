@@ -52,6 +52,8 @@ export function Decide({
   const { scope } = card;
   // The budget is the run's: whoever joins one later, or wants more for a session, changes none of it.
   const ownBudget = approval.mode === "session";
+  // What was said about another choice is about this one no more.
+  useEffect(() => setProblem(null), [actions, where, budget, ticket]);
   const ready = steady && busy === null && isOpen(row);
 
   async function run(what: string, work: () => Promise<void>): Promise<void> {

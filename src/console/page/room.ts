@@ -38,5 +38,7 @@ export function useRoom<Shown>(path: string, onChange?: () => void): Room<Shown>
     setShown(null);
     void work("", async () => undefined);
   }, [path]);
-  return { shown, busy, said, problem, work };
+  // A screen that is still empty says that it is not yet all there is.
+  const opening = shown === null && problem === null;
+  return { shown, busy, said: opening ? "One moment…" : said, problem, work };
 }
