@@ -361,7 +361,7 @@ describe("gw console", able, () => {
         "packs/evil",
         "packs/demo",
       ],
-      ...["credentials", "grants", "people", "settings", "waiting"],
+      ...["credentials", "grants", "people", "settings"],
     ]) {
       await go(desk, `#/${screen}`);
       await desk.page.locator("main h2").first().waitFor();

@@ -154,7 +154,8 @@ function createDeps(): CliDeps {
         for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
       });
       const refresh = async (): Promise<void> => {
-        if (place !== null && isElsewhere(place)) await copyHome(place);
+        // The home of such a place is the operator's copy already.
+        if (place !== null && isElsewhere(place)) await refreshCopy(place, place.home);
       };
       return runConsole(options, deps, { stopped, refresh });
     },
@@ -233,10 +234,13 @@ async function withCopy(found: Place): Promise<Place> {
 }
 
 async function copyHome(found: Place): Promise<string> {
-  const { refreshMirror } = await import("../surfaces/client/mirror.ts");
   const home = join(stateFolder(), "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
-  await refreshMirror(found.operator, home, systemRandom);
+  await refreshCopy(found, home);
   return home;
+}
+
+async function refreshCopy({ operator }: Place, copy: string): Promise<void> {
+  await (await import("../surfaces/client/mirror.ts")).refreshMirror(operator, copy, systemRandom);
 }
 
 /** For somebody who may be no operator, or while nothing runs: then the gateway alone can be asked. */
