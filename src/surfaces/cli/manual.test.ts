@@ -57,6 +57,19 @@ test("the help of a command tells what is meant without an option, in the words 
   assert.match(helpOf(["init"]), /--operator <NAME>\s+what the first operator is called/);
 });
 
+test("a number that is none, or not one that could be meant, is refused before the command begins", async () => {
+  for (const words of [
+    ["audit", "archive", "/nowhere", "--keep-days", "abc"],
+    ["audit", "archive", "/nowhere", "--keep-megabytes", "-5"],
+    ["reference", "--port", "99999"],
+    ["ssh", "check", "app.example", "--credential", "x", "--port", "0"],
+    ["credential", "add", "x", "--kind", "bearer", "--secret-fd", "three"],
+  ]) {
+    const { program } = describeProgram();
+    await assert.rejects(program.parseAsync(words, { from: "user" }), { code: "commander.invalidArgument" });
+  }
+});
+
 test("completion for every shell knows every command", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { program, lines } = describeProgram();

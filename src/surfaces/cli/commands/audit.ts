@@ -4,6 +4,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { ArchiveOptions } from "../audit/archive.ts";
 import type { JournalOptions } from "../audit/journals.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 import { addHubOption, type HubOption, isOnHub, withHubLogin } from "./hub.ts";
 
@@ -47,8 +48,8 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     "gw audit archive --before 2026-01-01 /mnt/archive/gw\ngw audit archive --keep-days 90 --keep-megabytes 2000 /mnt/archive/gw",
   )
     .option("--before <DATE>", "what was closed before this ISO 8601 date or time")
-    .option("--keep-days <N>", "what is older than so many days", Number)
-    .option("--keep-megabytes <N>", "what is beyond so much, oldest first", Number)
+    .option("--keep-days <N>", "what is older than so many days", whole(0, 36_500))
+    .option("--keep-megabytes <N>", "what is beyond so much, oldest first", whole(0, 1_000_000_000))
     .action(async (into: string, _options, command: Command) => {
       const { runArchive } = await import("../audit/archive.ts");
       finish(await runArchive(into, optionsOf<ArchiveOptions>(command), deps));

@@ -5,6 +5,7 @@ import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import type { Exit } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { whole } from "./budget-options.ts";
 import { addCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface Options extends BaseOptions {
@@ -22,7 +23,7 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
     "run the reference provider on loopback, to call, to read and to copy from",
     "gw reference --port 7411 --token-file token.txt",
   )
-    .option("--port <N>", "the loopback port; 0 takes a free one", Number, 0)
+    .option("--port <N>", "the loopback port; 0 takes a free one", whole(0, 65_535), 0)
     .option("--file <FILE>", "its SQLite file; made with sample data when it is not there")
     .option("--faults", "add the control route that makes requests go wrong", false)
     .option("--webhook-url <URL>", "where it sends signed webhooks")

@@ -3,6 +3,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { CredentialSummary } from "../../../vault/lend.ts";
 import { answering } from "../answer.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
+import { whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 interface KeylineChoices extends BaseOptions {
@@ -64,7 +65,7 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
     .requiredOption("--credential <LABEL>", "the SSH credential to try")
     .option("--host-key <LINE>", "the pinned host key; needed when the credential is bound to several")
     .option("--user <NAME>", "the account on the host")
-    .option("--port <N>", "the port of its SSH server", Number, 22)
+    .option("--port <N>", "the port of its SSH server", whole(1, 65_535), 22)
     .action(async (host: string, _options, command: Command) => {
       const options = optionsOf<CheckChoices>(command);
       finish(await answering(io, () => check(host, options, deps)));

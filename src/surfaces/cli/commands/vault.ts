@@ -3,6 +3,7 @@ import { CREDENTIAL_KINDS } from "../../../vault/vault.ts";
 import type { OperatorOptions } from "../options.ts";
 import type { ImportOptions } from "../vault/import/import.ts";
 import type { CredentialLoginOptions } from "../vault/login/credential-login.ts";
+import { whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 type LoginOptions = Omit<CredentialLoginOptions, "origins">;
@@ -63,7 +64,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
       "gw credential add acme-deploy --kind bearer --origin https://api.acme.example < token.txt",
     ).requiredOption("--kind <KIND>", CREDENTIAL_KINDS.join(", ")),
   )
-    .option("--secret-fd <N>", "read the secret from this descriptor", Number)
+    .option("--secret-fd <N>", "read the secret from this descriptor", whole(0, 65_535))
     .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
     .action(async (label: string, _options, command: Command) => {
       finish(await (await import("../vault/credentials.ts")).runCredentialAdd(label, bindingOf(command), io, vault));
@@ -92,7 +93,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     .option("--dpop", "bind tokens to a key that is made and sealed here (RFC 9449)", false)
     .option("--ca <FILE>", "trust this authority at the provider instead of the system's")
     .option("--private-network", "the token endpoint may resolve to a private address", false)
-    .option("--secret-fd <N>", "read the client's secret or key from this descriptor", Number)
+    .option("--secret-fd <N>", "read the client's secret or key from this descriptor", whole(0, 65_535))
     .action(async (label: string, _options, command: Command) => {
       const { runCredentialLogin } = await import("../vault/login/credential-login.ts");
       const { origin, ...rest } = optionsOf<LoginOptions & { origin: string[] }>(command);
@@ -153,7 +154,7 @@ function addCredentialCommands(program: Command, deps: CliDeps): void {
     "gw credential rotate acme-deploy < new.txt",
   )
     .option("--username <NAME>", "for --kind basic: the user name")
-    .option("--secret-fd <N>", "read the secret from this descriptor", Number)
+    .option("--secret-fd <N>", "read the secret from this descriptor", whole(0, 65_535))
     .option("--key-passphrase-file <FILE>", "for an encrypted SSH key")
     .action(async (label: string, _options, command: Command) =>
       finish(await (await import("../vault/credentials.ts")).runCredentialRotate(label, optionsOf(command), io, vault)),
