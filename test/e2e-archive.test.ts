@@ -90,7 +90,8 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     const config = join(twin.folder, "config.yaml");
     writeFileSync(config, "format: gw.config/v1\nretention: { keep_days: 1, keep_megabytes: 9000 }\n", { mode: 0o600 });
     const young = await twin.operator(["audit", "archive", archive]);
-    assert.deepEqual([young.code, codeOf(young)], [1, "archive_refused"], young.err);
+    assert.equal(young.code, 0, "a timer that finds nothing due did not fail");
+    assert.match(young.out, /^Nothing was moved/);
     await twin.must(["audit", "archive", archive, "--keep-megabytes", "0"]);
     assert.equal(segmentsOf(join(twin.folder, "audit")).length, 3, "the last two, and the one that tells of it");
     assert.equal((await check(twin)).verdict, "intact");

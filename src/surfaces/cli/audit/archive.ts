@@ -72,7 +72,15 @@ async function move(
   deps: CliDeps,
 ): Promise<Exit> {
   const vault = home.readVault();
-  const cutAt = chooseCut(folder, await retentionOf(options), deps.clock.wallMs());
+  const asked = await retentionOf(options);
+  const cutAt = chooseCut(folder, asked, deps.clock.wallMs());
+  if (cutAt === null) {
+    const words = `Nothing was moved: no closed segment is that old. The log here begins with segment ${segmentsIn(folder)[0] ?? 1}, and the last ${KEPT_SEGMENTS} always stay.`;
+    if (asked === options) throw new Denied("archive_refused", words);
+    // A timer goes by config.yaml: a night on which nothing is due is no failure.
+    say(deps.io, options.json, { archive: target, first_segment: null, last_segment: null, next_frame: null }, words);
+    return exits.done;
+  }
   const { head } = seenOf(deps.vault.stateFolder, vault);
   const known = { allowUnattested: true, cutAt, ...(head === null ? {} : { heads: [head] }) };
   const before = await checkLog(folder, vault, known);
@@ -128,8 +136,8 @@ async function retentionOf(options: ArchiveOptions): Promise<ArchiveOptions> {
   };
 }
 
-/** The first segment that stays. Denied where that would move nothing, or something that is not closed. */
-function chooseCut(folder: string, { before, keepDays, keepMegabytes }: ArchiveOptions, nowMs: number): number {
+/** The first segment that stays; null where that would move nothing. What is not closed never goes. */
+function chooseCut(folder: string, { before, keepDays, keepMegabytes }: ArchiveOptions, nowMs: number): number | null {
   const segments = segmentsIn(folder);
   const last = segments.at(-KEPT_SEGMENTS) ?? 1;
   const beforeMs = before === undefined ? Number.POSITIVE_INFINITY : Date.parse(before);
@@ -150,14 +158,7 @@ function chooseCut(folder: string, { before, keepDays, keepMegabytes }: ArchiveO
   const timed = before !== undefined || keepDays !== undefined;
   const bySize = keepMegabytes === undefined ? 0 : firstWithin(folder, segments, keepMegabytes);
   const cut = Math.min(Math.max(timed ? (byTime.at(-1) ?? 0) : 0, bySize), last);
-  const first = segments[0] ?? 1;
-  if (cut <= first) {
-    throw new Denied(
-      "archive_refused",
-      `Nothing was moved: no closed segment is that old. The log here begins with segment ${first}, and the last ${KEPT_SEGMENTS} always stay.`,
-    );
-  }
-  return cut;
+  return cut <= (segments[0] ?? 1) ? null : cut;
 }
 
 function firstWithin(folder: string, segments: readonly number[], megabytes: number): number {
