@@ -54,6 +54,8 @@ test("the help of a command tells what is meant without an option, in the words 
     path.reduce((found: Command | undefined, name) => childOf(found, name), program)?.helpInformation() ?? "";
   for (const path of pathsOf(program)) assert.doesNotMatch(helpOf(path), /default:\s+(\[|false)/, path.join(" "));
   assert.match(helpOf(["grant", "add"]), /\(default: read\)/);
+  assert.match(helpOf(["activity", "show"]), /--log <DIR>/);
+  assert.doesNotMatch(helpOf(["activity", "show"]), /--follow|--hub/, "what chooses rows is for gw activity");
   assert.match(helpOf(["init"]), /--operator <NAME>\s+what the first operator is called/);
 });
 
@@ -68,6 +70,12 @@ test("a number that is none, or not one that could be meant, is refused before t
     const { program } = describeProgram();
     await assert.rejects(program.parseAsync(words, { from: "user" }), { code: "commander.invalidArgument" });
   }
+});
+
+test("gw activity show refuses what chooses rows, as it would do nothing", async () => {
+  const { program } = describeProgram();
+  const words = ["activity", "show", "call_x", "--hub", "postgres://ada@db.example/gw"];
+  await assert.rejects(program.parseAsync(words, { from: "user" }), /gw activity show takes no --hub/);
 });
 
 test("completion for every shell knows every command", async () => {

@@ -119,9 +119,12 @@ async function vaultOf(home: string, { random }: CliDeps) {
   }
 }
 
-/** The operator and the log are options of `activity` itself. */
+/** What `activity show` takes of the options of `activity` itself; the others choose rows, and one call is no choice. */
+const OF_ONE_CALL = new Set(["--operator", "--passphrase-file", "--log"]);
+
 function addShow(activity: Command, deps: CliDeps): void {
-  addCommand(
+  const foreign = activity.options.filter(({ long }) => !OF_ONE_CALL.has(String(long)));
+  const show = addCommand(
     activity,
     "show <ID>",
     "a call, event, operation or question: card, decision, request and outcome; or a recording",
@@ -129,8 +132,15 @@ function addShow(activity: Command, deps: CliDeps): void {
   )
     .option("--recording", "the recording, where the pack asks for one", false)
     .action(async (id: string, _options, command: Command) => {
+      const given = foreign.find((option) => activity.getOptionValueSource(option.attributeName()) === "cli");
+      if (given !== undefined) command.error(`error: gw activity show takes no ${given.long}; it is for gw activity`);
       const options = optionsOf<OperatorOptions & { readonly log?: string; readonly recording: boolean }>(command);
       const { runShowCommand } = await import("../audit/commands.ts");
       deps.finish(await runShowCommand(id, options, deps));
     });
+  const help = show.createHelp();
+  show.configureHelp({
+    ...show.configureHelp(),
+    visibleGlobalOptions: (command) => help.visibleGlobalOptions(command).filter((option) => !foreign.includes(option)),
+  });
 }
