@@ -127,6 +127,17 @@ real(
     await web2.must(["credential", "lend", "web1-token", "--gateway", "web1", "--gateway", "web2"]);
     const now = await call(web2, "own.thing.get", { id: "1" });
     assert.equal(now["outcome"], "success", JSON.stringify(now));
+    // A refresh token, which its provider may replace with every use, is for one of them alone.
+    const app = ["--kind", "oauth2", "--grant", "refresh_token", "--client-id", "acme", "--client-auth", "none"];
+    const places = ["--token-endpoint", `${provider.origin}/token`, "--origin", provider.origin];
+    await web1.must(["credential", "add", "person", ...app, ...places], { input: "refresh-token-0123456789" });
+    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "credential_shared");
+    assert.ok(!provider.received.some(({ url }) => url === "/token"));
+    await web1.must(["credential", "lend", "person", "--gateway", "web1"]);
+    // It is asked, and gives no token here.
+    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "token_unavailable");
+    await web1.must(["credential", "remove", "person"]);
+    await same();
   },
 );
 
