@@ -133,6 +133,10 @@ real(
     await web1.must(["credential", "add", "person", ...app, ...places], { input: "refresh-token-0123456789" });
     assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "credential_shared");
     assert.ok(!provider.received.some(({ url }) => url === "/token"));
+    assert.match(
+      (await web1.run(["doctor"])).out,
+      /refresh token +person .*\n.*gw credential lend person --gateway NAME/,
+    );
     await web1.must(["credential", "lend", "person", "--gateway", "web1"]);
     // It is asked, and gives no token here.
     assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "token_unavailable");

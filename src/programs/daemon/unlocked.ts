@@ -9,7 +9,7 @@ import type { VaultAnchor } from "../../vault/anchor.ts";
 import { checkHighWater, type HighWater } from "../../vault/high-water.ts";
 import { drawHostKeys, type HostKeys, openHostKeys } from "../../vault/host-keys.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
-import type { Policy } from "../../vault/policy/policy.ts";
+import { isShared } from "../../vault/policy/hub-entries.ts";
 import { asksEachUse } from "../../vault/policy/policy.ts";
 import type { RememberedPolicy } from "../../vault/policy/verify.ts";
 import type { Vault } from "../../vault/vault.ts";
@@ -124,7 +124,9 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       const found = service.find(label);
       const policy = trust().policy;
       if (found === null || policy === null) return null;
-      const shared = isShared(service, policy, label) ? ({ shared: true } as const) : {};
+      const rotates = service.exchangeOf(label)?.exchange.grant === "refresh_token";
+      const own = rotates ? service.list().find((one) => one.label === label) : undefined;
+      const shared = own !== undefined && isShared(policy.hub, own) ? ({ shared: true } as const) : {};
       return { ...found, ...shared, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
@@ -137,13 +139,6 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
     lendSshSigner: (label, hostKey) => service.lendSshSigner(label, hostKey),
     lendHmac: (label, pack, notation) => service.lendHmac(label, pack, notation),
   };
-}
-
-/** Whether more than one gateway could use up one refresh token. Each keeps the newest for itself, and providers take a second use for theft. */
-function isShared(service: ServiceVault, { hub }: Pick<Policy, "hub">, label: string): boolean {
-  if (hub === null || hub.gateways.length < 2) return false;
-  if (service.exchangeOf(label)?.exchange.grant !== "refresh_token") return false;
-  return service.list().find((one) => one.label === label)?.lenders?.length !== 1;
 }
 
 function readNote(store: SqliteStateStore): HighWater | null {

@@ -3,6 +3,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "../box.ts";
 import { RAW_KEY_BYTES } from "../keys.ts";
+import type { CredentialSummary } from "../lend.ts";
 import { shape, sortBy, sortedList, TIME } from "./entries.ts";
 import { type HubGateway, type HubMembership, type HubPolicy, type HubRules, NO_HUB_RULES } from "./policy.ts";
 
@@ -109,4 +110,15 @@ export function withGatewayIn(hub: HubPolicy | null, { hubId, ...added }: HubMem
 export function withoutGateway(hub: HubPolicy, gateway: string): HubPolicy | null {
   const gateways = hub.gateways.filter((one) => one.gateway !== gateway);
   return gateways.length === 0 ? null : { ...hub, gateways };
+}
+
+/**
+ * Whether more than one gateway could use up the refresh token of a credential. Each keeps the newest for itself, and a provider
+ * that replaces it with every use takes the second use for theft.
+ */
+export function isShared(
+  hub: HubPolicy | null,
+  { exchange, lenders }: Pick<CredentialSummary, "exchange" | "lenders">,
+): boolean {
+  return exchange?.grant === "refresh_token" && (hub?.gateways.length ?? 0) > 1 && lenders?.length !== 1;
 }
