@@ -46,7 +46,11 @@ function request(change: Partial<PlaneRequest> = {}): PlaneRequest {
   return {
     ...named,
     ...{ endpoint: "POST /v1/runs/{run_id}/calls", mediaType: "application/json", requestDigest: "sha256:00" },
-    ...{ fields: { "/body/input": "x".repeat(200_000) }, body: { digest: null, bytes: 0 }, correlationId: "evt_1" },
+    ...{
+      fields: { "/body/input": "x".repeat(200_000) },
+      body: () => ({ digest: null, bytes: 0 }),
+      correlationId: "evt_1",
+    },
     outcome: { kind: "answered", decision: "any caller", status: 202, runId: null, callId: null },
     ...change,
   };

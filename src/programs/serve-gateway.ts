@@ -188,10 +188,12 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     {
       packs: () => state.packs.book,
       posture: () => ({
-        mode: modes.mode(),
+        // The home is looked at, keys are read and signatures checked only for who asks, which an ordinary call does not.
+        get mode() {
+          return modes.mode();
+        },
         mayDecide: modes.mayDecide,
         ceilings: ceilingsIn(state.trust),
-        // Reads keys and checks signatures: only for who asks, which an ordinary call does not.
         get decisions() {
           return decisionsIn(state.trust);
         },

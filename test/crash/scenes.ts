@@ -417,7 +417,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
       async play({ bench, life }) {
         const told = { plane: "agent", who: life.tag, principal: life.tag, operator: null, traceparent: null } as const;
         const asked = { endpoint: "POST /v1/runs", mediaType: null, requestDigest: null, fields: { tag: life.tag } };
-        const request = { ...told, ...asked, body: NO_BODY, correlationId: life.tag };
+        const request = { ...told, ...asked, body: () => NO_BODY, correlationId: life.tag };
         const answered = { kind: "answered", decision: "any caller", status: 201, runId: null, callId: null } as const;
         await bench.gateway.requests.record({ ...request, outcome: answered });
         const denied = { kind: "denied", denied: new Denied("unknown_member", life.tag) } as const;

@@ -1,3 +1,5 @@
+import { isoTime } from "../../kernel/clock.ts";
+
 /** How much of something there was on one UTC day. */
 export interface DayCount {
   readonly day: string;
@@ -6,7 +8,7 @@ export interface DayCount {
 
 /** What counts now: a new day begins with nothing, and a clock that was set back gives no day again. */
 export function countToday(last: DayCount | null, wallMs: number): DayCount {
-  const today = new Date(wallMs).toISOString().slice(0, 10);
+  const today = isoTime(wallMs).slice(0, 10);
   return last !== null && last.day >= today ? last : { day: today, used: 0 };
 }
 

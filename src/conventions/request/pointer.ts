@@ -22,9 +22,14 @@ export function pointerNames(pointer: string): readonly string[] {
   return pointer.split("/").slice(1).map(readToken);
 }
 
+/** As `followPointer`, for names that were read before. */
+export function followNames(value: JsonValue | undefined, names: readonly string[]): JsonValue | undefined {
+  return names.reduce(memberOf, value);
+}
+
 /** RFC 6901: the member that a pointer names; undefined where there is none. */
 export function followPointer(value: JsonValue | undefined, pointer: string): JsonValue | undefined {
-  return pointerNames(pointer).reduce(memberOf, value);
+  return followNames(value, pointerNames(pointer));
 }
 
 /** One step: an own member of an object, or of a list an element by its plain index. An inherited name is no member. */

@@ -4,8 +4,8 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { FileSink } from "./multipart/part.ts";
 import type { AcceptedRequest } from "./pipeline.ts";
-import { followPointer } from "./pointer.ts";
-import type { Command, Route } from "./route.ts";
+import { followNames } from "./pointer.ts";
+import type { Command, RecordedMember, Route } from "./route.ts";
 import type { SignatureRecord } from "./signed.ts";
 
 /** Everything that the audit keeps of a request, as one value. Nothing raw is in it. */
@@ -110,10 +110,10 @@ function codeOf(error: unknown): Code {
   return error instanceof Denied ? error.code : "internal_fault";
 }
 
-function pickFields(pointers: readonly string[], command: Command<unknown, unknown, unknown>): JsonObject {
+function pickFields(members: readonly RecordedMember[], command: Command<unknown, unknown, unknown>): JsonObject {
   const fields: Record<string, JsonValue> = {};
-  for (const pointer of pointers) {
-    const value = followPointer(command as never, pointer);
+  for (const { pointer, names } of members) {
+    const value = followNames(command as never, names);
     if (value !== undefined) fields[pointer] = value;
   }
   return fields;

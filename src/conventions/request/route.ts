@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { type PathTemplate, parseTemplate } from "../url/template.ts";
 import { type FieldPlan, planFields } from "./fields.ts";
 import { type CompiledPart, compilePart, type PartDeclaration, type PartValue } from "./multipart/part.ts";
+import { pointerNames } from "./pointer.ts";
 import { compileSchema, type JsonSchema, type SchemaCheck } from "./schema.ts";
 import type { FromSchema } from "./schema-type.ts";
 import type { SignedRule } from "./signed.ts";
@@ -92,6 +93,12 @@ export interface CompiledFields {
 /** Semantic checks: what a schema cannot say about one command, still without looking at any state. */
 export type SemanticCheck<C> = (command: C) => readonly Finding[];
 
+/** A member of the command that records keep, by JSON Pointer. */
+export interface RecordedMember {
+  readonly pointer: string;
+  readonly names: readonly string[];
+}
+
 export interface Route<C extends Command<unknown, unknown, unknown> = Command<unknown, unknown, unknown>> {
   readonly method: Method;
   readonly endpoint: string;
@@ -99,7 +106,7 @@ export interface Route<C extends Command<unknown, unknown, unknown> = Command<un
   readonly params: CompiledFields;
   readonly query: CompiledFields;
   readonly body: CompiledBody;
-  readonly recorded: readonly string[];
+  readonly recorded: readonly RecordedMember[];
   readonly signed: SignedRule | undefined;
   readonly semantic: SemanticCheck<C>;
 }
@@ -121,7 +128,7 @@ export function defineRoute<const Declaration extends RouteDeclaration>(
     params: compileFields(params),
     query: compileFields(declaration.query ?? NOTHING),
     body: compileBody(declaration.body),
-    recorded: declaration.recorded ?? [],
+    recorded: (declaration.recorded ?? []).map((pointer) => ({ pointer, names: pointerNames(pointer) })),
     signed: declaration.signed,
     semantic,
   };

@@ -107,7 +107,7 @@ export async function conclude<Who extends Principal>(
   const { record, reply } = concluded;
   const denied = "error" in reply ? asDenied(reply.error, correlationId, observers) : null;
   const answer = "error" in reply ? null : reply;
-  await observers.onRecord(record, { correlationId, principal, denied, answer, body: seen.told() });
+  await observers.onRecord(record, occasionOf(correlationId, principal, denied, answer, seen));
   if (answer === null) return problemReply(denied ?? internalFault(), correlationId);
   const { status, body, headers = {}, more } = answer;
   if (body === undefined) return { status, headers, body: "" };
@@ -124,6 +124,25 @@ async function* linesOf(values: AsyncIterable<JsonValue>): AsyncGenerator<string
   for await (const value of values) yield `${JSON.stringify(value)}\n`;
 }
 
+/** The digest of the body is made where somebody asks for it. */
+function occasionOf<Who extends Principal>(
+  correlationId: string,
+  principal: Who | null,
+  denied: Denied | null,
+  answer: Answer | null,
+  seen: SeenBytes,
+): Occasion<Who> {
+  return {
+    correlationId,
+    principal,
+    denied,
+    answer,
+    get body() {
+      return seen.told();
+    },
+  };
+}
+
 /** A request that never became a command: recorded, then told. */
 export async function refuse<Who extends Principal>(
   endpoint: string,
@@ -135,7 +154,7 @@ export async function refuse<Who extends Principal>(
   headers: Reply["headers"] = {},
 ): Promise<Reply> {
   const denied = asDenied(error, correlationId, observers);
-  const occasion = { correlationId, principal, denied, answer: null, body: seen.told() };
+  const occasion = occasionOf(correlationId, principal, denied, null, seen);
   await observers.onRecord(recordRefusal(endpoint, principal ?? "nobody", denied), occasion);
   return problemReply(denied, correlationId, headers);
 }

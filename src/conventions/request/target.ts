@@ -17,11 +17,24 @@ export function splitTarget(target: string): RequestTarget {
   return { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }
 
+export interface MatchedPath {
+  readonly segments: readonly string[];
+  readonly params: Pairs;
+}
+
 /** The decoded segments and parameters when the path has the template's shape, else undefined. */
-export function matchPath(
-  template: PathTemplate,
-  path: string,
-): { readonly segments: readonly string[]; readonly params: Pairs } | undefined {
+export function matchPath(template: PathTemplate, path: string): MatchedPath | undefined {
+  if (!path.startsWith(template.prefix)) return undefined;
+  // The route was found with it a moment ago, and whoever asks again and again asks for the same.
+  if (last !== null && last.template === template && last.path === path) return last.matched;
+  const matched = match(template, path);
+  if (matched !== undefined) last = { template, path, matched };
+  return matched;
+}
+
+let last: { readonly template: PathTemplate; readonly path: string; readonly matched: MatchedPath } | null = null;
+
+function match(template: PathTemplate, path: string): MatchedPath | undefined {
   const raw =
     path === "/" ? [] : path.slice(1, template.trailingSlash && path.endsWith("/") ? -1 : undefined).split("/");
   const rest = restOf(template);

@@ -192,6 +192,7 @@ describe("the finished URL is parsed again and compared with the intended origin
     segments: [{ kind: "literal", text }],
     parameters: [],
     trailingSlash: false,
+    prefix: text,
   });
 
   // Nothing that this room parses can look like this: the guard is for a mistake of our own elsewhere.

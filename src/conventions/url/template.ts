@@ -12,6 +12,8 @@ export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
   readonly parameters: readonly string[];
   readonly trailingSlash: boolean;
+  /** What every path of its shape begins with: the text before the first parameter. */
+  readonly prefix: string;
 }
 
 const LITERAL = /^[A-Za-z0-9\-._~!$&'()*+,;=:@]+$/;
@@ -32,7 +34,8 @@ export function parseTemplate(text: string): PathTemplate {
     if (parameters.includes(segment.name)) throw malformed(`{${segment.name}} stands twice in the path`);
     parameters.push(segment.name);
   }
-  return { text, segments, parameters, trailingSlash };
+  const brace = text.indexOf("{");
+  return { text, segments, parameters, trailingSlash, prefix: brace < 0 ? text : text.slice(0, brace) };
 }
 
 /** The name of the parameter that takes all that is left of the path. */

@@ -23,7 +23,8 @@ export interface PlaneRequest {
   readonly requestDigest: string | null;
   /** Safe canonical fields alone: what must not be kept has been taken out. */
   readonly fields: JsonObject;
-  readonly body: { readonly digest: string | null; readonly bytes: number };
+  /** What came in for it. Only a refusal asks: a digest for every request that is answered would be thrown away. */
+  body(): { readonly digest: string | null; readonly bytes: number };
   readonly correlationId: string;
   readonly outcome:
     | {
@@ -123,6 +124,7 @@ function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): r
     return [...kept, { ...core.envelope("request_accepted"), ...names, ...shared, ...accepted }];
   }
   const { code, message, circumstance } = outcome.denied;
+  const body = request.body();
   const { runId, callId, recordedAs } = circumstance;
   return [
     ...kept,
@@ -135,8 +137,8 @@ function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): r
       code,
       reason: message,
       request_digest: requestDigest,
-      body_digest: request.body.digest,
-      body_bytes: request.body.bytes,
+      body_digest: body.digest,
+      body_bytes: body.bytes,
     },
   ];
 }

@@ -39,7 +39,7 @@ export function recordToolCall(
       mediaType: "application/json",
       requestDigest: digest,
       fields,
-      body: { digest, bytes: text === null ? 0 : Buffer.byteLength(text) },
+      body: () => ({ digest, bytes: text === null ? 0 : Buffer.byteLength(text) }),
       correlationId,
       outcome:
         told.kind === "denied"

@@ -17,7 +17,8 @@ export function recordRequests<Who extends Principal>(
   nameOf: (principal: Who) => Named,
   safe: (fields: JsonObject) => JsonObject = (fields) => fields,
 ): Observers<Who>["onRecord"] {
-  return (record, { correlationId, principal, denied, answer, body }) => {
+  return (record, occasion) => {
+    const { correlationId, principal, denied, answer } = occasion;
     // Of callbacks the gateway itself writes down what it took.
     if (denied === null && (plane === "callbacks" || record.endpoint.startsWith("GET "))) return;
     const outcome: PlaneRequest["outcome"] =
@@ -36,7 +37,7 @@ export function recordRequests<Who extends Principal>(
       mediaType: record.media_type,
       requestDigest: record.request_digest,
       fields: safe(record.fields),
-      body,
+      body: () => occasion.body,
       correlationId,
       outcome,
     });
