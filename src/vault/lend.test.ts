@@ -52,6 +52,23 @@ test("a bearer token is lent as an Authorization header, with the bare token to 
   );
 });
 
+test("sends under way share one loan, the last wipes it, and each is held to where the entry is bound", () => {
+  const service = open();
+  const one = service.lendHttp("acme", ORIGIN);
+  const other = service.lendHttp("acme", ORIGIN);
+  assert.equal(one.headerValue, other.headerValue);
+  refuses(() => service.lendHttp("acme", "https://elsewhere.example"), "credential_not_bound");
+  one.release();
+  one.release();
+  assert.equal(other.headerValue.use(String), "Bearer token-of-acme-1");
+  other.release();
+  assert.throws(() => other.headerValue.use(String));
+  const next = service.lendHttp("acme", ORIGIN);
+  assert.notEqual(next.headerValue, other.headerValue);
+  service.wipe();
+  refuses(() => service.lendHttp("acme", ORIGIN), "vault_locked");
+});
+
 test("a basic credential is lent encoded, with the pair and both halves to look for", () => {
   const loan = open().lendHttp("basic", ORIGIN);
   const pair = "adalovelace:engine-no-1";

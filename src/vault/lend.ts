@@ -13,6 +13,7 @@ import { mergeNotes, suspendCredential } from "./notes.ts";
 import { requestSignerOf } from "./request-key.ts";
 import { readHmacKey, readSourced } from "./secret-form.ts";
 import { serviceSubkey, stateSubkey } from "./service-key.ts";
+import { createSharing, isSentAsItIs } from "./share-loan.ts";
 import type { SecretSource } from "./source/source.ts";
 import { signerFor } from "./ssh/signer.ts";
 import { openStateRoot } from "./state-root.ts";
@@ -90,6 +91,10 @@ export interface ServiceVault {
 
 const SENT_KINDS = ["bearer", "basic", "header", "aws-sigv4", "http-signature", "mtls"] as const;
 
+function locked(): Denied {
+  return new Denied("vault_locked", "The vault is locked: gw unlock.");
+}
+
 function noSecret(): Secret {
   return Secret.take(Buffer.alloc(0));
 }
@@ -116,10 +121,11 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
   let lendingKey: KeyObject | null = null;
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
+  const share = createSharing();
   let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: Buffer }>();
 
   const open = (entry: CredentialEntry): Secret => {
-    if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
+    if (entryKey === null) throw locked();
     const known = opened.get(entry.label) ?? {
       boxKey: boxKeyOf(entryKey, entry.sealed) ?? refuseEntry(entry.label),
       aad: Buffer.from(entryAad(vault.vaultId, entry), "utf8"),
@@ -212,6 +218,8 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     lendHttp: (label, origin, toSign = null) => {
       const entry = lendable(label, SENT_KINDS, origin);
       if (entry.source !== null) throw new Fault("a secret that is kept elsewhere is not lent from here");
+      if (entryKey === null) throw locked();
+      if (isSentAsItIs(entry) && toSign === null) return share(entry, () => httpLoan(entry, open(entry), null));
       const key = open(entry);
       // The key of a certificate makes the connection, and is no header.
       if (entry.kind === "mtls") return withCertificate(httpLoan(entry, noSecret(), toSign), entry, key);
@@ -270,7 +278,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       };
     },
     lendRequestSigner: () => {
-      if (entryKey === null) throw new Denied("vault_locked", "The vault is locked: gw unlock.");
+      if (entryKey === null) throw locked();
       return vault.requestKey === null ? null : requestSignerOf(serviceKey, vault.vaultId, vault.requestKey);
     },
     suspend: (label, reason, wallMs) => {

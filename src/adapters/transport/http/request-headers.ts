@@ -61,8 +61,8 @@ export function loadCredential(
   if (credential === null)
     return { kind: "ok", value: { headers: [...flat], body, query: "", screen: prepareScreen([]) } };
   try {
-    const { secrets, headerValue } = credential;
-    const screen = prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
+    const { headerValue } = credential;
+    const screen = screenOf(credential);
     const spooled = body !== null && isSpooled(body);
     if (spooled && hasBodyFields(credential))
       return {
@@ -79,6 +79,16 @@ export function loadCredential(
   } catch {
     return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${WIPED}` };
   }
+}
+
+/** Sends that share a loan share what is looked for in their answers. A loan that was taken back cannot be read any more. */
+const screens = new WeakMap<LentCredential["secrets"], Screen>();
+
+function screenOf(credential: LentCredential): Screen {
+  const { secrets, headerValue } = credential;
+  const prepared = screens.get(secrets) ?? prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
+  screens.set(secrets, prepared);
+  return prepared;
 }
 
 function queryOf({ query = [] }: LentCredential): string {
