@@ -121,6 +121,22 @@ describe("a process is known by what the system says of it", asUser, () => {
     }
   });
 
+  test("a program that ends with many connections open leaves one refusal", async (t) => {
+    if (!(await home.knows("audit"))) return t.skip("gw audit is not there yet");
+    const gone = async () => (await home.events("caller_refused")).filter(({ code }) => code === "caller_gone").length;
+    const before = await gone();
+    const script = `let answered = 0;
+      for (let count = 0; count < 16; count++) {
+        const socket = require("node:net").connect(process.argv[1]).on("error", () => {});
+        socket.once("data", () => ++answered === 16 && process.exit());
+        socket.write(${JSON.stringify(REQUEST)});
+      }`;
+    const child = spawn(process.execPath, ["-e", script, home.agentSocket], { stdio: ["ignore", "ignore", "inherit"] });
+    await within(new Promise((resolve) => child.once("close", resolve)), 60_000, "all are answered");
+    const after = await gone();
+    assert.ok(after - before <= 1, `${after - before} refusals`);
+  });
+
   test("who was refused is in the log", async (t) => {
     if (!(await home.knows("audit"))) return t.skip("gw audit is not there yet");
     const refused = (await home.events("caller_refused")).map(({ code }) => code);

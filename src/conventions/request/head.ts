@@ -87,6 +87,11 @@ function readLength(fields: ReadonlyMap<string, string>): number | undefined {
     throw new Denied("framing_invalid", "Content-Length and Transfer-Encoding contradict each other");
   }
   if (length === undefined) return undefined;
-  if (!/^[0-9]{1,15}$/.test(length)) throw new Denied("framing_invalid", "Content-Length is not a plain number");
-  return Number(length);
+  const bytes = parseLength(length);
+  if (bytes === null) throw new Denied("framing_invalid", "Content-Length is not a plain number");
+  return bytes;
+}
+
+export function parseLength(text: string): number | null {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : null;
 }

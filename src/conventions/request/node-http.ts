@@ -2,7 +2,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import { inTurn } from "./conversation.ts";
 import type { OpenFile } from "./multipart/part.ts";
-import { type IncomingBody, readBody, type SeenBytes, seeBytes } from "./read-body.ts";
+import { type IncomingBody, readBody, type SeenBytes, seeBytes, takeWhole } from "./read-body.ts";
 import type { Principal } from "./record.ts";
 import {
   asDenied,
@@ -21,6 +21,8 @@ export interface IncomingRequest extends IncomingBody {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly rawHeaders: readonly string[];
+  /** The body, where it came with its head in one piece. */
+  readonly whole?: Buffer;
   /** What has arrived and nobody took. */
   read(): unknown;
 }
@@ -94,7 +96,9 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
     return refuse(endpoint, principal, correlationId, options, seen, error);
   }
   return conclude(bound, principal, correlationId, options, seen, async () => {
-    await readBody(request, exchange.intake, seen);
+    await (request.whole === undefined
+      ? readBody(request, exchange.intake, seen)
+      : takeWhole(request.whole, exchange.intake, seen));
     return exchange.conclude(principal, request.rawTrailers);
   });
 }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import type { Digest } from "../../kernel/canonical-json.ts";
+import { createHash, type Hash } from "node:crypto";
+import { type Digest, digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { faultOn } from "./conversation.ts";
 import type { Intake } from "./pipeline.ts";
@@ -23,15 +23,24 @@ export interface SeenBytes {
   told(): { readonly digest: Digest | null; readonly bytes: number };
 }
 
+/** Most bodies come in one piece and are accepted, where nobody asks for their digest: the first piece is only kept at hand. */
 export function seeBytes(): SeenBytes {
   let bytes = 0;
-  const hash = createHash("sha256");
+  let first: Uint8Array | null = null;
+  let hash: Hash | null = null;
   return {
     add(chunk) {
       bytes += chunk.byteLength;
-      hash.update(chunk);
+      if (first === null) first = chunk;
+      else {
+        hash ??= createHash("sha256").update(first);
+        hash.update(chunk);
+      }
     },
-    told: () => ({ digest: bytes === 0 ? null : (`sha256:${hash.copy().digest("hex")}` as Digest), bytes }),
+    told() {
+      if (first === null || bytes === 0) return { digest: null, bytes };
+      return { digest: hash === null ? digestBytes(first) : (`sha256:${hash.copy().digest("hex")}` as Digest), bytes };
+    },
   };
 }
 
@@ -88,4 +97,20 @@ export function readBody(
     source.on("close", cutOff);
     source.on("error", cutOff);
   });
+}
+
+/** Feeds an intake the body of a request that came as a whole: only a sink may have to be waited for. */
+export function takeWhole(
+  body: Buffer,
+  intake: Pick<Intake<unknown>, "push" | "abort">,
+  seen: SeenBytes,
+): void | Promise<void> {
+  try {
+    if (body.byteLength === 0) return;
+    seen.add(body);
+    return intake.push(body);
+  } catch (error) {
+    intake.abort();
+    throw error;
+  }
 }

@@ -1,8 +1,12 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { listenForCallers } from "../../adapters/platform/callers.ts";
 import { createClientErrorHandler, refusalText, refuseOn } from "../../conventions/request/client-error.ts";
-import { createRequestListener } from "../../conventions/request/node-http.ts";
+import {
+  createRequestListener,
+  type IncomingRequest,
+  type OutgoingReply,
+} from "../../conventions/request/node-http.ts";
 import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -15,6 +19,7 @@ import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 import { createSeats, type Seat, type Standing } from "../../surfaces/plane/seats.ts";
 import { readTraceparent } from "../../surfaces/plane/traceparent.ts";
 import { boundHeads } from "./bound-heads.ts";
+import { isPlainConnection, servePlainly } from "./plain-door.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
 export interface AgentListenerOptions {
@@ -34,6 +39,16 @@ export interface AgentListenerOptions {
   readonly connections: number;
 }
 
+/** What is used of a request and its reply, of node:http's and of the plain ones alike. */
+interface AgentRequest extends IncomingRequest {
+  readonly socket: Duplex;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+interface AgentReply extends OutgoingReply {
+  once(event: "close", hear: () => void): unknown;
+}
+
 /** Where the platform does not name the user before identification. */
 const NOBODY = -1;
 
@@ -48,7 +63,34 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   });
   const seatOf = new WeakMap<Duplex, Seat>();
   /** Its end is the end of the request, whether it was answered or whoever asked hung up. */
-  const responses = new WeakMap<IncomingMessage, ServerResponse>();
+  const responses = new WeakMap<AgentRequest, AgentReply>();
+  const serve = createRequestListener<AgentRequest, AgentContext>({
+    routes: options.routes.map(({ bound }) => bound),
+    async principalOf(request) {
+      const caller = await identified.get(request.socket);
+      if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
+      const prefer = request.headers["prefer"];
+      return {
+        name: caller.key,
+        caller,
+        waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
+        traceparent: readTraceparent(request.headers["traceparent"]),
+        onGone: (hear) => void (responses.get(request)?.once("close", hear) ?? hear()),
+      };
+    },
+    correlationId: options.correlationId,
+    onRecord: options.onRecord,
+    onFault: options.onFault,
+  });
+
+  function begin(request: AgentRequest, reply: AgentReply): void {
+    const { socket } = request;
+    responses.set(request, reply);
+    occupy(socket, true);
+    reply.once("close", () => occupy(socket, false));
+    serve(request, reply);
+  }
+
   const server = createServer(
     {
       maxHeaderSize: defaults.agentHeaderBytes,
@@ -59,26 +101,8 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       // Everywhere else the field is what it always was: an offer that nobody takes.
       shouldUpgradeCallback: ({ url }) => url === MCP_PATH,
     },
-    createRequestListener<IncomingMessage, AgentContext>({
-      routes: options.routes.map(({ bound }) => bound),
-      async principalOf(request) {
-        const caller = await identified.get(request.socket);
-        if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
-        const prefer = request.headers["prefer"];
-        return {
-          name: caller.key,
-          caller,
-          waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
-          traceparent: readTraceparent(request.headers["traceparent"]),
-          onGone: (hear) => void (responses.get(request)?.once("close", hear) ?? hear()),
-        };
-      },
-      correlationId: options.correlationId,
-      onRecord: options.onRecord,
-      onFault: options.onFault,
-    }),
+    begin,
   );
-  server.prependListener("request", (request, response) => void responses.set(request, response));
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
@@ -87,13 +111,9 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   );
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
 
-  boundHeads(server, { headMs: defaults.planeHeadMs, bodyMs: defaults.planeBodyMs }, (socket) =>
-    clientError(Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket as never),
-  );
-  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    occupy(socket, true);
-    response.once("close", () => occupy(socket, false));
-  });
+  const late = (socket: Duplex): void =>
+    clientError(Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket as never);
+  boundHeads(server, { headMs: defaults.planeHeadMs, bodyMs: defaults.planeBodyMs }, late);
 
   /** A request begins or is over. Whoever has a session, or waits for one, keeps its place while strangers crowd the door. */
   function occupy(socket: Duplex, busy: boolean): void {
@@ -132,6 +152,15 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     await options.upgrade({ request, socket, head, caller, working: (busy) => occupy(socket, busy) });
   }
 
+  const told = new WeakSet<Denied>();
+
+  /** A caller that ends takes all its connections along: that is one refusal, however many they were. */
+  function tellOnce(error: unknown, uid: number): void {
+    if (!(error instanceof Denied) || told.has(error)) return;
+    told.add(error);
+    options.onRefused(error, uid);
+  }
+
   async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {
     const caller = await pending;
     if (connection.destroyed) caller.close();
@@ -164,16 +193,12 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       if (seat === null) return void connection.destroy();
       seatOf.set(connection, seat);
       const caller = admit(connection, pending);
-      caller
-        .then(({ key }) => seat.name(key))
-        .catch((error: unknown) => {
-          if (error instanceof Denied) options.onRefused(error, uid);
-        });
-      connection.on("error", (error) => {
-        if (error instanceof Denied) options.onRefused(error, uid);
-      });
+      caller.then(({ key }) => seat.name(key)).catch((error: unknown) => tellOnce(error, uid));
+      connection.on("error", (error) => tellOnce(error, uid));
       identified.set(connection, caller);
-      server.emit("connection", connection);
+      const handOver = (): void => void server.emit("connection", connection);
+      if (!isPlainConnection(connection)) return handOver();
+      servePlainly(connection, { serve: begin, handOver, late: () => late(connection) });
     },
   });
   return {

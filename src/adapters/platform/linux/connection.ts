@@ -30,6 +30,7 @@ export class VerifiedConnection extends Duplex {
   #ended = false;
   #pending: Pending | undefined;
   #idle: NodeJS.Timeout | undefined;
+  #plain: { take(bytes: Buffer): boolean; handOver(): void } | null = null;
 
   /** `peer` is the pid that the kernel noted at connect. The descriptor belongs to the connection from here on. */
   constructor(fd: number, peer: number, reactor: Reactor, read: (fd: number) => CredentialRead) {
@@ -46,6 +47,21 @@ export class VerifiedConnection extends Duplex {
     this.#idle = ms > 0 ? setTimeout(() => this.emit("timeout"), ms).unref() : undefined;
     if (listener !== undefined) this.once("timeout", listener);
     return this;
+  }
+
+  /**
+   * Asks `take` about whatever arrives, past the stream. The first bytes that it does not take, or the end, call `handOver`
+   * and begin the stream, which has the connection from then on.
+   */
+  readPlainly(take: (bytes: Buffer) => boolean, handOver: () => void): void {
+    this.#plain = { take, handOver };
+    this.#want(this.#interest | EPOLLIN);
+  }
+
+  #beginStream(): void {
+    const plain = this.#plain;
+    this.#plain = null;
+    plain?.handOver();
   }
 
   override _read(): void {
@@ -106,6 +122,7 @@ export class VerifiedConnection extends Duplex {
       case "later":
         return;
       case "end":
+        this.#beginStream();
         this.#ended = true;
         this.#want(this.#interest & ~EPOLLIN);
         this.push(null);
@@ -132,6 +149,8 @@ export class VerifiedConnection extends Duplex {
       return;
     }
     this.#idle?.refresh();
+    if (this.#plain?.take(bytes) === true) return;
+    this.#beginStream();
     if (!this.push(bytes)) this.#want(this.#interest & ~EPOLLIN);
   }
 

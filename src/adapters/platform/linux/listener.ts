@@ -1,5 +1,5 @@
 import { chmodSync, chownSync, closeSync, rmSync } from "node:fs";
-import type { CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
+import type { CallerEnd, CallerPlatform, LiveCaller } from "../../../conventions/caller/port.ts";
 import { denialOf } from "../../../conventions/caller/validity.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
 import { unixAddress } from "./address.ts";
@@ -49,6 +49,7 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
   const reactor = options.reactor ?? createReactor();
   const read = createCredentialReader();
   const connections = new Set<VerifiedConnection>();
+  const denials = new WeakMap<CallerEnd, Denied>();
   const one = Buffer.from([1, 0, 0, 0]);
   const listening = openListener(options);
   let paused: NodeJS.Timeout | undefined;
@@ -116,11 +117,18 @@ export function listenVerified(options: VerifiedListenerOptions): VerifiedListen
     const caller = options.callers.identify(fd);
     caller.then(
       // Nobody speaks on it any more but those whom the descriptor was left to, perhaps under the same pid.
-      (found) => found.onExit((end) => connection.destroy(denialOf(end))),
+      (found) => found.onExit((end) => connection.destroy(denialFor(end))),
       // A refusal is the acceptor's to report; one that nobody looks at must not bring the gateway down.
       () => undefined,
     );
     options.accept(connection, caller, uid);
+  }
+
+  /** One for all connections of a caller that ended: whoever reports it does so once. */
+  function denialFor(end: CallerEnd): Denied {
+    const denied = denials.get(end) ?? denialOf(end);
+    denials.set(end, denied);
+    return denied;
   }
 
   function pause(ms: number): void {
