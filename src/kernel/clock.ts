@@ -27,10 +27,15 @@ export function createLatestWall({ wallMs, bootMs }: Pick<Clock, "wallMs" | "boo
   };
 }
 
-/** ISO 8601 UTC, as every record writes time. Most records of a busy moment bear the same one. */
+/** ISO 8601 UTC, as every record writes time. Most records of a busy moment bear the same one, or the same second. */
 export function isoTime(wallMs: number): string {
   if (wallMs !== lastMs) {
-    lastText = new Date(wallMs).toISOString();
+    const second = Math.floor(wallMs / 1_000);
+    if (second !== lastSecond) {
+      lastStart = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
+      lastSecond = second;
+    }
+    lastText = `${lastStart}${String(Math.floor(wallMs) - second * 1_000).padStart(3, "0")}Z`;
     lastMs = wallMs;
   }
   return lastText;
@@ -38,3 +43,5 @@ export function isoTime(wallMs: number): string {
 
 let lastMs = Number.NaN;
 let lastText = "";
+let lastSecond = Number.NaN;
+let lastStart = "";

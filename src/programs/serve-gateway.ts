@@ -19,6 +19,7 @@ import { openLog } from "../audit/log.ts";
 import { readMarks } from "../audit/read/marks.ts";
 import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
+import type { Posture } from "../gateway/posture.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
 import { createBell } from "../gateway/webhook/bell.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -170,6 +171,19 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     keys: operatorKeysOf(state.trust),
     passkeys: passkeysOf(state.trust),
   });
+  // The home is looked at, keys are read and signatures checked only for who asks, which an ordinary call does not.
+  const posture: Posture = {
+    get mode() {
+      return modes.mode();
+    },
+    mayDecide: modes.mayDecide,
+    get ceilings() {
+      return ceilingsIn(state.trust);
+    },
+    get decisions() {
+      return decisionsIn(state.trust);
+    },
+  };
   const gateway = createGateway(
     {
       clock,
@@ -187,17 +201,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     },
     {
       packs: () => state.packs.book,
-      posture: () => ({
-        // The home is looked at, keys are read and signatures checked only for who asks, which an ordinary call does not.
-        get mode() {
-          return modes.mode();
-        },
-        mayDecide: modes.mayDecide,
-        ceilings: ceilingsIn(state.trust),
-        get decisions() {
-          return decisionsIn(state.trust);
-        },
-      }),
+      posture: () => posture,
       grants: () => state.trust.policy?.grants ?? [],
       isAgentUser: modes.isAgentUser,
       operators,

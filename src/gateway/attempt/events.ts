@@ -137,7 +137,8 @@ const keptBefore = new WeakSet<Outbound>();
 
 function keptEvents(core: Pick<AttemptNeeds, "envelope">, outbound: Outbound): NewEvent[] {
   if (keptBefore.has(outbound)) return [];
-  return contentEvents(core.envelope, "request", outbound.bound.kept.text);
+  const { kept } = outbound.bound;
+  return contentEvents(core.envelope, "request", kept.text, kept.whole ? outbound.requestDigest : undefined);
 }
 
 /** Where this very attempt goes; what a redirect may have copied from a hidden argument is hidden with it. */

@@ -9,8 +9,12 @@ export type ContentKind = Extract<NewEvent, { readonly event_type: "content_kept
  * A text that was approved or sent, as the log keeps it: whole, by its digest, in parts that fit a record whatever has to
  * be escaped in them. They stand before the event that names the digest.
  */
-export function contentEvents(envelope: Envelope, what: ContentKind, text: string): NewEvent[] {
-  const digest = digestText(text);
+export function contentEvents(
+  envelope: Envelope,
+  what: ContentKind,
+  text: string,
+  digest: string = digestText(text),
+): NewEvent[] {
   const size = defaults.logContentUnits;
   const parts = Math.max(1, Math.ceil(text.length / size));
   return Array.from({ length: parts }, (_, part) => ({
