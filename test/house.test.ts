@@ -93,9 +93,15 @@ test("what a page points to exists, and the README leads to every page", () => {
 
 test("the launcher runs the pinned Node without the variables that could bend it", () => {
   const env = { ...process.env, NODE_OPTIONS: "--require /nowhere/evil.js", SSL_CERT_FILE: "/nowhere" };
-  const version = execFileSync(join(root, "bin", "gw"), ["--version"], { env, encoding: "utf8" }).trim();
+  assert.match(execFileSync(join(root, "bin", "gw"), ["--help"], { env, encoding: "utf8" }), /^Usage: gw /);
+});
+
+test("the launcher says the version of its package, for which no Node is started", () => {
   const { version: wanted } = JSON.parse(read("package.json")) as { readonly version: string };
-  assert.equal(version, wanted);
+  const [launcher, env] = [join(root, "bin", "gw"), { PATH: "/usr/bin:/bin" }];
+  assert.equal(execFileSync(launcher, ["--version"], { env, encoding: "utf8" }).trim(), wanted);
+  const asked = execFileSync(launcher, ["--version", "--json"], { env, encoding: "utf8" });
+  assert.equal(asked.trim(), wanted, "and Node says the same");
 });
 
 test("the launchers are one file", () => {
