@@ -23,7 +23,8 @@ export interface SendLimits {
   /** The smaller of the action's own cap and the run's time left. */
   readonly timeoutMs: number;
   readonly responseBytes: number;
-  readonly signal: AbortSignal;
+  /** Absent where nobody calls the send off. */
+  readonly signal?: AbortSignal;
   /** Takes the answer as it comes, where its status says that it is one: 2xx other than 202, 204 and 205. */
   readonly sink?: AnswerSink | undefined;
 }

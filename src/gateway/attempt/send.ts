@@ -104,11 +104,14 @@ async function sendSsh(
   }
 }
 
-/** What nobody takes as it comes is held in memory, and bounded by that. */
+/**
+ * What nobody takes as it comes is held in memory, and bounded by that. A send that began is left to end: breaking it off
+ * would only turn an answer into an unknown.
+ */
 function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
   const { responseBytes } = outbound.definition.action.limits;
   if (stream !== undefined) return { timeoutMs, responseBytes, signal: stream.gone, sink: stream };
-  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes), signal: NEVER };
+  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes) };
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */
@@ -141,6 +144,3 @@ function toSign(
   const expiresS = form === "query" ? defaults.presignedS : null;
   return { ...about, scheme: auth.scheme, scope: { region, service, expiresS } };
 }
-
-/** A send that began is left to end: breaking it off would only turn an answer into an unknown. */
-const NEVER = new AbortController().signal;

@@ -8,15 +8,15 @@ export type StopCause = "deadline" | "aborted";
 export class Stop {
   cause: StopCause | null = null;
   onStop: ((cause: StopCause) => void) | null = null;
-  readonly #signal: AbortSignal;
+  readonly #signal: AbortSignal | undefined;
   readonly #timer: NodeJS.Timeout;
   readonly #abort = (): void => this.#fire("aborted");
 
-  constructor(timeoutMs: number, signal: AbortSignal) {
+  constructor(timeoutMs: number, signal: AbortSignal | undefined) {
     this.#signal = signal;
-    if (signal.aborted) this.cause = "aborted";
+    if (signal?.aborted === true) this.cause = "aborted";
     else if (!(timeoutMs > 0)) this.cause = "deadline";
-    signal.addEventListener("abort", this.#abort);
+    signal?.addEventListener("abort", this.#abort);
     this.#timer = setTimeout(() => this.#fire("deadline"), Math.min(Math.max(timeoutMs, 0), LONGEST_TIMER_MS));
   }
 
@@ -34,7 +34,7 @@ export class Stop {
 
   end(): void {
     clearTimeout(this.#timer);
-    this.#signal.removeEventListener("abort", this.#abort);
+    this.#signal?.removeEventListener("abort", this.#abort);
     this.onStop = null;
   }
 

@@ -42,7 +42,7 @@ export async function exchange(
       if (over) return;
       over = true;
       stop.abort();
-      limits.signal.removeEventListener("abort", abort);
+      limits.signal?.removeEventListener("abort", abort);
       settle(ending);
     };
     const endAfter = (ms: number, ending: SshEnding) =>
@@ -82,8 +82,8 @@ export async function exchange(
       }
     };
     endAfter(limits.timeoutMs, { kind: "deadline" });
-    limits.signal.addEventListener("abort", abort, { once: true });
-    if (limits.signal.aborted) abort();
+    limits.signal?.addEventListener("abort", abort, { once: true });
+    if (limits.signal?.aborted === true) abort();
     helper.output.on("data", (chunk: Buffer) => {
       if (over) return;
       received += chunk.length;

@@ -35,7 +35,8 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       if (typeof plan === "string") return notTried("helper_failed", plan, elapsedMs());
       const unsendable = findUnsendable(request);
       if (unsendable !== undefined) return notTried("helper_failed", unsendable, elapsedMs());
-      if (limits.signal.aborted) return notTried("aborted", "the attempt was stopped before it began", elapsedMs());
+      if (limits.signal?.aborted === true)
+        return notTried("aborted", "the attempt was stopped before it began", elapsedMs());
       const session = await openSession(options, plan, spare.take);
       if (typeof session === "string") return notTried("helper_failed", session, elapsedMs());
       const recordingBytes = request.recording === "on" && options.recorder !== null ? options.recordingBytes : 0;
