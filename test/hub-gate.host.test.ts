@@ -87,10 +87,14 @@ real("what a gateway does not do without its hub is signed, and for a gateway th
   for (const odd of [[], ["--log", "sometimes"], ["--grace-s", "-1"], ["--grace-s", "86401"]])
     assert.equal(codeOf(await home.operator(["hub", "set", ...odd])), "value_not_allowed", odd.join(" "));
   const set = await home.must(["hub", "set", "--log", "before_answer", "--json"]);
-  assert.deepEqual(JSON.parse(set.out), { log: "before_answer", grace_s: 0 });
+  assert.deepEqual(JSON.parse(set.out), { log: "before_answer", grace_s: 0, operations: "own" });
   await home.must(["hub", "join", cluster.url("web1", way.folder), "--name", "web1"]);
   const kept = await home.must(["hub", "set", "--grace-s", "0", "--json"]);
-  assert.deepEqual(JSON.parse(kept.out), { log: "before_answer", grace_s: 0 }, "joining again keeps it");
+  assert.deepEqual(
+    JSON.parse(kept.out),
+    { log: "before_answer", grace_s: 0, operations: "own" },
+    "joining again keeps it",
+  );
   await hubIs(null);
 });
 

@@ -15,6 +15,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied, placeDenied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { adopt, hasAdopted, type LeftBehind, release } from "./adopt.ts";
 import { createDesk, type DecidingKeys, type Desk } from "./approval/desk.ts";
 import { createCallbackMemory } from "./callback/memory.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
@@ -141,6 +142,14 @@ export interface Gateway {
   startResume(caller: LiveCaller, id: OperationId | undefined, reason: string, traceparent?: string | null): Call;
   /** For operators alone. */
   readonly operations: Omit<OperatorOperations, "settle">;
+  /** What the hub tells of who looks after which operations. */
+  readonly fleet: {
+    /** Goes on with what another gateway left. Says how many operations that are. */
+    adopt(left: LeftBehind, operator: string | null): Promise<number>;
+    hasAdopted(gateway: string, term: number): boolean;
+    /** Another gateway looks after what was under way here. */
+    release(gateway: string): Promise<void>;
+  };
   /** An operator's signed word on what became of an operation. */
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
   readonly probes: Probes;
@@ -389,6 +398,14 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     startCancel: (caller, id, reason, trace = null) => startOnOperation(caller, id, "cancel", reason, trace),
     startResume: (caller, id, reason, trace = null) => startOnOperation(caller, id, "resume", reason, trace),
     operations,
+    fleet: {
+      async adopt(left, operator) {
+        requireUnlocked(core);
+        return (await adopt(core, left, operator)).length;
+      },
+      hasAdopted: (name, term) => hasAdopted(core, name, term),
+      release: (name) => release(core, name),
+    },
     settle: async (signed) => {
       const { vaultId, keys } = around.operators();
       return operations.settle(verifyStatement(signed, vaultId, keys));

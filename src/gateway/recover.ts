@@ -20,15 +20,59 @@ export async function recover(
   core: Core,
   store: StateStore,
 ): Promise<{ readonly unknown: number; readonly runs: number; readonly operations: readonly Operation[] }> {
+  const own = (row: StateRow | { readonly tampered: string }): boolean =>
+    "tampered" in row || (row.body["worker"] ?? core.worker) === core.worker;
+  const { attempts, ...taken } = takeUp(core, store, own);
+  const events = [...taken.events];
+  const rows = [...taken.rows];
+  const operations = [...taken.operations];
+  rows.push(...claimOld(core, store, operations, rows));
+  // Only what can still be undone is taken into memory; whatever ended is looked up by its id.
+  for (const row of store.load("deployments", "current")) {
+    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });
+    else core.deployments.put(readDeployment(row));
+  }
+  for (const row of store.load("plans", "previewed").filter(own)) {
+    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });
+    else rows.push({ ...row, state: "rejected", body: { ...row.body, preview: null, input: {} } });
+  }
+  const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")].filter(own);
+  for (const row of runs) {
+    if ("tampered" in row) {
+      events.push({ ...core.envelope("state_tampered"), table: "runs", row: row.tampered });
+      continue;
+    }
+    events.push(...ended(core, row));
+    rows.push({ ...row, state: "ended", body: { ...row.body, sessions: [], end_reason: "gateway_restarted" } });
+  }
+  if (events.length > 0) {
+    const unknown = rows.filter(({ table, state }) => table === "attempts" && state === "tracked").length;
+    const counts = { unfinished: attempts.length, unknown, resumed: operations.length };
+    events.push({ ...core.envelope("recovery_finished"), ...counts });
+  }
+  if (events.length > 0 || rows.length > 0) await core.ledger.record("recovery.finished", events, rows);
+  forgetOld(core, store);
+  return { unknown: attempts.length, runs: runs.length, operations };
+}
+
+interface TakenUp {
+  readonly operations: readonly Operation[];
+  readonly events: readonly NewEvent[];
+  readonly rows: readonly StateRow[];
+}
+
+/** Operations go on from their rows, and what was sent and not answered becomes one. */
+export function takeUp(
+  core: Core,
+  store: StateStore,
+  own: (row: StateRow | { readonly tampered: string }) => boolean,
+): TakenUp & { readonly attempts: readonly unknown[] } {
   const resumed = recoverOperations(core, store);
   const events: NewEvent[] = [...resumed.events];
   const rows: StateRow[] = [...resumed.rows];
   const operations = [...resumed.operations];
   // What was unknown already and is nobody's operation yet was left between two writes.
-  const own = (row: StateRow | { readonly tampered: string }): boolean =>
-    "tampered" in row || (row.body["worker"] ?? core.worker) === core.worker;
   const attempts = [...store.load("attempts", "sent"), ...store.load("attempts", "unknown")].filter(own);
-  const runs = [...store.load("runs", "open"), ...store.load("runs", "pending")].filter(own);
   /** One operation for one call, however many tries of it were left without an answer. */
   const adoptedCalls = new Map<string, string>();
   for (const row of attempts) {
@@ -53,32 +97,7 @@ export async function recover(
   events.push(...claims.events);
   rows.push(...claims.rows);
   operations.push(...claims.operations);
-  rows.push(...claimOld(core, store, operations, rows));
-  // Only what can still be undone is taken into memory; whatever ended is looked up by its id.
-  for (const row of store.load("deployments", "current")) {
-    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "deployments", row: row.tampered });
-    else core.deployments.put(readDeployment(row));
-  }
-  for (const row of store.load("plans", "previewed").filter(own)) {
-    if ("tampered" in row) events.push({ ...core.envelope("state_tampered"), table: "plans", row: row.tampered });
-    else rows.push({ ...row, state: "rejected", body: { ...row.body, preview: null, input: {} } });
-  }
-  for (const row of runs) {
-    if ("tampered" in row) {
-      events.push({ ...core.envelope("state_tampered"), table: "runs", row: row.tampered });
-      continue;
-    }
-    events.push(...ended(core, row));
-    rows.push({ ...row, state: "ended", body: { ...row.body, sessions: [], end_reason: "gateway_restarted" } });
-  }
-  if (events.length > 0) {
-    const unknown = rows.filter(({ table, state }) => table === "attempts" && state === "tracked").length;
-    const counts = { unfinished: attempts.length, unknown, resumed: operations.length };
-    events.push({ ...core.envelope("recovery_finished"), ...counts });
-  }
-  if (events.length > 0 || rows.length > 0) await core.ledger.record("recovery.finished", events, rows);
-  forgetOld(core, store);
-  return { unknown: attempts.length, runs: runs.length, operations };
+  return { operations, events, rows, attempts };
 }
 
 /** State is for what can still matter; what happened stands in the log. */

@@ -43,6 +43,16 @@ export async function connectHub(login: HubLogin, expected: string | null): Prom
 
 /** Null where the schema is not there; a schema of another version is refused. */
 export async function readHub(connection: HubConnection): Promise<{ readonly hubId: string } | null> {
+  const hub = await lookAtHub(connection);
+  if (hub === null || hub.version === HUB_VERSION) return hub;
+  const older = hub.version === HUB_VERSION - 1 ? " Its owner brings it up to that: gw hub init URL" : "";
+  throw new Denied("hub_unknown", `The hub has format ${hub.version}, and this gw knows ${HUB_VERSION}.${older}`);
+}
+
+/** Of whatever version. */
+export async function lookAtHub(
+  connection: HubConnection,
+): Promise<{ readonly hubId: string; readonly version: number } | null> {
   const [there] = await connection.ask<{ readonly there: boolean }>(
     `select to_regclass('${HUB_SCHEMA}.hub') is not null as there`,
   );
@@ -50,13 +60,7 @@ export async function readHub(connection: HubConnection): Promise<{ readonly hub
   const [hub] = await connection.ask<{ readonly hub_id: string; readonly version: number }>(
     `select left(hub_id, 128) as hub_id, version from ${HUB_SCHEMA}.hub`,
   );
-  if (hub?.version !== HUB_VERSION) {
-    throw new Denied(
-      "hub_unknown",
-      `The hub has format ${hub?.version ?? "unknown"}, and this gw knows ${HUB_VERSION}.`,
-    );
-  }
-  return { hubId: hub.hub_id };
+  return { hubId: hub?.hub_id ?? "", version: hub?.version ?? 0 };
 }
 
 export async function connectDatabase(login: HubLogin): Promise<HubConnection> {

@@ -3,7 +3,7 @@
  * it comes here. Grants and row security keep honest gateways apart, and an owned one to its own rows.
  */
 export const HUB_SCHEMA = "gw_hub";
-export const HUB_VERSION = 1;
+export const HUB_VERSION = 2;
 /** Who listens here looks again; what is said here is believed by nobody. */
 export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
@@ -16,6 +16,61 @@ const lastOf = (column: string): string => column.slice(column.indexOf(".") + 1)
 
 const own = (column: string): string =>
   `exists (select from ${HUB_SCHEMA}.gateways g where g.name = ${column} and g.login = current_user)`;
+
+/**
+ * What gateways have under way. A term of a gateway has one head, which moves by one with every word; whoever takes the term over
+ * refers to the head as it was seen. From then on the database itself keeps that head, and with it the rows, from moving.
+ */
+const stateSchema = `
+create table ${HUB_SCHEMA}.state_head (
+  gateway   text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  term      bigint not null,
+  tick      bigint not null,
+  seen_at   timestamptz not null default clock_timestamp(),
+  statement text  not null,
+  signature bytea not null,
+  primary key (gateway, term),
+  unique (gateway, term, tick)
+) with (fillfactor = 50);
+create table ${HUB_SCHEMA}.state (
+  gateway text collate "C" not null,
+  term    bigint not null,
+  place   text collate "C" not null,
+  tick    bigint not null,
+  sealed  bytea  not null,
+  primary key (gateway, term, place),
+  foreign key (gateway, term) references ${HUB_SCHEMA}.state_head on delete cascade
+) with (fillfactor = 50);
+create table ${HUB_SCHEMA}.adoptions (
+  gateway   text collate "C" not null,
+  term      bigint not null,
+  tick      bigint not null,
+  by        text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  statement text  not null,
+  signature bytea not null,
+  primary key (gateway, term),
+  foreign key (gateway, term, tick) references ${HUB_SCHEMA}.state_head (gateway, term, tick)
+);
+grant select on ${HUB_SCHEMA}.state_head, ${HUB_SCHEMA}.state, ${HUB_SCHEMA}.adoptions to ${OPERATOR_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.state_head, ${HUB_SCHEMA}.state to ${GATEWAY_ROLE};
+grant select, insert on ${HUB_SCHEMA}.adoptions to ${GATEWAY_ROLE};
+alter table ${HUB_SCHEMA}.state_head enable row level security;
+alter table ${HUB_SCHEMA}.state enable row level security;
+alter table ${HUB_SCHEMA}.adoptions enable row level security;
+create policy look on ${HUB_SCHEMA}.state_head for select using (true);
+create policy own on ${HUB_SCHEMA}.state_head for insert to ${GATEWAY_ROLE} with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.state_head for update to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy own_end on ${HUB_SCHEMA}.state_head for delete to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.state for select using (true);
+create policy own on ${HUB_SCHEMA}.state for insert to ${GATEWAY_ROLE} with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.state for update to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy own_end on ${HUB_SCHEMA}.state for delete to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.adoptions for select using (true);
+create policy own on ${HUB_SCHEMA}.adoptions for insert to ${GATEWAY_ROLE} with check (${own("by")});
+`;
+
+/** From the version before, by the owner, in one transaction. */
+export const hubUpgrade = `${stateSchema}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${HUB_VERSION - 1};`;
 
 /** Run by the owner, in one transaction. Roles belong to the whole cluster and may be there already. */
 export const hubSchema = `
@@ -148,5 +203,5 @@ create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gatewa
 create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
-insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+${stateSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
 `;

@@ -74,7 +74,37 @@ export type AnswerStatement = {
   readonly message: string;
 };
 
-export type HubStatement = EnrolmentStatement | LeaveStatement | HeadStatement | CardStatement | AnswerStatement;
+/** A gateway says what it has under way: how many words of this term there were, and the sum over its sealed rows. */
+export type StateStatement = {
+  readonly format: "gw.hub-state/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly vault_id: string;
+  readonly term: number;
+  readonly tick: number;
+  readonly sum: string;
+  readonly written_at: string;
+};
+
+/** A gateway says that it looks after what another had under way in a term, from this word of it on. */
+export type AdoptionStatement = {
+  readonly format: "gw.hub-adoption/v1";
+  readonly hub_id: string;
+  readonly vault_id: string;
+  readonly gateway: string;
+  readonly term: number;
+  readonly tick: number;
+  readonly by: string;
+};
+
+export type HubStatement =
+  | EnrolmentStatement
+  | LeaveStatement
+  | HeadStatement
+  | CardStatement
+  | AnswerStatement
+  | StateStatement
+  | AdoptionStatement;
 
 export interface SignedText {
   readonly text: string;

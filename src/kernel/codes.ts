@@ -1328,6 +1328,16 @@ export const codes = {
     means: "What the hub shows of a limit was not written by its gateways, or not all of it is shown.",
     mend: "Find out who changed the database. Until the next day (UTC) nothing is sent that the limit counts.",
   },
+  hub_state_tampered: {
+    status: 503,
+    means: "What the hub shows of a gateway's operations was not written by it, or not all of it is shown.",
+    mend: "Find out who changed the database. Nothing was taken over; look at the providers for what that gateway had under way.",
+  },
+  hub_gateway_alive: {
+    status: 409,
+    means: "The gateway whose operations were to be taken over still speaks, or took its own up again.",
+    mend: "Wait until gw status calls it silent, or stop it first.",
+  },
   hub_clock_off: {
     status: 503,
     means: "The clocks of this host and of the hub's database are too far apart to agree on the day.",

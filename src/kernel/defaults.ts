@@ -481,6 +481,8 @@ export const defaults = {
   /** Most that one question to the database is answered with, on the wire. */
   hubReplyBytes: 100_663_296,
   hubGateways: 4_096,
+  /** Of one gateway: what it has under way, and the claims to it. */
+  hubStateRows: 16_384,
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
   hubAnswersHours: 24,
   hubStatementsALook: 64,

@@ -244,6 +244,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   hub.attend(
     createHubDesk({ gateway, log, clock, state, onFault: (error) => onFault(error, correlationId()) }),
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
+    gateway.fleet,
   );
   const steward: DaemonSteward = createSteward({
     ...{

@@ -80,6 +80,14 @@ export const gatewayEvents = {
   },
   recipients_changed: { recipient_key_ids: open.texts, by: optional(person.text) },
   recovery_finished: { unfinished: open.integer, unknown: open.integer, resumed: open.integer },
+  /** What another gateway of the hub had under way is looked after here from now on; and there, that it no longer is. */
+  operations_adopted: {
+    gateway: open.text,
+    term: open.integer,
+    operations: open.integer,
+    operator: nullable(person.text),
+  },
+  operations_released: { gateway: open.text, operations: open.integer },
   state_tampered: { table: open.text, row: optional(open.text), run_id: optional(open.text) },
   /** Written before the first connection: from here on the key may be used, once a probe. */
   ssh_check_started: sshCheck,

@@ -258,6 +258,9 @@ async function refuse(
       yieldTo(core, operation);
       return;
     case "log_backlogged":
+    case "hub_unreachable":
+    case "hub_rolled_back":
+    case "hub_forked":
       scheduleNext(core, operation, null, null);
       return;
     case "attempts_exhausted":

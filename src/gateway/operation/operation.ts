@@ -48,6 +48,7 @@ export function openOperation(
     /** Boot time of the first send; now where it is still to come. */
     readonly firstSentMs?: number;
     readonly held?: number;
+    readonly id?: Operation["id"];
   },
 ): Operation {
   const { action, pack } = sent.outbound.definition;
@@ -65,7 +66,7 @@ export function openOperation(
     spendCents: 0,
   };
   return {
-    id: core.ports.ids.next("op"),
+    id: sent.id ?? core.ports.ids.next("op"),
     kind,
     callId: sent.callId,
     sessionId: sent.session.id,

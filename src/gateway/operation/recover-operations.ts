@@ -69,6 +69,8 @@ export function adoptAttempt(
   };
   const input = (body["input"] ?? {}) as JsonObject;
   const operation = openOperation(core, "write", {
+    // By its attempt: whichever gateway takes it up, and however often, it is one operation.
+    id: `op_${row.id.slice(row.id.indexOf("_") + 1)}` as Operation["id"],
     run: { id: row.runId as RunId },
     session: { id: String(body["session_id"]), caller: { key: String(body["caller"] ?? "") } },
     callId: String(body["call_id"]) as CallId,

@@ -83,10 +83,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     try {
       return await work;
     } catch (cause) {
-      // A full queue is back-pressure, and a row that another gateway took over is its own: neither is a broken disk.
-      if (cause instanceof Denied && (cause.code === "log_backlogged" || cause.code === "operation_taken_over")) {
-        throw cause;
-      }
+      if (cause instanceof Denied && isPassing(cause)) throw cause;
       throw stop(cause);
     }
   }
@@ -167,6 +164,11 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       await keep(audit.append(events));
     },
   };
+}
+
+/** A full queue is back-pressure, a row that another gateway took over is its own, a hub comes back: none is a broken disk. */
+function isPassing({ code }: Denied): boolean {
+  return code === "log_backlogged" || code === "operation_taken_over" || code.startsWith("hub_");
 }
 
 function stoppedError(): Denied {

@@ -69,7 +69,8 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
 
   return {
     admit({ sideEffect, standing }) {
-      if (!waits() || !isAway() || (standing && !sideEffect && isInGrace())) return;
+      const shares = sideEffect && rules()?.operations === "shared";
+      if ((!waits() && !shares) || !isAway() || (standing && !sideEffect && isInGrace())) return;
       throw away(
         `${sideEffect || !standing ? "" : " The time for which reads go on without it is over."} Nothing was sent.`,
       );

@@ -1,13 +1,15 @@
 import type { KeyObject } from "node:crypto";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import { describeFleetLimit } from "../../conventions/budget/fleet-limit.ts";
-import type { AuditSink } from "../../gateway/ports.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { AuditSink, StateStore } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
 import { connectHub } from "../../hub/connect.ts";
 import { createDocuments, type Generations } from "../../hub/documents.ts";
 import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
+import { type RememberedTerm, type StateKeeper, startState } from "../../hub/state.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -22,6 +24,7 @@ import type { Facts } from "./facts.ts";
 import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
+import { STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
 
@@ -32,7 +35,11 @@ export interface HubLink {
   /** Policy or the compartment may be others now. */
   adjust(): Promise<void>;
   /** From now on questions are shown on the hub too, what operators sign there is taken, and signed files are followed. */
-  attend(desk: HubDesk, home: HomeDocuments): void;
+  attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"]): void;
+  /** The store of this host, of which the hub has what signed policy shares. */
+  share(store: StateStore): StateStore;
+  /** Takes over what a silent gateway had under way, at an operator's word. */
+  adopt(gateway: string, operator: string): Promise<number>;
   /** Null while nothing goes to a hub. */
   shipper(): Shipper | null;
   limits(): LimitKeeper | null;
@@ -52,7 +59,14 @@ interface LinkParts {
   readonly state: { readonly trust: Trust; readonly compartment: OpenCompartment | null };
 }
 
+interface Way {
+  readonly membership: HubMembership;
+  readonly identity: KeyObject;
+  connect(): ReturnType<typeof connectHub>;
+}
+
 const TICK_NOTE = "hub";
+const STATE_NOTE = "hub state";
 const DOCUMENTS_NOTE = "hub documents";
 
 export function createHubLink(parts: LinkParts): HubLink {
@@ -60,13 +74,50 @@ export function createHubLink(parts: LinkParts): HubLink {
   let joined: HubMembership | null = null;
   let shipper: Shipper | null = null;
   let queue: Queue | null = null;
-  let attended: { readonly desk: HubDesk; readonly home: HomeDocuments } | null = null;
+  let attended: { readonly desk: HubDesk; readonly home: HomeDocuments; readonly fleet: Gateway["fleet"] } | null =
+    null;
+  let keeper: StateKeeper | null = null;
   let limits: LimitKeeper | null = null;
+  let way: Way | null = null;
+  /** Whose rows the keeper tells of. */
+  let keptFor: OpenCompartment | null = null;
   let trouble: Denied | null = null;
   /** The signed files that this gateway follows and saw on the hub: it names none before others can find it there. */
   let shown: Generations = { vault: 0, policy: 0 };
   /** What is wrong with the signed files on the hub. */
   let untrue: Denied | null = null;
+
+  const worker = `log ${parts.log.logId}`;
+  const shares = (): boolean => state.trust.policy?.hub?.rules.operations === "shared";
+
+  /** Only while the state of this host is open: what is under way is told from there. */
+  function adjustState(): void {
+    const opened = shares() ? state.compartment : null;
+    if (opened === keptFor) return;
+    keeper?.close();
+    [keeper, keptFor] = [null, null];
+    if (attended === null || opened === null || way === null) return;
+    keptFor = opened;
+    const { membership, identity, connect } = way;
+    const { hubId, gateway } = membership;
+    const { fleet } = attended;
+    const { clock, sleep, random } = parts;
+    keeper = startState({
+      ...{ hubId, gateway, vaultId: state.trust.vault.vaultId, identity, clock, sleep, connect },
+      seal: limitSeal(opened.service.deriveStateKey(STATE_PURPOSE), random),
+      isOpen: () => state.compartment === opened,
+      ...sharedIn(opened.store, worker),
+      operators: () => state.trust.vault.operators.map(({ approverKey }) => approverKey),
+      recall: () => recallTerm(noteIn(STATE_NOTE, membership)),
+      remember: (term) => remember(STATE_NOTE, membership, { ...term }),
+      onTaken: fleet.release,
+      has: fleet.hasAdopted,
+      // Both clocks beside the database's: what the other wrote down is moved to ours.
+      onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
+        fleet.adopt({ ...left, rows: takenOver(rows), aheadMs: aheadMs - (clock.wallMs() - nowMs) }, operator),
+      onTrouble: tell,
+    });
+  }
 
   const tell = (error: Denied): void =>
     parts.facts.tell(error.code === "hub_unreachable" ? "warning" : "error", "hub_trouble", {
@@ -102,6 +153,8 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...limitNotes(() => state.compartment?.store ?? null, membership),
     });
     joined = membership;
+    way = { membership, identity, connect };
+    adjustState();
   }
 
   function documentsOf(membership: HubMembership, home: HomeDocuments, { service }: OpenCompartment) {
@@ -160,7 +213,12 @@ export function createHubLink(parts: LinkParts): HubLink {
       const own = keys === null ? (joined?.identityKey ?? null) : rawPublicOf(keys.identity);
       const membership = own === null ? null : membershipOf(hub, own);
       queue?.wake();
-      if (membership !== null && joined !== null && isSame(membership, joined)) return;
+      if (membership !== null && joined !== null && isSame(membership, joined)) {
+        adjustState();
+        return;
+      }
+      keeper?.close();
+      [keeper, keptFor, way] = [null, null, null];
       queue?.close();
       queue = null;
       limits?.close();
@@ -180,8 +238,17 @@ export function createHubLink(parts: LinkParts): HubLink {
         tell(error);
       }
     },
-    attend(desk, home) {
-      attended = { desk, home };
+    share: (store) => shareStore(store, { shares, keeper: () => keeper, worker }),
+    async adopt(gateway, operator) {
+      if (keeper === null)
+        throw new Denied(
+          "hub_not_joined",
+          "This gateway shares no operations on a hub. First: gw hub join URL, gw hub set --operations shared",
+        );
+      return await keeper.adopt(gateway, operator);
+    },
+    attend(desk, home, fleet) {
+      attended = { desk, home, fleet };
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,
@@ -190,7 +257,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       const hub = state.trust.policy?.hub ?? null;
       if (hub === null || (joined === null && trouble === null && state.compartment !== null)) return null;
       const now = shipper?.status() ?? null;
-      const wrong = now?.trouble ?? trouble ?? untrue;
+      const wrong = now?.trouble ?? keeper?.status().trouble ?? trouble ?? untrue;
       return {
         hub_id: hub.hubId,
         gateway: joined?.gateway ?? null,
@@ -210,6 +277,7 @@ export function createHubLink(parts: LinkParts): HubLink {
     },
     async finish() {
       queue?.close();
+      keeper?.close();
       await shipper?.finish(defaults.hubLastMs);
     },
   };
@@ -221,6 +289,10 @@ function isSame(one: HubMembership, other: HubMembership): boolean {
 
 function recallTick(note: JsonObject | null): RememberedTick | null {
   return note === null ? null : { tick: Number(note["tick"]), link: String(note["link"]) };
+}
+
+function recallTerm(note: JsonObject | null): RememberedTerm | null {
+  return note === null ? null : { term: Number(note["term"]), tick: Number(note["tick"]) };
 }
 
 function recallGenerations(note: JsonObject | null): Generations {

@@ -56,7 +56,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await opened.remember(state.high);
       const keyIds = operatorKeysOf(state.trust).map(({ keyId }) => keyId);
       await parts.operatorUsers.open(opened.store, keyIds);
-      await gateway.unlock({ credentials: opened.credentials, store: opened.store });
+      await gateway.unlock({ credentials: opened.credentials, store: parts.hub.share(opened.store) });
       await record([
         {
           ...envelope("gateway_unlocked"),
@@ -230,6 +230,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await opened.remember(state.high);
       return suspended;
     },
+
+    adoptOperations: (gateway, login) => parts.hub.adopt(gateway, login.operator),
 
     hostKeys: () =>
       inTurn(async () => {

@@ -16,6 +16,7 @@ import { type Clock, isoTime } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import {
+  adoptionAnswer,
   headAnswer,
   hostKeysAnswer,
   offerAnswer,
@@ -71,6 +72,8 @@ export interface OperatorClient extends ReadingClient {
   cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
   resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
   reconcileOperation(operationId: string): Promise<OperationDetail>;
+  /** Takes over what another gateway of the hub had under way. Says how many operations that are. */
+  adoptOperations(gateway: string): Promise<number>;
   /** Signs what the person says became of it; `show` gets the statement before it is signed. */
   settleOperation(
     operation: Pick<OperationDetail, "operation_id" | "request_fingerprint">,
@@ -164,6 +167,8 @@ export async function connectOperator(
       (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
     resumeOperation: async (id, reason) =>
       (await post(`${operationPath(id)}/resume`, { reason })) as unknown as OperationDetail,
+    adoptOperations: async (gateway) =>
+      (await postFor(adoptionAnswer, "/v1/custody/adoptions", { gateway })).operations,
     reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as unknown as OperationDetail,
     attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
     async recordDecisions(decisions) {

@@ -1,17 +1,33 @@
 import type { SettlementStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { adoptionAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import type { OperationRecords } from "./operation-records.ts";
 import { loggedIn, mayRead } from "./permit.ts";
 import { short, signedSchema } from "./schemas.ts";
+import type { Steward } from "./steward.ts";
 
 /** Operations of every caller. A person may read once more where automation has stopped, and ask the provider to stop. */
-export function operationRoutes(gateway: Gateway, records: OperationRecords): readonly PlaneRoute<OperatorContext>[] {
+export function operationRoutes(
+  { gateway, adoptOperations }: Pick<Steward, "gateway" | "adoptOperations">,
+  records: OperationRecords,
+): readonly PlaneRoute<OperatorContext>[] {
   return [
+    planeRoute(
+      { method: "POST", path: "/v1/custody/adoptions", body: { kind: "json", schema: adoptionSchema } },
+      {
+        summary: "Take over what a silent gateway of the hub had under way",
+        answers: { 200: { description: "How many operations are looked after here now", schema: adoptionAnswer } },
+      },
+      async ({ body }, context) => ({
+        status: 200,
+        body: { operations: await adoptOperations(body.gateway, context.login()) },
+      }),
+      loggedIn,
+    ),
     planeRoute(
       { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },
       { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
@@ -100,6 +116,12 @@ export function operationRoutes(gateway: Gateway, records: OperationRecords): re
     ),
   ];
 }
+
+const adoptionSchema = {
+  type: "object",
+  properties: { gateway: { type: "string", minLength: 1, maxLength: 63 } },
+  required: ["gateway"],
+} as const satisfies JsonSchema;
 
 const operationParams = {
   type: "object",

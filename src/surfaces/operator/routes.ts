@@ -32,7 +32,7 @@ export function operatorRoutes(
     ...approvalRoutes(steward),
     ...sessionRoutes(steward),
     ...ticketRoutes(gateway),
-    ...operationRoutes(gateway, createOperationRecords(gateway, clock)),
+    ...operationRoutes(steward, createOperationRecords(gateway, clock)),
     ...logRoutes(steward),
     ...homeRoutes(steward),
     ...sshRoutes(steward),

@@ -36,6 +36,8 @@ export interface Steward {
   suspendCredentials(labels: readonly string[], reason: string, login: Login | null): Promise<readonly string[]>;
   /** The public halves of this host's own keys, drawn when they are first asked for. */
   hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
+  /** Takes over what a silent gateway of the hub had under way. Says how many operations that are. */
+  adoptOperations(gateway: string, login: Login): Promise<number>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
   /** Records a cut that whoever is logged in signed; refuses any other. */

@@ -14,7 +14,8 @@ export const GATEWAY_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
 /** A day: who is without a hub for longer should say so to the people who rely on it. */
 export const MAX_GRACE_S = 86_400;
 export const HUB_LOG = ["behind", "before_answer"] as const;
-const RULES = ["log", "grace_s", "limits"] as const;
+export const HUB_OPERATIONS = ["own", "shared"] as const;
+const RULES = ["log", "grace_s", "operations", "limits"] as const;
 export const LIMIT_NAME = /^[a-z][a-z0-9-]{0,50}$/;
 export const MAX_LIMITS = 64;
 export const MAX_A_DAY = 1_000_000_000;
@@ -33,6 +34,7 @@ export function hubPage({ hubId, gateways, rules }: HubPolicy): JsonObject {
     })),
     ...(rules.log === NO_HUB_RULES.log ? {} : { log: rules.log }),
     ...(rules.graceS === NO_HUB_RULES.graceS ? {} : { grace_s: rules.graceS }),
+    ...(rules.operations === NO_HUB_RULES.operations ? {} : { operations: rules.operations }),
     ...(rules.limits.length === 0 ? {} : { limits: sortBy(rules.limits, ({ name }) => name).map(limitPage) }),
   };
 }
@@ -46,12 +48,14 @@ export function readHub(value: JsonValue, where: string): HubPolicy {
 
 /** What says nothing stands nowhere, so that one policy has one page. */
 function readRules(
-  { log, grace_s, limits }: { readonly [Name in (typeof RULES)[number]]?: JsonValue },
+  { log, grace_s, operations, limits }: { readonly [Name in (typeof RULES)[number]]?: JsonValue },
   where: string,
 ): HubRules {
   return {
     log: log === undefined ? NO_HUB_RULES.log : shape.oneOf(log, `${where}/log`, ["before_answer"]),
     graceS: grace_s === undefined ? NO_HUB_RULES.graceS : shape.integer(grace_s, `${where}/grace_s`, 1, MAX_GRACE_S),
+    operations:
+      operations === undefined ? NO_HUB_RULES.operations : shape.oneOf(operations, `${where}/operations`, ["shared"]),
     limits: limits === undefined ? [] : sortedList(limits, `${where}/limits`, readLimit, ({ name }) => name),
   };
 }

@@ -60,11 +60,13 @@ export interface HubRules {
   readonly log: "behind" | "before_answer";
   /** For how long reads of sessions that stand go on while the hub is away, where answers wait for it. */
   readonly graceS: number;
+  /** Whether what is under way is on the hub too, and no side effect leaves before it is: then another gateway can take it over. */
+  readonly operations: "own" | "shared";
   /** What all gateways of this vault on the hub may do on a day. */
   readonly limits: readonly FleetLimit[];
 }
 
-export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0, limits: [] };
+export const NO_HUB_RULES: HubRules = { log: "behind", graceS: 0, operations: "own", limits: [] };
 
 /** Who a gateway is on the hub, as the operator signed it, and how it logs in there, sealed for it and the operators alone. */
 export interface HubGateway {

@@ -41,6 +41,7 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
   )
     .option("--log <WHEN>", "before_answer: no answer before the log that tells of it is on the hub; or behind")
     .option("--grace-s <SECONDS>", "for how long reads go on while the hub is away, where answers wait for it")
+    .option("--operations <WHERE>", "shared: what is under way is on the hub too, for another to take over; or own")
     .action(async (_options, command: Command) => {
       const { runHubSet } = await import("../hub/rules.ts");
       finish(await runHubSet(optionsOf<HubSetOptions>(command), deps));

@@ -25,6 +25,14 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
     .action(async (id: string, _options, command: Command) =>
       finish(await (await load()).runSettle(id, optionsOf<OperationOptions>(command), deps)),
     );
+  addOperatorCommand(
+    operation,
+    "adopt <GATEWAY>",
+    "take over what a silent gateway of the hub had under way, to look after it here",
+    "gw operation adopt web1",
+  ).action(async (name: string, _options, command: Command) =>
+    finish(await (await load()).runAdopt(name, optionsOf<OperationOptions>(command), deps)),
+  );
   const verbs = [
     ["show", "one operation with its history"],
     ["cancel", "ask the provider to stop it; the provider decides how it ends"],

@@ -9,6 +9,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import {
   HUB_LOG,
+  HUB_OPERATIONS,
   LIMIT_NAME,
   limitPage,
   MAX_A_DAY,
@@ -25,14 +26,18 @@ import { applyPolicyChange, say, withOperator } from "../vault/session.ts";
 export interface HubSetOptions extends OperatorOptions {
   readonly log?: string;
   readonly graceS?: string;
+  readonly operations?: string;
 }
 
 /** `gw hub set`: an operator signs what this gateway does not do without its hub. What is not named stays. */
 export function runHubSet(options: HubSetOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
-    const asked = { ...readLog(options.log), ...readGrace(options.graceS) };
+    const asked = { ...readLog(options.log), ...readGrace(options.graceS), ...readOperations(options.operations) };
     if (Object.keys(asked).length === 0)
-      throw new Denied("value_not_allowed", "Say what to set: --log before_answer, --log behind, --grace-s SECONDS");
+      throw new Denied(
+        "value_not_allowed",
+        "Say what to set: --log before_answer, --log behind, --grace-s SECONDS, --operations shared, --operations own",
+      );
     return signRules(options, deps, (rules) => ({ ...rules, ...asked }), sayRules);
   });
 }
@@ -84,14 +89,16 @@ function readFleetLimit(name: string, options: HubLimitOptions): FleetLimit {
   return { name, counts, of, aDay };
 }
 
-function sayRules({ log, graceS }: HubRules): readonly [JsonObject, string] {
-  const waits = log === "before_answer";
-  return [
-    { log, grace_s: graceS },
-    waits
+function sayRules({ log, graceS, operations }: HubRules): readonly [JsonObject, string] {
+  const shared =
+    operations === "shared"
+      ? " What is under way is on the hub too, before it leaves: another gateway can take it over with gw operation adopt NAME."
+      : "";
+  const waits =
+    log === "before_answer"
       ? `Answers wait for the hub. While it is away no side effect is sent, and reads of sessions that stand go on for ${graceS} s.`
-      : "Answers do not wait for the hub.",
-  ];
+      : "Answers do not wait for the hub.";
+  return [{ log, grace_s: graceS, operations }, `${waits}${shared}`];
 }
 
 async function signRules(
@@ -117,6 +124,14 @@ function readLog(given: string | undefined): Partial<HubRules> {
   const log = HUB_LOG.find((word) => word === given);
   if (log === undefined) throw new Denied("value_not_allowed", `--log is one of: ${HUB_LOG.join(", ")}`);
   return { log };
+}
+
+function readOperations(given: string | undefined): Partial<HubRules> {
+  if (given === undefined) return {};
+  const operations = HUB_OPERATIONS.find((word) => word === given);
+  if (operations === undefined)
+    throw new Denied("value_not_allowed", `--operations is one of: ${HUB_OPERATIONS.join(", ")}`);
+  return { operations };
 }
 
 function readGrace(given: string | undefined): Partial<HubRules> {

@@ -82,6 +82,21 @@ export function runOperation(
   });
 }
 
+/** `gw operation adopt GATEWAY`: what another gateway had under way is observed and settled here from now on. */
+export function runAdopt(name: string, options: OperationOptions, deps: CliDeps): Promise<Exit> {
+  const { io } = deps;
+  return answering(io, () =>
+    withGateway(options, deps, async ({ client }) => {
+      const operations = await client.adoptOperations(name);
+      if (options.json) io.out(JSON.stringify({ gateway: name, operations }, null, 2));
+      else if (operations === 0)
+        io.out(`${showIdentifier(name)} had nothing under way, or this gateway has it already.`);
+      else io.out(`${operations} of ${showIdentifier(name)} are looked after here now: gw operation list --all`);
+      return exits.done;
+    }),
+  );
+}
+
 /** `gw operation settle ID`: a signature over what the person says became of it, shown as it is signed. */
 export function runSettle(id: string, options: OperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;

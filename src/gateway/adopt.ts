@@ -1,0 +1,128 @@
+import type { Moment } from "../conventions/operation/evolve.ts";
+import type { Lease } from "../conventions/operation/record.ts";
+import { isSettled } from "../conventions/operation/state.ts";
+import { isoTime } from "../kernel/clock.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { isJsonObject } from "../kernel/json.ts";
+import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
+import type { Core } from "./core.ts";
+import { nextLease } from "./operation/lease.ts";
+import { operationRow } from "./operation/operation-row.ts";
+import { learn, type Operation } from "./operation/operations.ts";
+import type { StateRow, StateStore } from "./ports.ts";
+import { takeUp } from "./recover.ts";
+
+/** What another gateway had under way, as its own store held it. */
+export interface LeftBehind {
+  readonly gateway: string;
+  readonly term: number;
+  readonly rows: readonly Omit<StateRow, "onlyIf" | "unordered" | "over">[];
+  /** How far its clock was ahead of this host's. */
+  readonly aheadMs: number;
+}
+
+const NOTE = "adopted";
+
+/**
+ * Goes on with what another gateway left, as after a start of our own: jobs are observed, what was sent and not answered is asked
+ * about. It all becomes this gateway's in one commit, with a note of it, so that it happens once.
+ */
+export async function adopt(core: Core, left: LeftBehind, operator: string | null): Promise<readonly Operation[]> {
+  if (hasAdopted(core, left.gateway, left.term)) return [];
+  const store = storeOf(left.rows.map((row) => ownedRow(core, row, left.aheadMs)));
+  const { operations, events, rows } = takeUp(core, store, () => true);
+  // Claims are merged with what this host holds itself; the rest of what takeUp writes is of the other's store.
+  const claims = left.rows.filter(({ table, state }) => table === "notes" && state === CLAIM);
+  const open = new Map(claims.map((row) => [row.id, row as StateRow]));
+  for (const row of rows) if (row.table === "notes") open.set(row.id, row);
+  const merged = [...open.values()].map((row) => {
+    const own = holdersOf(core, keyOfRow(row));
+    const theirs = readHolders(row).filter(({ call_id }) => own.every((one) => one.call_id !== call_id));
+    return claimRow(keyOfRow(row), [...own, ...theirs]);
+  });
+  const told = {
+    ...core.envelope("operations_adopted"),
+    ...{ gateway: left.gateway, term: left.term, operations: operations.length, operator },
+  };
+  const note: StateRow = { table: "notes", id: noteId(left.gateway, left.term), runId: "", state: NOTE, body: {} };
+  const kept = operations.map((operation) => unfenced(operationRow(core, operation)));
+  await core.ledger.record("operation.taken_over", [told, ...events], [...kept, ...merged, note]);
+  for (const operation of operations) {
+    core.operations.put(operation);
+    core.schedule(operation);
+  }
+  return operations;
+}
+
+export function hasAdopted({ ledger }: Pick<Core, "ledger">, gateway: string, term: number): boolean {
+  return ledger.find("notes", noteId(gateway, term)) !== null;
+}
+
+/** Another gateway looks after all that was under way here: nothing of it is read, moved or settled here any more. */
+export async function release(core: Core, gateway: string): Promise<void> {
+  const open = core.operations.all().filter(({ state }) => !isSettled(state));
+  if (open.length === 0) return;
+  // A copy: whatever is still on its way with the old one finds that the term is not its own, and writes nothing.
+  const released = open.map((operation) => {
+    const copy = { ...operation };
+    learn(copy, { kind: "leased", lease: leaseOf(gateway, operation.lease) });
+    learn(copy, { kind: "look_again", at: null });
+    return copy;
+  });
+  const told = { ...core.envelope("operations_released"), gateway, operations: open.length };
+  const rows = released.map((operation) => unfenced(operationRow(core, operation)));
+  await core.ledger.record("operation.taken_over", [told], rows);
+  for (const operation of open) learn(operation, { kind: "look_again", at: null });
+  for (const operation of released) core.operations.put(operation);
+}
+
+/** Runs out for nobody here. */
+function leaseOf(gateway: string, before: Lease | null): Lease {
+  return {
+    owner: `gateway ${gateway}`,
+    expires_at: "9999-12-31T23:59:59.999Z",
+    expires_boot_ms: Number.MAX_SAFE_INTEGER,
+    boot_id: "",
+    term: (before?.term ?? 0) + 1,
+  };
+}
+
+const noteId = (gateway: string, term: number): string => `${NOTE} ${gateway} ${term}`;
+
+/** Whatever stands here under its name is older: the term was taken on the hub. */
+function unfenced({ onlyIf: _onlyIf, ...row }: StateRow): StateRow {
+  return { ...row, unordered: true };
+}
+
+/** Under a lease of ours, and its times by our clock. */
+function ownedRow(core: Core, row: LeftBehind["rows"][number], aheadMs: number): StateRow {
+  const { worker: _worker, ...body } = row.body;
+  if (row.table !== "operations") return { ...row, body };
+  const lease = nextLease(core, (body["lease"] ?? null) as Lease | null);
+  const shift = (value: JsonValue | undefined): JsonValue => shifted(value ?? null, aheadMs);
+  const times = {
+    firstSent: shift(body["firstSent"]),
+    createDeadline: shift(body["createDeadline"]),
+    resultDeadline: shift(body["resultDeadline"]),
+    nextPoll: shift(body["nextPoll"]),
+  };
+  return { ...row, body: { ...body, ...times, lease, boot_id: "" } };
+}
+
+function shifted(value: JsonValue, aheadMs: number): JsonValue {
+  if (!isJsonObject(value)) return value;
+  const moment = value as unknown as Moment;
+  return { ...moment, at: isoTime(Date.parse(moment.at) - aheadMs) } as unknown as JsonObject;
+}
+
+/** Their rows, for whoever reads a store. Nothing is written to it. */
+function storeOf(rows: readonly StateRow[]): StateStore {
+  const find: StateStore["find"] = (table, id) => rows.find((row) => row.table === table && row.id === id) ?? null;
+  return {
+    find,
+    load: (table, state) => rows.filter((row) => row.table === table && row.state === state),
+    commit: () => Promise.resolve(),
+    forget: () => undefined,
+    change: (table, id) => Promise.resolve(find(table, id)),
+  };
+}

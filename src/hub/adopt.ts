@@ -1,0 +1,172 @@
+import type { KeyObject } from "node:crypto";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { HubConnection } from "./connect.ts";
+import type { LimitSeal } from "./limit-rows.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
+import { type Speaker, speakerOf } from "./speaker.ts";
+import { addRow, emptySum, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
+import { type AdoptionStatement, readHubStatement, type StateStatement, signHubWith } from "./statement.ts";
+
+/** Who takes over, and whom it believes. */
+export interface Adopting {
+  readonly hubId: string;
+  readonly gateway: string;
+  readonly vaultId: string;
+  readonly identity: KeyObject;
+  readonly seal: LimitSeal;
+  /** The keys of the operators, raw: whose word on who is a gateway counts. */
+  operators(): readonly Buffer[];
+}
+
+/** What a gateway had under way when it was last heard of. */
+export interface Adopted {
+  readonly gateway: string;
+  readonly term: number;
+  readonly rows: readonly SharedRow[];
+  /** How far the other's clock was ahead of the database's when it wrote its last word. */
+  readonly aheadMs: number;
+  /** The database's clock now. */
+  readonly nowMs: number;
+}
+
+interface HeadRow {
+  readonly name: string;
+  readonly enrolment: string;
+  readonly enrolment_signature: Buffer;
+  readonly term: string | null;
+  readonly tick: string;
+  readonly statement: string;
+  readonly signature: Buffer;
+  readonly seen_ms: number;
+  readonly now_ms: number;
+  readonly silent_ms: number | null;
+  readonly gone: boolean;
+}
+
+const LOOK = `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, h.term, h.tick,
+    ${shortText("h.statement")}, ${shortBytes("h.signature")},
+    extract(epoch from h.seen_at)::float8 * 1000 as seen_ms, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
+    extract(epoch from clock_timestamp() - l.seen_at)::float8 * 1000 as silent_ms, g.leave is not null as gone
+  from ${HUB_SCHEMA}.gateways g
+  left join ${HUB_SCHEMA}.log_head l on l.gateway = g.name
+  left join ${HUB_SCHEMA}.state_head h on h.gateway = g.name and ($2::bigint is null or h.term = $2::bigint)
+  where g.name = $1 order by h.term desc nulls last limit 1`;
+
+/**
+ * The head of a silent gateway is referred to as it was read: were it to move meanwhile, the database refuses this; from here on it
+ * refuses to move it. So of all who try, and of the other itself, exactly one goes on.
+ */
+export async function adoptTerm(connection: HubConnection, by: Adopting, gateway: string): Promise<Adopted | null> {
+  const { head, speaker } = await look(connection, by, gateway, null);
+  if (head.silent_ms !== null && head.silent_ms < defaults.hubSilentMs && !head.gone) throw alive(gateway);
+  if (head.term === null) return null;
+  const adopted = await readRows(connection, by, head, speaker);
+  const statement: AdoptionStatement = {
+    ...{ format: "gw.hub-adoption/v1", hub_id: by.hubId, vault_id: by.vaultId, gateway },
+    ...{ term: adopted.term, tick: Number(head.tick), by: by.gateway },
+  };
+  const { text, signature } = signHubWith(statement, by.identity);
+  try {
+    await connection.ask(
+      `insert into ${HUB_SCHEMA}.adoptions (gateway, term, tick, by, statement, signature) values ($1, $2, $3, $4, $5, $6)`,
+      [gateway, statement.term, statement.tick, by.gateway, text, signature],
+    );
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    if (error.code === "hub_refused") throw alive(gateway);
+    if (error.code !== "hub_forked") throw error;
+    const other = await readAdopter(connection, by, gateway, adopted.term);
+    throw new Denied("operation_taken_over", `${other ?? "Another gateway"} has taken that over already.`);
+  }
+  return adopted;
+}
+
+/** What was taken over, once more; null where it is not there any more. */
+export async function readTerm(
+  connection: HubConnection,
+  by: Adopting,
+  gateway: string,
+  term: number,
+): Promise<Adopted | null> {
+  const { head, speaker } = await look(connection, by, gateway, term);
+  return head.term === null ? null : await readRows(connection, by, head, speaker);
+}
+
+/** Who took a term over, if a gateway of this vault signed that; null for what nobody has to believe. */
+export async function readAdopter(
+  connection: HubConnection,
+  by: Adopting,
+  gateway: string,
+  term: number,
+): Promise<string | null> {
+  const [row] = await connection.ask<{
+    readonly name: string;
+    readonly enrolment: string;
+    readonly enrolment_signature: Buffer;
+    readonly statement: string;
+    readonly signature: Buffer;
+  }>(
+    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("a.statement")}, ${shortBytes("a.signature")}
+       from ${HUB_SCHEMA}.adoptions a join ${HUB_SCHEMA}.gateways g on g.name = a.by where a.gateway = $1 and a.term = $2`,
+    [gateway, term],
+  );
+  const speaker = row === undefined ? undefined : speakerOf(row, by.hubId, by.operators());
+  if (row === undefined || speaker?.vaultId !== by.vaultId) return null;
+  const { text, key } = { text: { text: row.statement, signature: row.signature }, key: speaker.identityKey };
+  const said = readHubStatement<AdoptionStatement>(text, "gw.hub-adoption/v1", key);
+  const fits = said?.hub_id === by.hubId && said.gateway === gateway && said.term === term && said.by === row.name;
+  return fits ? row.name : null;
+}
+
+async function look(
+  connection: HubConnection,
+  by: Adopting,
+  gateway: string,
+  term: number | null,
+): Promise<{ readonly head: HeadRow; readonly speaker: Speaker }> {
+  const [head] = await connection.ask<HeadRow>(LOOK, [gateway, term]);
+  const speaker = head === undefined ? undefined : speakerOf(head, by.hubId, by.operators());
+  if (head === undefined || speaker?.vaultId !== by.vaultId)
+    throw new Denied("not_found", `No gateway ${gateway} of this vault is on the hub. Nothing was taken over.`);
+  return { head, speaker };
+}
+
+async function readRows(
+  connection: HubConnection,
+  { hubId, vaultId, seal }: Adopting,
+  head: HeadRow,
+  { gateway, identityKey }: Speaker,
+): Promise<Adopted> {
+  const [term, tick] = [Number(head.term), Number(head.tick)];
+  const given = { text: head.statement, signature: head.signature };
+  const said = readHubStatement<StateStatement>(given, "gw.hub-state/v1", identityKey);
+  const ours = said?.hub_id === hubId && said.gateway === gateway && said.vault_id === vaultId;
+  if (said === undefined || !ours || said.term !== term || said.tick !== tick) throw tampered(gateway);
+  const rows = await connection.ask<{ place: string; tick: string; sealed: Buffer }>(
+    `select place, tick, sealed from ${HUB_SCHEMA}.state where gateway = $1 and term = $2 order by place limit ${defaults.hubStateRows}`,
+    [gateway, term],
+  );
+  const sealed: readonly SealedRow[] = rows.map((row) => ({ ...row, tick: Number(row.tick) }));
+  const sum = emptySum();
+  for (const row of sealed) addRow(seal, sum, row);
+  if (sumText(seal, sum) !== said.sum) throw tampered(gateway);
+  const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
+  const aheadMs = Date.parse(said.written_at) - head.seen_ms;
+  return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms };
+}
+
+function alive(gateway: string): Denied {
+  return new Denied("hub_gateway_alive", `${gateway} still speaks on the hub. Nothing was taken over.`);
+}
+
+function tampered(gateway: string): Denied {
+  return new Denied(
+    "hub_state_tampered",
+    `What the hub shows of ${gateway}'s operations is not what ${gateway} wrote there. Nothing was taken over.`,
+  );
+}
+
+function failTampered(gateway: string): never {
+  throw tampered(gateway);
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../kernel/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import type { LimitSeal } from "./limit-rows.ts";
+
+/** A row of a gateway's state as another gateway would need it. */
+export interface SharedRow {
+  readonly table: string;
+  readonly id: string;
+  readonly runId: string;
+  readonly state: string;
+  readonly body: JsonObject;
+}
+
+/** Whose row it is: it opens nowhere else. */
+export interface StatePlace {
+  readonly hubId: string;
+  readonly vaultId: string;
+  readonly gateway: string;
+  readonly term: number;
+}
+
+export interface SealedRow {
+  readonly place: string;
+  readonly tick: number;
+  readonly sealed: Buffer;
+}
+
+/** Tells the database nothing of what is kept there. */
+export function placeOf(seal: LimitSeal, { table, id }: Pick<SharedRow, "table" | "id">): string {
+  return seal.hide(`state ${table} ${id}`);
+}
+
+export function sealShared(seal: LimitSeal, at: StatePlace, tick: number, row: SharedRow): SealedRow {
+  const { table, id, runId, state, body } = row;
+  const place = placeOf(seal, row);
+  const plain = Buffer.from(canonicalJson({ table, id, run_id: runId, state, body }), "utf8");
+  return { place, tick, sealed: seal.seal(aboutOf(at, tick, place), plain) };
+}
+
+/** Undefined for what was not sealed for exactly this place, term and word. */
+export function openShared(seal: LimitSeal, at: StatePlace, { place, tick, sealed }: SealedRow): SharedRow | undefined {
+  const plain = seal.open(aboutOf(at, tick, place), sealed);
+  const value = plain === undefined ? null : (JSON.parse(plain.toString("utf8")) as JsonValue);
+  if (!isJsonObject(value) || !isJsonObject(value["body"] ?? null)) return undefined;
+  const [table, id] = [String(value["table"]), String(value["id"])];
+  if (placeOf(seal, { table, id }) !== place) return undefined;
+  const body = value["body"] as JsonObject;
+  return { table, id, runId: String(value["run_id"]), state: String(value["state"]), body };
+}
+
+const SUM_BYTES = 32;
+
+/**
+ * Which rows there are: one that is put back, taken out or left in changes the sum. Adding twice takes away again. Both the parts
+ * and the sum are keyed, so that whoever keeps the rows cannot work out which of the old ones would add up to the same.
+ */
+export function addRow(seal: LimitSeal, sum: Buffer, { place, tick, sealed }: SealedRow): void {
+  const content = createHash("sha256").update(sealed).digest("hex");
+  const digest = Buffer.from(seal.hide(`row ${place} ${tick} ${content}`), "hex");
+  for (let at = 0; at < SUM_BYTES; at++) sum[at] = (sum[at] ?? 0) ^ (digest[at] ?? 0);
+}
+
+export function emptySum(): Buffer {
+  return Buffer.alloc(SUM_BYTES);
+}
+
+export function sumText(seal: LimitSeal, sum: Buffer): string {
+  return seal.hide(`sum ${sum.toString("hex")}`);
+}
+
+function aboutOf({ hubId, vaultId, gateway, term }: StatePlace, tick: number, place: string): string {
+  return `gw hub state v1 ${hubId} ${vaultId} ${gateway} ${term} ${tick} ${place}`;
+}

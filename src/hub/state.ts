@@ -1,0 +1,338 @@
+import type { KeyObject } from "node:crypto";
+import { canonicalJson } from "../kernel/canonical-json.ts";
+import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import { type Adopted, type Adopting, adoptTerm, readAdopter, readTerm } from "./adopt.ts";
+import type { HubConnection } from "./connect.ts";
+import { HUB_SCHEMA, shortText } from "./schema.ts";
+import { addRow, emptySum, placeOf, type SealedRow, type SharedRow, sealShared, sumText } from "./state-rows.ts";
+import { type StateStatement, signHubWith } from "./statement.ts";
+
+type RowKey = Pick<SharedRow, "table" | "id">;
+
+/** What this host remembers of its own words, so that it knows a hub that was put back. */
+export interface RememberedTerm {
+  readonly term: number;
+  readonly tick: number;
+}
+
+export interface StateParts extends Adopting {
+  readonly identity: KeyObject;
+  readonly clock: Clock;
+  readonly sleep: Sleep;
+  connect(): Promise<HubConnection>;
+  recall(): RememberedTerm | null;
+  remember(term: RememberedTerm): Promise<void>;
+  /** False once the state of this host is closed: from then on nothing is known of it. */
+  isOpen(): boolean;
+  /** Everything that another gateway would have to know, as it is on this host now. */
+  all(): readonly SharedRow[];
+  /** One row as it is now; null where nobody else has to know of it. */
+  find(key: RowKey): SharedRow | null;
+  /** Another gateway took over what this one had under way. Resolves once it is let go here. */
+  onTaken(by: string): Promise<void>;
+  /** Whether what this gateway took over has arrived in its own state. */
+  has(gateway: string, term: number): boolean;
+  onAdopted(adopted: Adopted, operator: string | null): Promise<number>;
+  onTrouble(trouble: Denied): void;
+}
+
+export interface StateKeeper {
+  /** Resolves once these rows are on the hub, under a term that is still this gateway's. Denied otherwise: nothing may leave then. */
+  put(rows: readonly SharedRow[]): Promise<void>;
+  /** They changed on this host; nobody waits. */
+  touch(keys: readonly RowKey[]): void;
+  /** Takes over what a silent gateway had under way. Says how many operations that are. */
+  adopt(gateway: string, operator: string | null): Promise<number>;
+  status(): { readonly term: number; readonly rows: number; readonly waiting: number; readonly trouble: Denied | null };
+  close(): void;
+}
+
+interface Waiting {
+  readonly rows: readonly SharedRow[];
+  tell(error: Denied | null): void;
+}
+
+/** One word: its text is said again as it is until it is known whether the hub has it. */
+interface Word {
+  readonly term: number;
+  readonly tick: number;
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly rows: ReadonlyMap<string, SealedRow | null>;
+  readonly sum: Buffer;
+  readonly waiting: readonly Waiting[];
+}
+
+const PACKED = `packed as (
+  select place, decode(sealed, 'base64') as sealed from json_to_recordset($6::json) as r(place text, sealed text) where exists (select from head)
+), gone as (
+  delete from ${HUB_SCHEMA}.state s using packed p where s.gateway = $1 and s.term = $2 and s.place = p.place and p.sealed is null
+), put as (
+  insert into ${HUB_SCHEMA}.state (gateway, term, place, tick, sealed)
+  select $1, $2, place, $3, sealed from packed where sealed is not null
+  on conflict (gateway, term, place) do update set tick = excluded.tick, sealed = excluded.sealed
+)
+select exists (select from head) as moved`;
+
+/** The head moves from the word before and from no other; one that was taken over does not move at all. */
+const MOVE = `with head as (
+  update ${HUB_SCHEMA}.state_head set tick = $3, seen_at = clock_timestamp(), statement = $4, signature = $5
+   where gateway = $1 and term = $2::bigint and tick = $3::bigint - 1 returning 1
+), ${PACKED}`;
+
+/** A new term, with everything in it, in place of the one before unless somebody took that over. */
+const BEGIN = `with old as (
+  delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term < $2::bigint
+     and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
+), head as (
+  insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature) values ($1, $2::bigint, $3::bigint, $4, $5) returning 1
+), ${PACKED}`;
+
+const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
+const NOWHERE = { term: 0, tick: 0 };
+
+/**
+ * Keeps on the hub what another gateway needs in order to look after this one's operations: every intent of a side effect before
+ * it leaves. This host's own state stays the truth; a term is one life of this process there.
+ */
+export function startState(parts: StateParts): StateKeeper {
+  const { gateway, hubId, vaultId, seal, clock, sleep } = parts;
+  let at: RememberedTerm = NOWHERE;
+  let there = new Map<string, SealedRow>();
+  let sum = emptySum();
+  let doubt: Word | null = null;
+  let queue: Waiting[] = [];
+  const dirty = new Map<string, RowKey>();
+  let trouble: Denied | null = null;
+  let closed = false;
+  let woken = new AbortController();
+  let current: HubConnection | null = null;
+  const remembered = parts.recall();
+
+  const place = () => ({ hubId, vaultId, gateway, term: at.term });
+
+  function wordOf(
+    term: number,
+    tick: number,
+    rows: ReadonlyMap<string, SharedRow | null>,
+    waiting: readonly Waiting[],
+  ): Word {
+    const next = tick === 1 ? emptySum() : Buffer.from(sum);
+    const sealed = new Map<string, SealedRow | null>();
+    for (const [name, row] of rows) {
+      const before = tick === 1 ? undefined : there.get(name);
+      if (before !== undefined) addRow(seal, next, before);
+      const made = row === null ? null : sealShared(seal, { ...place(), term }, tick, row);
+      if (made !== null) addRow(seal, next, made);
+      sealed.set(name, made);
+    }
+    const statement: StateStatement = {
+      ...{ format: "gw.hub-state/v1", hub_id: hubId, gateway, vault_id: vaultId, term, tick },
+      sum: sumText(seal, next),
+      written_at: isoTime(clock.wallMs()),
+    };
+    const { text, signature } = signHubWith(statement, parts.identity);
+    const packed = [...sealed].map(([name, row]) => ({ place: name, sealed: row?.sealed.toString("base64") ?? null }));
+    const values = [gateway, term, tick, text, signature, canonicalJson(packed)];
+    return { term, tick, text, values, rows: sealed, sum: next, waiting };
+  }
+
+  /** The hub has it: from here on it is what this gateway said there. */
+  async function settle({ term, tick, rows, sum: next, waiting }: Word): Promise<void> {
+    if (tick === 1) there = new Map();
+    for (const [name, row] of rows) {
+      if (row === null) there.delete(name);
+      else there.set(name, row);
+    }
+    [at, sum, doubt, trouble] = [{ term, tick }, next, null, null];
+    await parts.remember(at);
+    for (const { tell } of waiting) tell(null);
+  }
+
+  async function say(connection: HubConnection, word: Word): Promise<void> {
+    doubt = word;
+    const [row] = await connection.ask<{ moved: boolean }>(word.tick === 1 ? BEGIN : MOVE, word.values);
+    if (row?.moved === true) await settle(word);
+    else await agree(connection);
+  }
+
+  /** Where the hub is. What is in doubt is resolved first; nothing is built upon what this process did not say. */
+  async function agree(connection: HubConnection): Promise<void> {
+    const [head] = await connection.ask<{ term: string; tick: string; statement: string; taken: boolean }>(
+      `select h.term, h.tick, ${shortText("h.statement")}, a.gateway is not null as taken from ${HUB_SCHEMA}.state_head h
+         left join ${HUB_SCHEMA}.adoptions a on a.gateway = h.gateway and a.term = h.term
+        where h.gateway = $1 order by h.term desc limit 1`,
+      [gateway],
+    );
+    const [term, tick] = [Number(head?.term ?? 0), Number(head?.tick ?? 0)];
+    const known = at.term > 0 ? at : (remembered ?? NOWHERE);
+    if (doubt !== null && head?.statement === doubt.text) await settle(doubt);
+    else if (term < known.term || (term === known.term && tick < known.tick)) throw rolledBack(term, tick, known);
+    else if (at.term > 0 && (term > at.term || tick > at.tick)) throw forked();
+    if (head?.taken === true) {
+      const by = await readAdopter(connection, parts, gateway, term);
+      if (by !== null) await parts.onTaken(by);
+      refuse(new Denied("operation_taken_over", `${by ?? "Somebody"} took over what this gateway had under way.`));
+      [at, doubt] = [NOWHERE, null];
+    }
+    if (at.term === 0) return say(connection, beginning(term + 1));
+    if (doubt !== null) await say(connection, doubt);
+  }
+
+  function beginning(term: number): Word {
+    if (!parts.isOpen()) throw away();
+    const waiting = queue.splice(0);
+    const rows = [...parts.all(), ...waiting.flatMap((one) => one.rows)];
+    dirty.clear();
+    return wordOf(term, 1, new Map(rows.map((row) => [placeOf(seal, row), row])), waiting);
+  }
+
+  function nextWord(): Word | null {
+    if (!parts.isOpen() || (queue.length === 0 && dirty.size === 0)) return null;
+    const rows = new Map<string, SharedRow | null>();
+    for (const [name, key] of dirty) {
+      const row = parts.find(key);
+      if (row !== null || there.has(name)) rows.set(name, row);
+    }
+    dirty.clear();
+    const waiting = queue.splice(0);
+    for (const row of waiting.flatMap((one) => one.rows)) rows.set(placeOf(seal, row), row);
+    if (rows.size === 0) return null;
+    return wordOf(at.term, at.tick + 1, rows, waiting);
+  }
+
+  function refuse(error: Denied): void {
+    const waiting = [...queue.splice(0), ...(doubt?.waiting ?? [])];
+    for (const { rows, tell } of waiting) {
+      touch(rows);
+      tell(error);
+    }
+  }
+
+  function touch(keys: readonly RowKey[]): void {
+    for (const { table, id } of keys) dirty.set(placeOf(seal, { table, id }), { table, id });
+    woken.abort();
+  }
+
+  /** What this process, or one before it, took over and had not yet brought home. */
+  async function bringHome(connection: HubConnection): Promise<void> {
+    const rows = await connection.ask<{ gateway: string; term: string }>(
+      `select gateway, term from ${HUB_SCHEMA}.adoptions where by = $1 order by gateway, term limit ${defaults.hubGateways}`,
+      [gateway],
+    );
+    for (const { gateway: from, term } of rows) {
+      if (parts.has(from, Number(term))) continue;
+      const adopted = await readTerm(connection, parts, from, Number(term));
+      if (adopted !== null) await parts.onAdopted(adopted, null);
+    }
+  }
+
+  async function work(connection: HubConnection): Promise<void> {
+    await agree(connection);
+    await bringHome(connection);
+    while (!closed) {
+      trouble = null;
+      const word = nextWord();
+      if (word !== null) {
+        await say(connection, word);
+        continue;
+      }
+      if (!woken.signal.aborted) await sleep.sleep(defaults.hubBeatMs, woken.signal);
+      woken = new AbortController();
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !closed; failures++) {
+      let connection: HubConnection | null = null;
+      try {
+        connection = await parts.connect();
+        connection.onLost(() => woken.abort());
+        current = connection;
+        await work(connection);
+      } catch (error) {
+        const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
+        // What the database refuses may be a term that is gone: the next look tells.
+        if (trouble?.code !== next.code && next.code !== "hub_refused") parts.onTrouble(next);
+        if (at.term > 0 && trouble === null) failures = 0;
+        trouble = next;
+        refuse(next.code === "hub_refused" ? away() : next);
+      } finally {
+        current = null;
+        await connection?.close();
+      }
+      if (closed || FINAL.includes(trouble?.code ?? "")) return;
+      await sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
+    }
+  }
+
+  void run();
+
+  return {
+    put(rows) {
+      if (closed) return Promise.reject(away());
+      if (trouble !== null) return Promise.reject(trouble.code === "hub_refused" ? away() : trouble);
+      return new Promise((resolve, reject) => {
+        const stop = new AbortController();
+        const waiting: Waiting = {
+          rows,
+          tell(error) {
+            stop.abort();
+            if (error === null) resolve();
+            else reject(error);
+          },
+        };
+        queue.push(waiting);
+        woken.abort();
+        void sleep.sleep(defaults.hubWaitMs, stop.signal).then(() => {
+          if (stop.signal.aborted) return;
+          queue = queue.filter((one) => one !== waiting);
+          touch(rows);
+          reject(away());
+        });
+      });
+    },
+    touch,
+    async adopt(from, operator) {
+      if (from === gateway)
+        throw new Denied("value_not_allowed", "That is this gateway itself. Nothing was taken over.");
+      const connection = await parts.connect();
+      try {
+        const adopted = await adoptTerm(connection, parts, from);
+        return adopted === null ? 0 : await parts.onAdopted(adopted, operator);
+      } finally {
+        await connection.close();
+      }
+    },
+    status: () => ({ term: at.term, rows: there.size, waiting: queue.length + dirty.size, trouble }),
+    close() {
+      closed = true;
+      woken.abort();
+      refuse(away());
+      void current?.close();
+    },
+  };
+}
+
+function away(): Denied {
+  return new Denied(
+    "hub_unreachable",
+    "The hub did not take on record what is under way here, and signed policy sends no side effect without that. Nothing was sent. Try again when gw status shows the hub.",
+  );
+}
+
+function rolledBack(term: number, tick: number, known: RememberedTerm): Denied {
+  return new Denied(
+    "hub_rolled_back",
+    `The hub shows word ${tick} of term ${term} about what this gateway has under way, which had written word ${known.tick} of term ${known.term}. Nothing with an effect is sent. Find out what happened to the database; then sign that you know: gw hub join URL, with the same name.`,
+  );
+}
+
+function forked(): Denied {
+  return new Denied(
+    "hub_forked",
+    "Somebody else writes on the hub what this gateway has under way: a copy of this host. Nothing with an effect is sent. Stop the copy; a restored home joins under another name.",
+  );
+}

@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { standInAccount } from "./ssh-stand.ts";
+import { answerJson, consequentialPack } from "./support/consequential.ts";
+import {
+  call,
+  codeOf,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Reply,
+  until,
+} from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster, makePartition, type Partition } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Postgres refuses root, and wants its user to have a name.
+standInAccount(import.meta.filename);
+const programs = findPostgres();
+const skip =
+  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+const ACTIONS = ["acme.report.create", "acme.thing.change", "acme.thing.get"];
+
+interface Host {
+  readonly name: string;
+  readonly home: Home;
+  gateway: Gateway;
+  agent: Plane;
+  run: string;
+}
+
+let cluster: Cluster;
+let way: Partition;
+let provider: TestProvider;
+let web1: Host;
+let web2: Host;
+/** What the provider has: each thing's name, and how its job stands. */
+const things = new Map<string, string>();
+let jobState = "running";
+/** The write that the provider has taken and not answered. */
+let held: ServerResponse | null = null;
+let holds = false;
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  way = await makePartition(cluster);
+  provider.answer(({ method, url, body }, response) => {
+    if (method === "POST" && url === "/v1/reports")
+      return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
+    if (url === "/v1/jobs/job-1") {
+      const progress = { completed: 1, total: 2 };
+      return answerJson(response, 200, { job_id: "job-1", state: jobState, updated_at: "x", progress });
+    }
+    if (url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
+    const id = url.slice("/v1/things/".length);
+    if (method === "POST") things.set(id, String((JSON.parse(body) as Members)["name"]));
+    if (method === "POST" && holds) {
+      held = response;
+      return;
+    }
+    answerJson(response, 200, { id, name: things.get(id) ?? null });
+  });
+  const first = await new Home(makeFolder()).init();
+  await first.addCredential("acme-token", provider.origin);
+  await first.trustPack("acme", consequentialPack(provider.origin));
+  assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
+  for (const name of ["web1", "web2"]) await cluster.sql(`create role ${name} login in role gw_gateway`);
+  web1 = await begin("web1", first, way.folder);
+  // Another host of the same vault: its signed files and packs, and nothing else of the first.
+  const second = new Home(makeFolder());
+  mkdirSync(second.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json", "packs"])
+    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
+  web2 = await begin("web2", second, cluster.folder);
+});
+after(async () => {
+  if (skip !== false) return;
+  held?.destroy();
+  for (const { agent, gateway } of [web1, web2]) {
+    agent.close();
+    await gateway.end();
+  }
+  way.close();
+  await provider.close();
+  await cluster.stop();
+});
+
+async function begin(name: string, home: Home, socket: string): Promise<Host> {
+  const gateway = await home.up();
+  await home.must(["hub", "join", cluster.url(name, socket), "--name", name]);
+  const agent = openPlane(home.agentSocket);
+  return { name, home, gateway, agent, run: await openRun(home, agent, ACTIONS, { side_effects: 30 }) };
+}
+
+async function restart(host: Host): Promise<void> {
+  host.gateway = await host.home.up();
+  host.agent.close();
+  host.agent = openPlane(host.home.agentSocket);
+  host.run = await openRun(host.home, host.agent, ACTIONS, { side_effects: 30 });
+}
+
+const change = ({ agent, run }: Host, id: string, wait = 30): Promise<Reply> =>
+  call(agent, run, "acme.thing.change", { id, name: `named ${id}` }, wait);
+const outcomeOf = ({ body }: Reply): unknown => body["outcome"] ?? body["code"];
+const sentTo = (url: string, method = "POST"): number =>
+  provider.received.filter((one) => one.method === method && one.url === url).length;
+
+async function operationsOf({ home }: Host): Promise<readonly Members[]> {
+  return JSON.parse((await home.must(["operation", "list", "--all", "--json"])).out) as Members[];
+}
+
+function shares({ name }: Host, rows: number): Promise<unknown> {
+  return until(`${name} has ${rows} rows on the hub`, async () => {
+    const found = await cluster.sql<{ count: number }>(
+      `select count(s.place)::int as count from gw_hub.state_head h left join gw_hub.state s using (gateway, term)
+        where h.gateway = $1 and h.term = (select max(term) from gw_hub.state_head where gateway = $1) group by h.gateway`,
+      [name],
+    );
+    return found[0]?.count === rows;
+  });
+}
+
+/** As if nobody had heard of it for an hour. */
+const silence = ({ name }: Host): Promise<unknown> =>
+  cluster.sql("update gw_hub.log_head set seen_at = clock_timestamp() - interval '1 hour' where gateway = $1", [name]);
+
+async function killHard(host: Host): Promise<void> {
+  process.kill(host.gateway.pid, "SIGKILL");
+  await host.gateway.exited;
+}
+
+real("what is under way is on the hub once that is signed, and nothing of it can be read there", async () => {
+  const alone = await web2.home.operator(["operation", "adopt", "web1"]);
+  assert.equal(codeOf(alone), "hub_not_joined", alone.err);
+  assert.equal(codeOf(await web1.home.operator(["hub", "set", "--operations", "all"])), "value_not_allowed");
+  await web1.home.must(["hub", "set", "--operations", "shared"]);
+  for (const host of [web1, web2]) await shares(host, 0);
+  assert.equal(outcomeOf(await change(web1, "plain")), "success");
+  await shares(web1, 0);
+  const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a1" });
+  assert.ok(started.body["operation_id"], started.text);
+  await until("its job was looked at", async () => sentTo("/v1/jobs/job-1", "GET") > 0);
+  holds = true;
+  await change(web1, "lost", 0);
+  await until("the provider has it", async () => held !== null);
+  const rows = await cluster.sql<{ text: string }>(
+    "select encode(sealed, 'escape') || place as text from gw_hub.state",
+  );
+  assert.ok(rows.length >= 3, `${rows.length}`);
+  for (const { text } of rows) assert.doesNotMatch(text, /acme|lost|job-1|claim|operations/);
+});
+
+real(
+  "a gateway that speaks is not taken over, and one that died is: a job, and a write that nobody saw the end of",
+  async () => {
+    const early = await web2.home.operator(["operation", "adopt", "web1"]);
+    assert.equal(codeOf(early), "hub_gateway_alive", early.err);
+    await killHard(web1);
+    holds = false;
+    held?.destroy();
+    await silence(web1);
+    const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
+    assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 2 });
+    jobState = "succeeded";
+    const ended = await until("both are settled", async () => {
+      const all = await operationsOf(web2);
+      return all.length === 2 && all.every(({ settled }) => settled === true) && all;
+    });
+    assert.deepEqual(ended.map(({ state, action }) => [action, state]).sort(), [
+      ["acme.report.create", "succeeded"],
+      ["acme.thing.change", "succeeded"],
+    ]);
+    assert.deepEqual([sentTo("/v1/reports"), sentTo("/v1/things/lost")], [1, 1], "and nothing was sent again");
+    const again = await web2.home.operator(["operation", "adopt", "web1"]);
+    assert.equal(codeOf(again), "operation_taken_over", again.err);
+    const told = await web2.home.events("operations_adopted");
+    assert.deepEqual(
+      told.map(({ gateway, operations }) => [gateway, operations]),
+      [["web1", 2]],
+    );
+  },
+);
+
+real(
+  "the one that was taken over comes back, finds its term gone, and neither reads nor settles any of it",
+  async () => {
+    const before = provider.received.length;
+    await restart(web1);
+    await shares(web1, 0);
+    await until("it let them go", async () => (await web1.home.events("operations_released")).length === 1);
+    const open = await operationsOf(web1);
+    assert.equal(open.length, 2);
+    for (const { lease, settled } of open) {
+      assert.equal((lease as Members)["owner"], "gateway web2");
+      assert.equal(settled, false);
+    }
+    for (const { operation_id: id } of open) {
+      const asked = await web1.home.operator(["operation", "reconcile", String(id)]);
+      assert.equal(codeOf(asked), "operation_taken_over", asked.err);
+    }
+    assert.equal(provider.received.length, before);
+    const settled = [
+      ...(await web1.home.events("operation_transition")),
+      ...(await web2.home.events("operation_transition")),
+    ];
+    assert.equal(settled.filter(({ to }) => to === "succeeded").length, 2, "exactly once each");
+    assert.equal(outcomeOf(await change(web1, "after")), "success", "and it goes on with a term of its own");
+  },
+);
+
+real("no side effect leaves while the hub is away, reads go on, and nothing stops for good", async () => {
+  way.cut();
+  const before = provider.received.length;
+  const cut = await change(web1, "never");
+  assert.equal(outcomeOf(cut), "hub_unreachable", cut.text);
+  assert.equal(provider.received.length, before);
+  assert.equal(outcomeOf(await call(web1.agent, web1.run, "acme.thing.get", { id: "after" })), "success");
+  way.heal();
+  await until("effects go on", async () => outcomeOf(await change(web1, "again")) === "success");
+  await shares(web1, 2);
+});
+
+real("whatever an administrator does to the rows of a dead gateway, nothing is taken over by them", async () => {
+  holds = true;
+  held = null;
+  await change(web1, "mine", 0);
+  await until("the provider has it", async () => held !== null);
+  await killHard(web1);
+  holds = false;
+  (held as ServerResponse | null)?.destroy();
+  await silence(web1);
+  await cluster.sql("create table kept as select * from gw_hub.state where gateway = 'web1'");
+  const tampering = [
+    "delete from gw_hub.state where ctid in (select ctid from gw_hub.state where gateway = 'web1' limit 1)",
+    "update gw_hub.state set sealed = sealed || '\\x00' where gateway = 'web1'",
+    "update gw_hub.state set tick = tick + 1 where gateway = 'web1'",
+    "insert into gw_hub.state select gateway, term, place || '0', tick, sealed from gw_hub.state where gateway = 'web1' limit 1",
+    "update gw_hub.state_head set tick = tick - 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
+  ];
+  for (const one of tampering) {
+    await cluster.sql(one);
+    const refused = await web2.home.operator(["operation", "adopt", "web1"]);
+    assert.equal(codeOf(refused), "hub_state_tampered", one);
+    await cluster.sql("delete from gw_hub.state where gateway = 'web1'");
+    await cluster.sql("insert into gw_hub.state select * from kept");
+  }
+  await cluster.sql(
+    "update gw_hub.state_head set tick = tick + 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
+  );
+  const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
+  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 1 });
+  await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
+  assert.equal(sentTo("/v1/things/mine"), 1);
+});
+
+real(
+  "a hub that was put back is noticed at once, and sends nothing with an effect before a person looked",
+  async () => {
+    await restart(web1);
+    assert.equal(outcomeOf(await change(web1, "kept")), "success");
+    await killHard(web1);
+    await cluster.sql(
+      "update gw_hub.state_head set tick = 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
+    );
+    await restart(web1);
+    const before = provider.received.length;
+    await until("it knows", async () => outcomeOf(await change(web1, "no")) === "hub_rolled_back");
+    assert.equal(provider.received.length, before);
+    await web1.home.must(["hub", "join", cluster.url("web1", way.folder), "--name", "web1"]);
+    await until("effects go on", async () => outcomeOf(await change(web1, "yes")) === "success");
+  },
+);
+
+real("a hub of another format is refused by name, and its owner brings an older one up to date", async () => {
+  const status = () => web2.home.run(["status", "--hub", cluster.url("owner")]);
+  await cluster.sql("update gw_hub.hub set version = version + 1");
+  const newer = await status();
+  assert.equal(codeOf(newer), "hub_unknown", newer.err);
+  assert.equal(codeOf(await web2.home.run(["hub", "init", cluster.url("owner")])), "hub_unknown");
+  await cluster.sql("drop table gw_hub.adoptions, gw_hub.state, gw_hub.state_head");
+  await cluster.sql("update gw_hub.hub set version = 1");
+  assert.equal(codeOf(await status()), "hub_unknown");
+  assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
+  assert.equal((await status()).code, 0);
+});
