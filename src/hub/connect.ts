@@ -67,8 +67,7 @@ export async function connectDatabase(login: HubLogin): Promise<HubConnection> {
   let trouble: unknown;
   for (const at of login.address.hosts) {
     try {
-      const client = await open(login, at);
-      const connection = connectionOf(client);
+      const connection = await open(login, at);
       if (login.address.hosts.length === 1 || (await takesWrites(connection))) return connection;
       await connection.close();
     } catch (error) {
@@ -83,7 +82,10 @@ async function takesWrites(connection: HubConnection): Promise<boolean> {
   return row?.standby === false;
 }
 
-async function open({ address, password, authority }: HubLogin, at: HubAddress["hosts"][number]): Promise<Client> {
+async function open(
+  { address, password, authority }: HubLogin,
+  at: HubAddress["hosts"][number],
+): Promise<HubConnection> {
   // The library fills what it is not told from these. The launcher drops them; whoever starts us otherwise may not.
   for (const name of Object.keys(process.env)) if (name.startsWith("PG")) delete process.env[name];
   const { default: pg } = await import("pg");
@@ -110,12 +112,30 @@ async function open({ address, password, authority }: HubLogin, at: HubAddress["
   });
   // Without a listener a lost connection would end the process.
   client.on("error", () => undefined);
+  const wire = (client as unknown as { readonly connection: Wire }).connection;
+  const attach = wire.attachListeners.bind(wire);
+  let replies: Replies = { reset: () => undefined };
+  // From the first byte on, which is before anybody has logged in.
+  wire.attachListeners = (stream) => {
+    attach(stream);
+    replies = boundReplies(stream);
+  };
   await client.connect();
-  return client;
+  return connectionOf(client, wire.stream, replies);
+}
+
+/** What the library reads from: after TLS has begun another stream than before. */
+interface Wire {
+  readonly stream: Socket;
+  attachListeners(stream: Socket): void;
+}
+
+interface Replies {
+  reset(): void;
 }
 
 /** What the database answers is read up to a bound; more, or what is no answer at all, ends this connection and nothing else. */
-function boundReplies(stream: Socket): { reset(): void } {
+function boundReplies(stream: Socket): Replies {
   let read = 0;
   const readers = stream.listeners("data");
   stream.removeAllListeners("data");
@@ -135,9 +155,7 @@ function boundReplies(stream: Socket): { reset(): void } {
   };
 }
 
-function connectionOf(client: Client): HubConnection {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
-  const replies = boundReplies(stream);
+function connectionOf(client: Client, stream: Socket, replies: Replies): HubConnection {
   return {
     async ask<Row extends object>(text: string, values: readonly unknown[] = []) {
       replies.reset();
