@@ -1,8 +1,18 @@
 import assert from "node:assert/strict";
+import { createSecretKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { cpSync, mkdirSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { rawPublicOf } from "../src/audit/keys/raw.ts";
+import { readHubAddress } from "../src/hub/address.ts";
+import { type Adopted, adoptTerm } from "../src/hub/adopt.ts";
+import { connectHub } from "../src/hub/connect.ts";
+import { startState } from "../src/hub/state.ts";
+import type { SharedRow } from "../src/hub/state-rows.ts";
+import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import { limitSeal } from "../src/programs/daemon/hub-limits.ts";
 import { standInAccount } from "./ssh-stand.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
 import {
@@ -133,6 +143,18 @@ function shares({ name }: Host, rows: number): Promise<unknown> {
 /** As if nobody had heard of it for an hour. */
 const silence = ({ name }: Host): Promise<unknown> =>
   cluster.sql("update gw_hub.log_head set seen_at = clock_timestamp() - interval '1 hour' where gateway = $1", [name]);
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    if (signal?.aborted === true) end();
+    else signal?.addEventListener("abort", end, { once: true });
+  });
+}
 
 async function killHard(host: Host): Promise<void> {
   process.kill(host.gateway.pid, "SIGKILL");
@@ -278,6 +300,111 @@ real(
     assert.equal(provider.received.length, before);
     await web1.home.must(["hub", "join", cluster.url("web1", way.folder), "--name", "web1"]);
     await until("effects go on", async () => outcomeOf(await change(web1, "yes")) === "success");
+  },
+);
+
+real(
+  "cut before or after the commit, or with the server gone: what was acknowledged is there, and nothing else",
+  async () => {
+    const [operator, one, other] = [0, 1, 2].map(() => generateKeyPairSync("ed25519").privateKey) as [
+      KeyObject,
+      KeyObject,
+      KeyObject,
+    ];
+    const [hub] = await cluster.sql<{ hub_id: string }>("select hub_id from gw_hub.hub");
+    const hubId = hub?.hub_id ?? "";
+    const vaultId = "vault";
+    for (const [gateway, key] of [["g0", one] as const, ["g1", other] as const]) {
+      const identity_key = rawPublicOf("ed25519", key).toString("base64url");
+      const enrolment: EnrolmentStatement = {
+        ...{ format: "gw.hub-gateway/v1", hub_id: hubId, gateway, identity_key, log_id: "log", vault_id: vaultId },
+        ...{ operator: "ada", operator_key_id: "key", signed_at: "2026-01-01T00:00:00.000Z" },
+      };
+      const { text, signature } = signHubWith(enrolment, operator);
+      await cluster.sql(`create role ${gateway} login in role gw_gateway`);
+      await cluster.sql("insert into gw_hub.gateways values ($1, $1, $2, $3)", [gateway, text, signature]);
+    }
+    const seal = limitSeal(createSecretKey(randomBytes(32)), { bytes: (length) => randomBytes(length) });
+    const operators = () => [rawPublicOf("ed25519", operator)];
+    const connect = (user: string) =>
+      connectHub({ address: readHubAddress(cluster.url(user)), password: null, authority: null }, hubId);
+    const here = new Map<string, SharedRow>();
+    let fault: "before" | "after" | null = null;
+    let takenBy = "";
+    const cut = (): never => {
+      fault = null;
+      throw new Denied("hub_unreachable", "cut");
+    };
+    const keeper = startState({
+      ...{ hubId, gateway: "g0", vaultId, identity: one, seal, operators },
+      clock: { wallMs: () => Date.now(), bootMs: () => 0, bootId: () => "boot" },
+      sleep: { sleep },
+      async connect() {
+        const made = await connect("g0");
+        return {
+          ...made,
+          async ask<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
+            const writes = text.startsWith("with");
+            if (writes && fault === "before") cut();
+            const rows = await made.ask<Row>(text, values);
+            return writes && fault === "after" ? cut() : rows;
+          },
+        };
+      },
+      recall: () => null,
+      remember: () => Promise.resolve(),
+      isOpen: () => true,
+      all: () => [...here.values()],
+      find: ({ id }) => here.get(id) ?? null,
+      onTaken(by) {
+        takenBy = by;
+        here.clear();
+        return Promise.resolve();
+      },
+      has: () => true,
+      onAdopted: () => Promise.resolve(0),
+      onTrouble: () => undefined,
+    });
+    try {
+      const faults = [null, "before", "after", null, "after", "before", "after"] as const;
+      let acknowledged = 0;
+      for (let round = 0; round < 56; round++) {
+        if (round % 20 === 19) {
+          await cluster.kill();
+          await cluster.start();
+        }
+        fault = faults[round % faults.length] ?? null;
+        const row = { table: "operations", id: `op_${round % 9}`, runId: "run", state: "observing", body: { round } };
+        try {
+          await keeper.put([row]);
+          here.set(row.id, row);
+          acknowledged++;
+        } catch (error) {
+          assert.ok(error instanceof Denied && error.code === "hub_unreachable", String(error));
+          await until("it is back", async () => keeper.status().trouble === null);
+        }
+        if (round % 5 === 4 && here.delete(row.id)) keeper.touch([row]);
+      }
+      assert.ok(acknowledged > 0, `${acknowledged} of 56`);
+      fault = null;
+      await until("all of it is there", async () => keeper.status().waiting === 0 && keeper.status().trouble === null);
+      const by = await connect("g1");
+      const adopting = { hubId, gateway: "g1", vaultId, identity: other, seal, operators };
+      const there = await until("no word is on its way", () =>
+        adoptTerm(by, adopting, "g0").catch((error: unknown) => {
+          assert.ok(error instanceof Denied && error.code === "hub_gateway_alive", String(error));
+          return false as const;
+        }),
+      );
+      await by.close();
+      const sorted = (rows: readonly SharedRow[]) => [...rows].sort((x, y) => (x.id < y.id ? -1 : 1));
+      assert.deepEqual(sorted((there as Adopted | null)?.rows ?? []), sorted([...here.values()]));
+      const late = { table: "operations", id: "op_late", runId: "run", state: "observing", body: {} };
+      await assert.rejects(keeper.put([late]), (error) => error instanceof Denied);
+      await until("it knows by whom", async () => takenBy === "g1");
+    } finally {
+      keeper.close();
+    }
   },
 );
 

@@ -153,9 +153,19 @@ export function startState(parts: StateParts): StateKeeper {
 
   async function say(connection: HubConnection, word: Word): Promise<void> {
     doubt = word;
-    const [row] = await connection.ask<{ moved: boolean }>(word.tick === 1 ? BEGIN : MOVE, word.values);
-    if (row?.moved === true) await settle(word);
+    if (await hasMoved(connection, word)) await settle(word);
     else await agree(connection);
+  }
+
+  async function hasMoved(connection: HubConnection, { tick, values }: Word): Promise<boolean> {
+    try {
+      const [row] = await connection.ask<{ moved: boolean }>(tick === 1 ? BEGIN : MOVE, values);
+      return row?.moved === true;
+    } catch (error) {
+      // A term that is there already may be this very word, whose answer was lost.
+      if (tick === 1 && error instanceof Denied && error.code === "hub_forked") return false;
+      throw error;
+    }
   }
 
   /** Where the hub is. What is in doubt is resolved first; nothing is built upon what this process did not say. */
@@ -177,7 +187,10 @@ export function startState(parts: StateParts): StateKeeper {
       refuse(new Denied("operation_taken_over", `${by ?? "Somebody"} took over what this gateway had under way.`));
       [at, doubt] = [NOWHERE, null];
     }
-    if (at.term === 0) return say(connection, beginning(term + 1));
+    if (at.term === 0) {
+      const unsaid = doubt !== null && doubt.tick === 1 && doubt.term > term;
+      return say(connection, unsaid && doubt !== null ? doubt : beginning(term + 1));
+    }
     if (doubt !== null) await say(connection, doubt);
   }
 
@@ -229,10 +242,12 @@ export function startState(parts: StateParts): StateKeeper {
     }
   }
 
-  async function work(connection: HubConnection): Promise<void> {
+  async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
     await agree(connection);
     await bringHome(connection);
     while (!closed) {
+      // Made anew before anybody needs it.
+      if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
       trouble = null;
       const word = nextWord();
       if (word !== null) {
@@ -249,9 +264,13 @@ export function startState(parts: StateParts): StateKeeper {
       let connection: HubConnection | null = null;
       try {
         connection = await parts.connect();
-        connection.onLost(() => woken.abort());
+        const lost = new AbortController();
+        connection.onLost(() => {
+          lost.abort();
+          woken.abort();
+        });
         current = connection;
-        await work(connection);
+        await work(connection, lost.signal);
       } catch (error) {
         const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
         // What the database refuses may be a term that is gone: the next look tells.
