@@ -218,7 +218,8 @@ real(
   async () => {
     const before = provider.received.length;
     await restart(web1);
-    await shares(web1, 0);
+    // What holds the same calls back here.
+    await shares(web1, 2);
     await until("it let them go", async () => (await web1.home.events("operations_released")).length === 1);
     const open = await operationsOf(web1);
     assert.equal(open.length, 2);
@@ -261,24 +262,23 @@ real("whatever an administrator does to the rows of a dead gateway, nothing is t
   holds = false;
   (held as ServerResponse | null)?.destroy();
   await silence(web1);
-  await cluster.sql("create table kept as select * from gw_hub.state where gateway = 'web1'");
+  const ours = "gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')";
+  await cluster.sql(`create table kept as select * from gw_hub.state where ${ours}`);
   const tampering = [
-    "delete from gw_hub.state where ctid in (select ctid from gw_hub.state where gateway = 'web1' limit 1)",
-    "update gw_hub.state set sealed = sealed || '\\x00' where gateway = 'web1'",
-    "update gw_hub.state set tick = tick + 1 where gateway = 'web1'",
-    "insert into gw_hub.state select gateway, term, place || '0', tick, sealed from gw_hub.state where gateway = 'web1' limit 1",
-    "update gw_hub.state_head set tick = tick - 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
+    `delete from gw_hub.state where place = (select min(place) from gw_hub.state where ${ours})`,
+    `update gw_hub.state set sealed = sealed || '\\x00' where ${ours}`,
+    `update gw_hub.state set tick = tick + 1 where ${ours}`,
+    `insert into gw_hub.state select gateway, term, place || '0', tick, sealed from kept limit 1`,
+    `update gw_hub.state_head set tick = tick - 1 where ${ours}`,
   ];
   for (const one of tampering) {
     await cluster.sql(one);
     const refused = await web2.home.operator(["operation", "adopt", "web1"]);
     assert.equal(codeOf(refused), "hub_state_tampered", one);
-    await cluster.sql("delete from gw_hub.state where gateway = 'web1'");
+    await cluster.sql(`delete from gw_hub.state where ${ours}`);
     await cluster.sql("insert into gw_hub.state select * from kept");
   }
-  await cluster.sql(
-    "update gw_hub.state_head set tick = tick + 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
-  );
+  await cluster.sql(`update gw_hub.state_head set tick = tick + 1 where ${ours}`);
   const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
   assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 1 });
   await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
@@ -407,6 +407,19 @@ real(
     }
   },
 );
+
+real("what is no longer shared is on the hub no longer, and the host goes on alone", async () => {
+  await web1.home.must(["hub", "set", "--operations", "own"]);
+  await until("nobody has a term", async () => {
+    const left = await cluster.sql(
+      "select 1 from gw_hub.state_head h where gateway like 'web%' and not exists (select from gw_hub.adoptions a where a.gateway = h.gateway and a.term = h.term)",
+    );
+    return left.length === 0;
+  });
+  way.cut();
+  assert.equal(outcomeOf(await change(web1, "alone")), "success");
+  way.heal();
+});
 
 real("a hub of another format is refused by name, and its owner brings an older one up to date", async () => {
   const status = () => web2.home.run(["status", "--hub", cluster.url("owner")]);

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
 import type { Core } from "./core.ts";
-import { nextLease } from "./operation/lease.ts";
+import { nextLease, TAKEN_AWAY } from "./operation/lease.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import { learn, type Operation } from "./operation/operations.ts";
 import type { StateRow, StateStore } from "./ports.ts";
@@ -80,7 +80,7 @@ export async function release(core: Core, gateway: string): Promise<void> {
 function leaseOf(gateway: string, before: Lease | null): Lease {
   return {
     owner: `gateway ${gateway}`,
-    expires_at: "9999-12-31T23:59:59.999Z",
+    expires_at: TAKEN_AWAY,
     expires_boot_ms: Number.MAX_SAFE_INTEGER,
     boot_id: "",
     term: (before?.term ?? 0) + 1,

@@ -7,15 +7,10 @@ import { type Adopted, type Adopting, adoptTerm, readAdopter, readTerm } from ".
 import type { HubConnection } from "./connect.ts";
 import { HUB_SCHEMA, shortText } from "./schema.ts";
 import { addRow, emptySum, placeOf, type SealedRow, type SharedRow, sealShared, sumText } from "./state-rows.ts";
+import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./state-words.ts";
 import { type StateStatement, signHubWith } from "./statement.ts";
 
 type RowKey = Pick<SharedRow, "table" | "id">;
-
-/** What this host remembers of its own words, so that it knows a hub that was put back. */
-export interface RememberedTerm {
-  readonly term: number;
-  readonly tick: number;
-}
 
 export interface StateParts extends Adopting {
   readonly identity: KeyObject;
@@ -46,7 +41,8 @@ export interface StateKeeper {
   /** Takes over what a silent gateway had under way. Says how many operations that are. */
   adopt(gateway: string, operator: string | null): Promise<number>;
   status(): { readonly term: number; readonly rows: number; readonly waiting: number; readonly trouble: Denied | null };
-  close(): void;
+  /** Where nothing is shared any more, what is on the hub is taken away too, as far as it answers. */
+  close(then?: "withdraw"): void;
 }
 
 interface Waiting {
@@ -64,31 +60,6 @@ interface Word {
   readonly sum: Buffer;
   readonly waiting: readonly Waiting[];
 }
-
-const PACKED = `packed as (
-  select place, decode(sealed, 'base64') as sealed from json_to_recordset($6::json) as r(place text, sealed text) where exists (select from head)
-), gone as (
-  delete from ${HUB_SCHEMA}.state s using packed p where s.gateway = $1 and s.term = $2 and s.place = p.place and p.sealed is null
-), put as (
-  insert into ${HUB_SCHEMA}.state (gateway, term, place, tick, sealed)
-  select $1, $2, place, $3, sealed from packed where sealed is not null
-  on conflict (gateway, term, place) do update set tick = excluded.tick, sealed = excluded.sealed
-)
-select exists (select from head) as moved`;
-
-/** The head moves from the word before and from no other; one that was taken over does not move at all. */
-const MOVE = `with head as (
-  update ${HUB_SCHEMA}.state_head set tick = $3, seen_at = clock_timestamp(), statement = $4, signature = $5
-   where gateway = $1 and term = $2::bigint and tick = $3::bigint - 1 returning 1
-), ${PACKED}`;
-
-/** A new term, with everything in it, in place of the one before unless somebody took that over. */
-const BEGIN = `with old as (
-  delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term < $2::bigint
-     and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
-), head as (
-  insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature) values ($1, $2::bigint, $3::bigint, $4, $5) returning 1
-), ${PACKED}`;
 
 const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
 const NOWHERE = { term: 0, tick: 0 };
@@ -326,32 +297,12 @@ export function startState(parts: StateParts): StateKeeper {
       }
     },
     status: () => ({ term: at.term, rows: there.size, waiting: queue.length + dirty.size, trouble }),
-    close() {
+    close(then) {
       closed = true;
       woken.abort();
       refuse(away());
       void current?.close();
+      if (then === "withdraw") void withdraw(parts).catch(() => undefined);
     },
   };
-}
-
-function away(): Denied {
-  return new Denied(
-    "hub_unreachable",
-    "The hub did not take on record what is under way here, and signed policy sends no side effect without that. Nothing was sent. Try again when gw status shows the hub.",
-  );
-}
-
-function rolledBack(term: number, tick: number, known: RememberedTerm): Denied {
-  return new Denied(
-    "hub_rolled_back",
-    `The hub shows word ${tick} of term ${term} about what this gateway has under way, which had written word ${known.tick} of term ${known.term}. Nothing with an effect is sent. Find out what happened to the database; then sign that you know: gw hub join URL, with the same name.`,
-  );
-}
-
-function forked(): Denied {
-  return new Denied(
-    "hub_forked",
-    "Somebody else writes on the hub what this gateway has under way: a copy of this host. Nothing with an effect is sent. Stop the copy; a restored home joins under another name.",
-  );
 }

@@ -12,6 +12,9 @@ import { stopCaring } from "./read-operation.ts";
 /** Long enough for one read and everything around it. */
 const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
 
+/** Of an operation that another gateway took over: it runs out for nobody here. */
+export const TAKEN_AWAY = "9999-12-31T23:59:59.999Z";
+
 /** A lease of this process. Only a change of hands begins another term: what this process has on its way still counts. */
 export function nextLease(core: Pick<OperationNeeds, "ports" | "worker">, before: Lease | null): Lease {
   const { bootMs, bootId, wallMs } = now(core);

@@ -7,6 +7,7 @@ import type { OperationId } from "../../kernel/ids.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
+import { TAKEN_AWAY } from "./lease.ts";
 import { readRefusal } from "./may-read.ts";
 import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
@@ -38,6 +39,7 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
     async reconcile(id, operator) {
       requireUnlocked(core);
       const operation = core.operations.get(id);
+      requireHere(operation);
       grantOneRead(core, operation);
       const asked = authorizedByOperator(operator, isoTime(core.ports.clock.wallMs()));
       return reconcileNow(observer, operation, asked);
@@ -69,6 +71,14 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
       };
     },
   };
+}
+
+function requireHere({ lease }: Operation): void {
+  if (lease?.expires_at !== TAKEN_AWAY) return;
+  throw new Denied(
+    "operation_taken_over",
+    `This operation was taken over, and nothing is read for it here. Ask on ${lease.owner}.`,
+  );
 }
 
 /** Reads now and says what stands in the way, where something does. `asked` is a person's own authority for this read. */

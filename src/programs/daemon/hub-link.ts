@@ -9,7 +9,8 @@ import { createDocuments, type Generations } from "../../hub/documents.ts";
 import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
-import { type RememberedTerm, type StateKeeper, startState } from "../../hub/state.ts";
+import { type StateKeeper, startState } from "../../hub/state.ts";
+import type { RememberedTerm } from "../../hub/state-words.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -90,11 +91,14 @@ export function createHubLink(parts: LinkParts): HubLink {
   const worker = `log ${parts.log.logId}`;
   const shares = (): boolean => state.trust.policy?.hub?.rules.operations === "shared";
 
+  /** A policy that does not hold says nothing: what is on the hub stays there. */
+  const ending = () => (state.trust.policy === null ? undefined : ("withdraw" as const));
+
   /** Only while the state of this host is open: what is under way is told from there. */
   function adjustState(): void {
     const opened = shares() ? state.compartment : null;
     if (opened === keptFor) return;
-    keeper?.close();
+    keeper?.close(shares() ? undefined : ending());
     [keeper, keptFor] = [null, null];
     if (attended === null || opened === null || way === null) return;
     keptFor = opened;
@@ -217,7 +221,7 @@ export function createHubLink(parts: LinkParts): HubLink {
         adjustState();
         return;
       }
-      keeper?.close();
+      keeper?.close(membership === null ? ending() : undefined);
       [keeper, keptFor, way] = [null, null, null];
       queue?.close();
       queue = null;
