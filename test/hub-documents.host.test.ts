@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -225,7 +226,22 @@ real("what another login of the hub puts beside the documents of a vault keeps n
   await web1.must(["policy", "set", "run_attempts", "54"]);
   await same();
   await until("nothing is wrong", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
-  await cluster.sql("delete from gw_hub.documents where generation > 900000");
+  // A pack: its digest is known to whoever sees the rows, and the first to put something there is not the one that counts.
+  const late = demoPack("https://late.example").replace("pack: demo", "pack: late");
+  await cluster.sql(
+    "insert into gw_hub.blobs select $1, $2, 'a' || n, 'junk' from generate_series(1, 300) n",
+    [row?.vault_id, `sha256:${createHash("sha256").update(late).digest("hex")}`],
+    "other",
+  );
+  await cluster.sql("create policy hide on gw_hub.blobs as restrictive for select to web2 using (gateway <> 'web1')");
+  await web1.trustPack("late", late);
+  await until("it is told while it is not there", async () => (await troubleOf(web2)) === "hub_pack_gone");
+  await cluster.sql("drop policy hide on gw_hub.blobs; notify gw_hub");
+  await until("the pack is there", () => Promise.resolve(existsSync(join(web2.folder, "packs", "late.yaml"))));
+  await until("nothing is wrong", async () => (await troubleOf(web1)) === null && (await troubleOf(web2)) === null);
+  await cluster.sql(
+    "delete from gw_hub.blobs where gateway like 'a%'; delete from gw_hub.documents where generation > 900000",
+  );
   await cluster.sql("delete from gw_hub.gateways where login = 'other'");
 });
 

@@ -118,11 +118,12 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     );
   }
 
+  /** Only our own row counts: anybody may put something else under a pack's digest, and others try every row. */
   async function putPacks(connection: HubConnection): Promise<void> {
     const packs = parts.packs();
     const rows = await connection.ask<{ digest: string }>(
-      `select distinct digest from ${HUB_SCHEMA}.blobs where vault_id = $1 and digest = any($2)`,
-      [vaultId, packs.map(({ digest }) => digest)],
+      `select digest from ${HUB_SCHEMA}.blobs where vault_id = $1 and digest = any($2) and gateway = $3`,
+      [vaultId, packs.map(({ digest }) => digest), gateway],
     );
     const there = new Set(rows.map(({ digest }) => digest));
     for (const { digest, bytes } of packs.filter((one) => !there.has(one.digest))) {
@@ -214,9 +215,10 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
         troubles.push(gone(own));
       // While two stand beside each other a person decides which one goes on.
       if (troubles.some(({ code }) => code === "hub_document_forked")) continue;
-      if (own.kind === "policy") await putPacks(connection);
       missing.push(own);
     }
+    // Before the policy that names them, and again where somebody removed them.
+    await putPacks(connection);
     if (missing.length > 0) await put(connection, missing);
     if (seen.vault !== vault.generation || seen.policy !== policy.generation)
       await parts.remember({ vault: vault.generation, policy: policy.generation });
@@ -227,7 +229,9 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     const [first] = troubles;
     if (first !== undefined) found = { at, trouble: first };
     else if (found?.at !== at) found = null;
-    parts.tell(found?.trouble ?? null);
+    // What is only not there yet is told for as long as it is not.
+    const wanted = parts.packsWanted();
+    parts.tell(found?.trouble ?? (wanted.length > 0 ? packsGone(wanted) : null));
     return null;
   }
 
@@ -270,6 +274,14 @@ function alone([one]: readonly CheckedDocument[]): Denied {
   return new Denied(
     "hub_document_gone",
     `${one?.kind ?? "vault"} ${one?.generation ?? ""} is on the hub, and what was signed with it is not yet: the policy of this host does not hold under it. It is followed once both are there.`,
+  );
+}
+
+function packsGone([first, ...others]: readonly string[]): Denied {
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return new Denied(
+    "hub_pack_gone",
+    `The policy trusts the pack ${first ?? ""}${more}, which is neither here nor on the hub from a gateway of this vault. Its actions are refused here. See that a host that has it is up and reaches the hub, or add it here: gw pack add FILE`,
   );
 }
 

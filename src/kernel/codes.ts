@@ -1308,6 +1308,17 @@ export const codes = {
     means: "A vault or policy that was on the hub, or that another gateway follows, is not shown there.",
     mend: "Find out what happened to the database. A host that has it puts it back by itself.",
   },
+  unlock_request_over: {
+    status: 409,
+    means:
+      "A key that was handed over by way of a hub was for another request of a locked gateway than the one that waits.",
+    mend: "Say gw unlock --hub once more: it takes the request that waits now.",
+  },
+  hub_pack_gone: {
+    status: 503,
+    means: "A pack that signed policy trusts is neither on this host nor on the hub from a gateway of the vault.",
+    mend: "See that a host that has it is up and reaches the hub, or add it here: gw pack add FILE",
+  },
   gateway_behind: {
     status: 409,
     means: "Whoever decided knew a newer vault or policy than this gateway follows.",
