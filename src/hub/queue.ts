@@ -91,7 +91,7 @@ export function startQueue(parts: QueueParts): Queue {
   async function take(connection: HubConnection): Promise<void> {
     const rows = await connection.ask<{ id: string; body: string }>(
       `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
-        where gateway = $1 and answer is null order by at limit ${defaults.hubStatementsALook}`,
+        where gateway = $1 and kind = 'order' and answer is null order by at limit ${defaults.hubStatementsALook}`,
       [gateway],
     );
     for (const { id, body } of rows) {

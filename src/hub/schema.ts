@@ -122,12 +122,21 @@ create table ${HUB_SCHEMA}.statements (
   id       text primary key,
   gateway  text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
   body     text not null,
+  kind     text not null default 'order',
   at       timestamptz not null default clock_timestamp(),
   answer   text,
   answer_signature bytea
 );
 create index statements_open on ${HUB_SCHEMA}.statements (gateway) where answer is null;
 create index statements_answered on ${HUB_SCHEMA}.statements (gateway, at) where answer is not null;
+create table ${HUB_SCHEMA}.waiting (
+  gateway   text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  nonce     text  not null,
+  statement text  not null,
+  signature bytea not null,
+  at        timestamptz not null default clock_timestamp(),
+  primary key (gateway, nonce)
+);
 create table ${HUB_SCHEMA}.documents (
   vault_id   text collate "C" not null,
   kind       text not null,
@@ -166,17 +175,18 @@ grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
 grant select on ${HUB_SCHEMA}.hub, ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert, update on ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert on ${HUB_SCHEMA}.log_chunk to ${GATEWAY_ROLE};
-grant select, insert, update, delete on ${HUB_SCHEMA}.cards to ${GATEWAY_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.cards, ${HUB_SCHEMA}.waiting to ${GATEWAY_ROLE};
 grant select, delete, update (answer, answer_signature) on ${HUB_SCHEMA}.statements to ${GATEWAY_ROLE};
 grant select, insert on ${HUB_SCHEMA}.documents, ${HUB_SCHEMA}.blobs to ${GATEWAY_ROLE};
 grant update (sealed) on ${HUB_SCHEMA}.documents to ${GATEWAY_ROLE};
 grant select, insert, update, delete on ${HUB_SCHEMA}.limit_head, ${HUB_SCHEMA}.limit_share to ${GATEWAY_ROLE};
-grant insert (id, gateway, body) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
+grant insert (id, gateway, body, kind) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
 
 alter table ${HUB_SCHEMA}.gateways enable row level security;
 alter table ${HUB_SCHEMA}.log_head enable row level security;
 alter table ${HUB_SCHEMA}.log_chunk enable row level security;
 alter table ${HUB_SCHEMA}.cards enable row level security;
+alter table ${HUB_SCHEMA}.waiting enable row level security;
 alter table ${HUB_SCHEMA}.statements enable row level security;
 alter table ${HUB_SCHEMA}.documents enable row level security;
 alter table ${HUB_SCHEMA}.blobs enable row level security;
@@ -192,6 +202,8 @@ create policy own_change on ${HUB_SCHEMA}.limit_share for update to ${GATEWAY_RO
 create policy own_end on ${HUB_SCHEMA}.limit_share for delete to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.cards for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.cards for all to ${GATEWAY_ROLE} using (${own("gateway")});
+create policy look on ${HUB_SCHEMA}.waiting for select to ${OPERATOR_ROLE} using (true);
+create policy own on ${HUB_SCHEMA}.waiting for all to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.statements for select to ${OPERATOR_ROLE} using (true);
 create policy say on ${HUB_SCHEMA}.statements for insert to ${OPERATOR_ROLE} with check (true);
 create policy own on ${HUB_SCHEMA}.statements for all to ${GATEWAY_ROLE} using (${own("gateway")});

@@ -97,6 +97,38 @@ export type AdoptionStatement = {
   readonly by: string;
 };
 
+/** A locked gateway asks to be unlocked: sealed to a key that only this process has, and only until it was unlocked or locked again. */
+export type WaitingStatement = {
+  readonly format: "gw.hub-waiting/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly vault_id: string;
+  readonly nonce: string;
+  /** X25519, raw. */
+  readonly sealing_key: string;
+  /** The signed files that it would open. */
+  readonly knows: { readonly vault: number; readonly policy: number };
+  readonly log_id: string;
+  /** The last frame of its log. */
+  readonly frame: number;
+  /** When it said so, by the database's clock. */
+  readonly hub_ms: number;
+};
+
+/** An operator hands the service key to one waiting process and to no other. */
+export type UnlockStatement = {
+  readonly format: "gw.hub-unlock/v1";
+  readonly hub_id: string;
+  readonly gateway: string;
+  readonly vault_id: string;
+  readonly nonce: string;
+  readonly sealed: string;
+  readonly knows: { readonly vault: number; readonly policy: number };
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly signed_at: string;
+};
+
 export type HubStatement =
   | EnrolmentStatement
   | LeaveStatement
@@ -104,7 +136,9 @@ export type HubStatement =
   | CardStatement
   | AnswerStatement
   | StateStatement
-  | AdoptionStatement;
+  | AdoptionStatement
+  | WaitingStatement
+  | UnlockStatement;
 
 export interface SignedText {
   readonly text: string;

@@ -141,7 +141,16 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const operatorUsers = createOperatorUsers(process.geteuid?.() ?? -1, (error) => onFault(error, correlationId()));
   const modes = createModeFinder(settings, operatorUsers);
   const keyFile = watchKeyFile(keyFilePath, process.env["CREDENTIALS_DIRECTORY"], random);
-  const hub = createHubLink({ folder: settings.auditFolder, log, clock, sleep, random, facts: health.facts, state });
+  const hub = createHubLink({
+    home: folder,
+    folder: settings.auditFolder,
+    log,
+    clock,
+    sleep,
+    random,
+    facts: health.facts,
+    state,
+  });
   const audit = hub.watch(health.watch(log));
   const gate = createHubGate({
     log,
@@ -245,6 +254,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     createHubDesk({ gateway, log, clock, state, onFault: (error) => onFault(error, correlationId()) }),
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
     gateway.fleet,
+    (serviceKey, operator) => steward.unlockByHub(serviceKey, operator),
   );
   const steward: DaemonSteward = createSteward({
     ...{
@@ -345,6 +355,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   process.on("SIGTERM", (signal) => void stop(signal));
   process.on("SIGINT", (signal) => void stop(signal));
   process.on("SIGHUP", (signal) => void stop(signal));
+  await hub.adjust();
   health.ready();
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);

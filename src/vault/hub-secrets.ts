@@ -7,7 +7,7 @@ import type { OperatorKeys } from "./lineage.ts";
 import type { HubMembership } from "./policy/policy.ts";
 import { openForReader, sealForReaders } from "./readers-box.ts";
 
-/** How one gateway logs in to its hub. It stands in signed policy, sealed for that gateway and the operators, and for no other host. */
+/** How one gateway logs in to its hub. It stands in signed policy, sealed for that gateway (also while it waits locked, where it may) and the operators, and for no other host. */
 export interface HubSecrets {
   /** Where the database is, without a password. */
   readonly url: string;
@@ -25,7 +25,8 @@ export function sealHubSecrets(
 ): Buffer {
   const password = secrets.password?.use((bytes) => bytes.toString("utf8")) ?? null;
   const plain = Buffer.from(JSON.stringify({ url: secrets.url, password, authority: secrets.authority }), "utf8");
-  const readers = [membership.lendingKey, ...operators.map(({ readingKey }) => readingKey)];
+  const waiting = membership.waiting === null ? [] : [membership.waiting.readingKey];
+  const readers = [membership.lendingKey, ...waiting, ...operators.map(({ readingKey }) => readingKey)];
   try {
     return sealForReaders(readers, aadOf(membership), plain, random);
   } finally {
@@ -33,7 +34,7 @@ export function sealHubSecrets(
   }
 }
 
-/** With the gateway's own key, or with that of somebody who was an operator when it joined. */
+/** With a key of the gateway's own, or with that of somebody who was an operator when it joined. */
 export function openHubSecrets(reader: KeyObject, membership: HubMembership): HubSecrets {
   using plain = openForReader(reader, aadOf(membership), membership.sealed);
   if (plain === undefined) {

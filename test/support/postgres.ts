@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createConnection, createServer as listenOn, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
-import { until } from "./home.ts";
+import { type Identity, until } from "./home.ts";
 
 const VERSIONS = "/usr/lib/postgresql";
 
@@ -35,19 +35,26 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-export async function makeCluster(programs: string, folder: string): Promise<Cluster> {
+/** Postgres refuses root: where a test runs as root, `as` says who the server is. */
+export async function makeCluster(programs: string, folder: string, as?: Identity): Promise<Cluster> {
   const data = join(folder, "data");
+  if (as !== undefined) {
+    chownSync(folder, as.uid, as.gid);
+    // Others have their socket there.
+    chmodSync(folder, 0o755);
+  }
   const port = await freePort();
   const made = spawnSync(
     join(programs, "initdb"),
     ["-D", data, "-U", "owner", "-A", "trust", "--no-sync", "--locale=C", "--encoding=UTF8", "--no-instructions"],
-    { encoding: "utf8" },
+    { encoding: "utf8", ...as },
   );
   assert.equal(made.status, 0, made.stderr);
   const authority = createAuthority({ wallMs: () => Date.now() }, { bytes: (length) => randomBytes(length) });
   const caFile = join(folder, "ca.pem");
   writeFileSync(caFile, authority.certificate);
   writeFileSync(join(data, "server.key"), authority.leafKey, { mode: 0o600 });
+  if (as !== undefined) chownSync(join(data, "server.key"), as.uid, as.gid);
   writeFileSync(join(data, "server.crt"), authority.chainFor("localhost"));
   writeFileSync(join(data, "pg_hba.conf"), "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n");
   const settings = {
@@ -78,7 +85,7 @@ export async function makeCluster(programs: string, folder: string): Promise<Clu
   async function start(): Promise<void> {
     await until("the database is up", async () => {
       if (server === null || server.exitCode !== null || server.signalCode !== null) {
-        const child = spawn(join(programs, "postgres"), ["-D", data, ...flags], { stdio: "ignore" });
+        const child = spawn(join(programs, "postgres"), ["-D", data, ...flags], { stdio: "ignore", ...as });
         server = child;
         exited = new Promise((resolve) => child.once("exit", () => resolve()));
       }

@@ -28,7 +28,7 @@ export const gatewayEvents = {
   gateway_unlocked: {
     operator: optional(nullable(person.text)),
     operator_key_id: optional(nullable(open.text)),
-    method: oneOf("passphrase", "key_file"),
+    method: oneOf("passphrase", "key_file", "hub"),
     vault_generation: open.integer,
   },
   unlock_failed: { method: open.text, count: open.integer, reason: optional(open.text) },

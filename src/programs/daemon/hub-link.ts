@@ -26,6 +26,7 @@ import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
 import { STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
+import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
 
@@ -36,7 +37,7 @@ export interface HubLink {
   /** Policy or the compartment may be others now. */
   adjust(): Promise<void>;
   /** From now on questions are shown on the hub too, what operators sign there is taken, and signed files are followed. */
-  attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"]): void;
+  attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"], unlock: UnlockByHub): void;
   /** The store of this host, of which the hub has what signed policy shares. */
   share(store: StateStore): StateStore;
   /** Takes over what a silent gateway had under way, at an operator's word. */
@@ -50,6 +51,7 @@ export interface HubLink {
 }
 
 interface LinkParts {
+  readonly home: string;
   readonly folder: string;
   readonly log: ResumableLog;
   readonly clock: Clock;
@@ -82,6 +84,7 @@ export function createHubLink(parts: LinkParts): HubLink {
   let way: Way | null = null;
   /** Whose rows the keeper tells of. */
   let keptFor: OpenCompartment | null = null;
+  let waiting: HubWaiting | null = null;
   let trouble: Denied | null = null;
   /** The signed files that this gateway follows and saw on the hub: it names none before others can find it there. */
   let shown: Generations = { vault: 0, policy: 0 };
@@ -217,6 +220,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       const own = keys === null ? (joined?.identityKey ?? null) : rawPublicOf(keys.identity);
       const membership = own === null ? null : membershipOf(hub, own);
       queue?.wake();
+      waiting?.adjust();
       if (membership !== null && joined !== null && isSame(membership, joined)) {
         adjustState();
         return;
@@ -251,8 +255,9 @@ export function createHubLink(parts: LinkParts): HubLink {
         );
       return await keeper.adopt(gateway, operator);
     },
-    attend(desk, home, fleet) {
+    attend(desk, home, fleet, unlock) {
       attended = { desk, home, fleet };
+      waiting = createHubWaiting({ ...parts, unlock, onTrouble: tell });
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,
@@ -266,6 +271,7 @@ export function createHubLink(parts: LinkParts): HubLink {
         hub_id: hub.hubId,
         gateway: joined?.gateway ?? null,
         waits_for_unlock: now === null && trouble === null,
+        asks: waiting?.status() ?? null,
         reachable_ms: now?.reachableMs ?? null,
         tick: now?.tick ?? null,
         behind: now?.behind ?? null,
@@ -282,6 +288,7 @@ export function createHubLink(parts: LinkParts): HubLink {
     async finish() {
       queue?.close();
       keeper?.close();
+      await Promise.race([waiting?.close(), parts.sleep.sleep(defaults.hubLastMs)]);
       await shipper?.finish(defaults.hubLastMs);
     },
   };

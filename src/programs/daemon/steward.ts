@@ -15,6 +15,7 @@ import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import { checkHighWater, higher } from "../../vault/high-water.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
 import { SERVER_PROOF } from "../../vault/server-proof.ts";
+import { drawWaitingKey } from "../../vault/waiting-key.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost } from "./check-host.ts";
 import { loadPacks } from "./packs.ts";
@@ -28,6 +29,8 @@ import { recordDecisions, suspendCredentials } from "./upgrade.ts";
 export interface DaemonSteward extends Steward {
   /** A key file or systemd credential: opens the credentials and nothing else, and only where signed policy allows it. */
   unlockHeadless(serviceKey: Secret): Promise<void>;
+  /** What an operator sealed to this very process on the hub. */
+  unlockByHub(serviceKey: Secret, operator: Pick<Login, "operator" | "operatorKeyId">): Promise<void>;
   shutDown(reason: string): Promise<void>;
 }
 
@@ -39,8 +42,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   const recordedMs = new Map<string, number>();
   /** Outlives a lock: it opens nothing, and only this process has it. */
   let proofKey: KeyObject | null = null;
+  let stopping = false;
 
-  async function unlock(serviceKey: Secret, method: "passphrase" | "key_file", login: Login | null): Promise<void> {
+  async function unlock(
+    serviceKey: Secret,
+    method: "passphrase" | "key_file" | "hub",
+    login: Pick<Login, "operator" | "operatorKeyId"> | null,
+  ): Promise<void> {
     if (state.compartment !== null) return;
     try {
       const opened = await openCompartment(() => state.trust, serviceKey, {
@@ -138,7 +146,21 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       await gateway.lock(reason, operator, locked);
     } finally {
       await closeIfLocked();
+      if (!stopping) await parts.hub.adjust();
     }
+  }
+
+  /** By an operator. Where one was removed the key is another one now: a key file that policy allows goes along. */
+  function unlockBy(
+    serviceKey: Secret,
+    method: "passphrase" | "hub",
+    login: Pick<Login, "operator" | "operatorKeyId">,
+  ): Promise<void> {
+    return inTurn(async () => {
+      await unlock(serviceKey, method, login);
+      if (state.trust.policy?.settings.headlessUnlock === true)
+        parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
+    });
   }
 
   return {
@@ -154,13 +176,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
     operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
     prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
-    unlock: (serviceKey, login) =>
-      inTurn(async () => {
-        await unlock(serviceKey, "passphrase", login);
-        // An operator was removed and the key is another one now: a key file that policy allows goes along.
-        if (state.trust.policy?.settings.headlessUnlock === true)
-          parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
-      }),
+    unlock: (serviceKey, login) => unlockBy(serviceKey, "passphrase", login),
+    unlockByHub: (serviceKey, operator) => unlockBy(serviceKey, "hub", operator),
     async passphraseFailed(operator, failedAttempts) {
       const reason = `passphrase_wrong (${operator})`;
       await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
@@ -242,6 +259,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         return { identity_key: half(keys.identity), lending_key: half(keys.lending) };
       }),
 
+    waitingKey: () =>
+      inTurn(() => {
+        const { signing, reading } = drawWaitingKey(parts.settings.home, state.trust.vault.vaultId, parts.random);
+        const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");
+        return Promise.resolve({ signing_key: half(signing), reading_key: half(reading) });
+      }),
+
     async offerAttestation() {
       const offer = await log.offerAttestation();
       return {
@@ -279,6 +303,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
 
     async shutDown(reason) {
+      stopping = true;
       await inTurn(() => lock(reason, null)).catch(() => undefined);
       await record([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
       await log.close();

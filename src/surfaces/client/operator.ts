@@ -23,6 +23,7 @@ import {
   probeAnswer,
   revokedAnswer,
   suspendedAnswer,
+  waitingKeyAnswer,
 } from "../operator/answers.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
@@ -54,6 +55,8 @@ export interface OperatorClient extends ReadingClient {
   changeHome(change: JsonValue): Promise<void>;
   /** The public halves of the host's own keys, as base64url. */
   hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
+  /** What it asks with on a hub while it is locked. */
+  waitingKey(): Promise<{ readonly signing_key: string; readonly reading_key: string }>;
   /** Makes the gateway read its signed files now. */
   reload(): Promise<JsonObject>;
   decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
@@ -124,6 +127,7 @@ export async function connectOperator(
     resume: async () => (await post("/v1/resume")) as JsonObject,
     changeHome: async (change) => void (await post("/v1/home", change)),
     hostKeys: () => postFor(hostKeysAnswer, "/v1/home/keys"),
+    waitingKey: () => postFor(waitingKeyAnswer, "/v1/home/waiting-key"),
     reload: async () => (await post("/v1/reload")) as JsonObject,
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,

@@ -22,6 +22,7 @@ export const tokenAnswer = members({ token: text(4_096) });
 export const proofAnswer = members({ proof: { type: ["string", "null"], maxLength: 4_096 } });
 export const hostKeysAnswer = members({ identity_key: text(200), lending_key: text(200) });
 export const adoptionAnswer = members({ operations: { type: "integer", minimum: 0 } });
+export const waitingKeyAnswer = members({ signing_key: text(200), reading_key: text(200) });
 export const headAnswer = members({
   log: members({ frame: { type: ["integer", "string"], maxLength: 20 }, link: text(200) }),
 });

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { hostKeysAnswer } from "./answers.ts";
+import { hostKeysAnswer, waitingKeyAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, open } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -10,7 +10,7 @@ import type { Steward } from "./steward.ts";
  * For operators of other users than the gateway's, who cannot read its home. What is read here is sealed or signed, as it
  * lies on the disk; what is taken carries the signature of the operator who is logged in, down to each pack's digest.
  */
-export function homeRoutes({ custody, hostKeys }: Steward): readonly PlaneRoute<OperatorContext>[] {
+export function homeRoutes({ custody, hostKeys, waitingKey }: Steward): readonly PlaneRoute<OperatorContext>[] {
   return [
     planeRoute(
       { method: "GET", path: "/v1/home", body: { kind: "none" } },
@@ -41,6 +41,20 @@ export function homeRoutes({ custody, hostKeys }: Steward): readonly PlaneRoute<
         },
       },
       async () => ({ status: 200, body: await hostKeys() }),
+      loggedIn,
+    ),
+    planeRoute(
+      { method: "POST", path: "/v1/home/waiting-key", body: { kind: "none" } },
+      {
+        summary: "The public halves of what this gateway asks with on a hub while it is locked",
+        answers: {
+          200: {
+            description: "signing_key signs that it waits, reading_key opens the way there",
+            schema: waitingKeyAnswer,
+          },
+        },
+      },
+      async () => ({ status: 200, body: await waitingKey() }),
       loggedIn,
     ),
     planeRoute(

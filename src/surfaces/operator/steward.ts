@@ -38,6 +38,8 @@ export interface Steward {
   hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
   /** Takes over what a silent gateway of the hub had under way. Says how many operations that are. */
   adoptOperations(gateway: string, login: Login): Promise<number>;
+  /** The public halves of what this gateway asks with on a hub while it is locked. Drawn into a private file when first asked for. */
+  waitingKey(): Promise<{ readonly signing_key: string; readonly reading_key: string }>;
   offerAttestation(): Promise<JsonObject>;
   attest(statement: Buffer): Promise<JsonObject>;
   /** Records a cut that whoever is logged in signed; refuses any other. */

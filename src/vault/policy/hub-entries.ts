@@ -24,10 +24,18 @@ const COUNTED = /^[!-~]{1,128}$/;
 export function hubPage({ hubId, gateways, rules }: HubPolicy): JsonObject {
   return {
     hub_id: hubId,
-    gateways: gateways.map(({ gateway, identityKey, lendingKey, groups, joinedAt, sealed }) => ({
+    gateways: gateways.map(({ gateway, identityKey, lendingKey, waiting, groups, joinedAt, sealed }) => ({
       gateway,
       identity_key: identityKey.toString("base64url"),
       lending_key: lendingKey.toString("base64url"),
+      ...(waiting === null
+        ? {}
+        : {
+            waiting: {
+              signing_key: waiting.signingKey.toString("base64url"),
+              reading_key: waiting.readingKey.toString("base64url"),
+            },
+          }),
       groups,
       joined_at: joinedAt,
       sealed: sealed.toString("base64url"),
@@ -80,11 +88,12 @@ function readLimit(value: JsonValue, where: string): FleetLimit {
 const MEMBERS = ["gateway", "identity_key", "lending_key", "groups", "joined_at", "sealed"] as const;
 
 function readGateway(value: JsonValue, where: string): HubGateway {
-  const one = shape.members(value, where, MEMBERS);
+  const one = shape.members(value, where, MEMBERS, ["waiting"]);
   return {
     gateway: shape.text(one.gateway, `${where}/gateway`, 63, GATEWAY_NAME),
     identityKey: shape.bytes(one.identity_key, `${where}/identity_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
     lendingKey: shape.bytes(one.lending_key, `${where}/lending_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
+    waiting: one.waiting === undefined ? null : readWaiting(one.waiting, `${where}/waiting`),
     groups: sortedList(
       one.groups,
       `${where}/groups`,
@@ -93,6 +102,14 @@ function readGateway(value: JsonValue, where: string): HubGateway {
     ),
     joinedAt: shape.text(one.joined_at, `${where}/joined_at`, 24, TIME),
     sealed: shape.bytes(one.sealed, `${where}/sealed`, BOX_OVERHEAD_BYTES, defaults.hubSecretsBytes),
+  };
+}
+
+function readWaiting(value: JsonValue, where: string): HubGateway["waiting"] {
+  const keys = shape.members(value, where, ["signing_key", "reading_key"]);
+  return {
+    signingKey: shape.bytes(keys.signing_key, `${where}/signing_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
+    readingKey: shape.bytes(keys.reading_key, `${where}/reading_key`, RAW_KEY_BYTES, RAW_KEY_BYTES),
   };
 }
 

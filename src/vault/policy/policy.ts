@@ -76,6 +76,8 @@ export interface HubGateway {
   /** Raw X25519: what is sealed for this gateway is sealed to it. */
   readonly lendingKey: Buffer;
   readonly groups: readonly string[];
+  /** What it asks with on the hub while it is locked; null where nobody signed that it may. */
+  readonly waiting: { readonly signingKey: Buffer; readonly readingKey: Buffer } | null;
   /** Another time means: a person has looked, and what was remembered of the hub before does not count. */
   readonly joinedAt: string;
   readonly sealed: Buffer;

@@ -10,9 +10,9 @@ interface Entry {
   readonly size: number;
 }
 
-/** What belongs to running processes (a try that is open here would count as a wrong passphrase there), or is made anew at every start. The state comes as a snapshot of its own. */
+/** What belongs to running processes (a try that is open here would count as a wrong passphrase there) or to this very host, or is made anew at every start. The state comes as a snapshot of its own. */
 const LEFT_OUT =
-  /^(ssh(\/|$)|state\.db|unlock-attempts\.json$|before-restore-|\.restore-)|\.(sock|lock(-journal)?|new|tmp)$/;
+  /^(ssh(\/|$)|state\.db|unlock-attempts\.json$|waiting\.key$|before-restore-|\.restore-)|\.(sock|lock(-journal)?|new|tmp)$/;
 /** Inside a home: what a restoration replaced, and what one is being made of. */
 export const ASIDE = "before-restore-";
 export const MAKING = ".restore-";

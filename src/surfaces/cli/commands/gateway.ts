@@ -4,6 +4,12 @@ import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
 
+type UnlockOptions = OperatorOptions & {
+  readonly first?: boolean;
+  readonly writeKeyFile?: string;
+  readonly all?: boolean;
+};
+
 export function addGatewayCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
   const load = () => import("../operator/run-gateway.ts");
@@ -28,14 +34,21 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
   addCommand(program, "metrics", "numbers about the gateway, in Prometheus text", "gw metrics").action(
     async (_options, command: Command) => finish(await (await load()).runMetrics(optionsOf(command), deps)),
   );
-  addOperatorCommand(program, "unlock", "hand the gateway its service key", "gw unlock")
+  addHubOption(
+    addOperatorCommand(
+      program,
+      "unlock [NAME...]",
+      "hand the gateway its service key; with --hub, gateways elsewhere that wait",
+      "gw unlock\ngw unlock web1 web2 --hub postgres://ada@db.example/gw",
+    ),
+  )
+    .option("--all", "with --hub: all gateways of this vault that wait to be unlocked")
     .option("--first", "it was just started by yourself and never unlocked, so it cannot prove itself yet")
     .option("--write-key-file <FILE>", "write a key file for a machine without a person instead")
-    .action(async (_options, command: Command) => {
-      const options = optionsOf<OperatorOptions & { readonly first?: boolean; readonly writeKeyFile?: string }>(
-        command,
-      );
-      if (options.writeKeyFile === undefined) finish(await (await load()).runUnlock(options, deps));
+    .action(async (names: readonly string[], _options, command: Command) => {
+      const options = optionsOf<UnlockOptions & HubOption>(command);
+      if (isOnHub(options)) finish(await (await import("../hub/unlock.ts")).runHubUnlock(names, options, deps));
+      else if (options.writeKeyFile === undefined) finish(await (await load()).runUnlock(options, deps));
       else {
         const { runWriteKeyFile } = await import("../vault/key-file.ts");
         finish(await runWriteKeyFile(options.writeKeyFile, options, deps.io, deps.vault));

@@ -29,6 +29,10 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
   )
     .option("--name <NAME>", "the gateway's name on the hub; the host's own without it")
     .option("--group <NAME>", "a group that credentials can be lent by (repeatable)", many)
+    .option(
+      "--unlock-by-hub",
+      "let operators unlock it by way of the hub: it keeps a key outside the sealed state for that",
+    )
     .action(async (url: string, _options, command: Command) => {
       const { runHubJoin } = await import("../hub/join.ts");
       finish(await runHubJoin(url, optionsOf<OperatorOptions & HubLoginOptions>(command), deps));

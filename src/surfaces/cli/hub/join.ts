@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { type HubSecrets, sealHubSecrets } from "../../../vault/hub-secrets.ts";
 import { GATEWAY_NAME, membershipOf, withGatewayIn } from "../../../vault/policy/hub-entries.ts";
 import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
+import { WAITING_KEY_FILE } from "../../../vault/waiting-key.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -19,6 +20,7 @@ import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 export interface JoinOptions extends OperatorOptions, HubLoginOptions {
   readonly name?: string;
   readonly group?: readonly string[];
+  readonly unlockByHub?: boolean;
 }
 
 /**
@@ -41,13 +43,18 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
         const [identityKey, lendingKey] = [keys.identity_key, keys.lending_key].map((key) =>
           Buffer.from(key, "base64url"),
         ) as [Buffer, Buffer];
-        const membership = { hubId, gateway, identityKey, lendingKey, groups, joinedAt };
+        const waiting = options.unlockByHub === true ? await askWaitingKey(session) : null;
+        const membership = { hubId, gateway, identityKey, lendingKey, waiting, groups, joinedAt };
         await signMembership(session, deps, membership, { ...login, url: login.address.url });
         say(
           io,
           options.json,
           { hub_id: hubId, gateway, joined_at: joinedAt },
-          `${gateway} belongs to ${hubId}. Its log goes there from now on; see gw status.`,
+          `${gateway} belongs to ${hubId}. Its log goes there from now on; see gw status.${
+            waiting === null
+              ? ""
+              : ` While it is locked it asks there, with a key in the private file ${WAITING_KEY_FILE} of its home: whoever reads that file can ask in its place.`
+          }`,
         );
         return exits.done;
       } finally {
@@ -56,6 +63,14 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
       }
     });
   });
+}
+
+async function askWaitingKey({ client }: GatewaySession): Promise<HubMembership["waiting"]> {
+  const keys = await client.waitingKey();
+  return {
+    signingKey: Buffer.from(keys.signing_key, "base64url"),
+    readingKey: Buffer.from(keys.reading_key, "base64url"),
+  };
 }
 
 interface Enrolling {

@@ -17,8 +17,8 @@ function limitLines({ limits }: JsonObject): readonly string[] {
 
 function reachLines(hub: JsonObject): readonly string[] {
   const text = (name: string): string => showIdentifier(String(hub[name] ?? ""));
-  if (hub["waits_for_unlock"] === true) return ["  hub       after the next unlock"];
-  const { trouble, reachable_ms: ms } = hub;
+  const { trouble, reachable_ms: ms, asks } = hub;
+  if (hub["waits_for_unlock"] === true) return [waitingLine(asks)];
   const behind = `tick ${text("tick")}, log ${text("behind")} behind`;
   if (isJsonObject(trouble)) {
     const why = `${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`;
@@ -26,6 +26,13 @@ function reachLines(hub: JsonObject): readonly string[] {
   }
   const reach = typeof ms === "number" ? `${Math.max(1, Math.round(ms))} ms` : "connecting";
   return [`  hub       ${reach}, ${behind}; ${text("gateways")} gateways${silentWords(hub)}`];
+}
+
+function waitingLine(asks: JsonValue | undefined): string {
+  if (!isJsonObject(asks)) return "  hub       after the next unlock";
+  const { trouble } = asks;
+  if (!isJsonObject(trouble)) return "  hub       asks there to be unlocked: gw unlock --hub URL NAME";
+  return `  HUB       cannot ask there to be unlocked; ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`;
 }
 
 function silentWords({ silent }: JsonObject): string {

@@ -1,7 +1,7 @@
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { readHead } from "../../../hub/fetch-log.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { hasLeft, speakerOf } from "../../../hub/speaker.ts";
+import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
@@ -10,7 +10,10 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { policyInForce } from "../vault/session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { recallFleet } from "./memory.ts";
+import { findWaiting } from "./waiting.ts";
 
 interface Row {
   readonly name: string;
@@ -33,15 +36,18 @@ interface GatewayState {
   readonly vault: number | null;
   readonly policy: number | null;
   readonly silent_s: number | null;
+  /** Null where it does not ask to be unlocked; else "waits", or the code for which it would not be. */
+  readonly waiting: string | null;
 }
 
 /** `gw status --hub URL`: all gateways of this vault. Nothing is asked for but the database's password. */
 export function runHubStatus(
   options: BaseOptions & HubLoginOptions & { readonly hub: string },
-  { io, random, clock }: CliDeps,
+  { io, random, clock, vault: { stateFolder } }: CliDeps,
 ): Promise<Exit> {
   return answering(io, async () => {
-    const vault = openHome(options.home, random).readVault();
+    const home = openHome(options.home, random);
+    const vault = home.readVault();
     const keys = vault.operators.map(({ approverKey }) => approverKey);
     const login = await takeHubLogin(options.hub, options, io);
     using _wiped = login.password;
@@ -50,7 +56,17 @@ export function runHubStatus(
       const beforeMs = clock.bootMs();
       const rows = await readRows(connection);
       const answeredMs = Math.max(1, Math.round(clock.bootMs() - beforeMs));
-      const states = rows.flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys));
+      const speakers = rows.flatMap((row) => ownSpeaker(row, connection.hubId, vault.vaultId, keys));
+      const policy = policyInForce(home, vault);
+      const knows = { vault: vault.generation, policy: policy?.version ?? 0 };
+      const seen = recallFleet(stateFolder, connection.hubId);
+      const asking = await findWaiting(connection, speakers, policy?.hub ?? null, knows, seen);
+      const states = rows
+        .flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys))
+        .map((one) => {
+          const found = asking.find(({ gateway }) => gateway === one.gateway);
+          return { ...one, waiting: found === undefined ? null : (found.refused?.code ?? "waits") };
+        });
       const record = { hub_id: connection.hubId, answered_ms: answeredMs, gateways: states.map((one) => ({ ...one })) };
       if (options.json) io.out(JSON.stringify(record satisfies JsonObject, null, 2));
       else for (const line of linesOf(record.hub_id, answeredMs, states)) io.out(line);
@@ -70,8 +86,18 @@ function readRows(connection: HubConnection): Promise<readonly Row[]> {
   );
 }
 
+function ownSpeaker(row: Row, hubId: string, vaultId: string, keys: readonly Buffer[]): readonly Speaker[] {
+  const speaker = speakerOf(row, hubId, keys);
+  return speaker?.vaultId === vaultId && !hasLeft(row, speaker, keys) ? [speaker] : [];
+}
+
 /** Gateways of other vaults are not ours to judge, and those that left say nothing any more. */
-function stateOf(row: Row, hubId: string, vaultId: string, keys: readonly Buffer[]): readonly GatewayState[] {
+function stateOf(
+  row: Row,
+  hubId: string,
+  vaultId: string,
+  keys: readonly Buffer[],
+): readonly Omit<GatewayState, "waiting">[] {
   const silent_s = row.seconds === null ? null : Math.round(row.seconds);
   const unsigned = { gateway: row.name, signed: false, tick: null, frame: null, vault: null, policy: null, silent_s };
   const speaker = speakerOf(row, hubId, keys);
@@ -94,11 +120,18 @@ function linesOf(hubId: string, answeredMs: number, states: readonly GatewayStat
     ...states.map((one) => {
       const name = showIdentifier(one.gateway);
       if (!one.signed) return `  ${name}  NOT SIGNED: what stands there is not from it (gw audit verify --hub)`;
-      if (one.tick === null) return `  ${name}  has joined and said nothing yet`;
+      if (one.tick === null) return `  ${name}  has joined and said nothing yet${waitingWords(one)}`;
       const behind =
         (one.vault ?? 0) < vault || (one.policy ?? 0) < policy ? `, BEHIND vault ${vault}, policy ${policy}` : "";
       const silent = isSilent(one) ? `, SILENT ${one.silent_s} s` : "";
-      return `  ${name}  tick ${one.tick}, log to frame ${one.frame}, vault ${one.vault}, policy ${one.policy}${behind}${silent}`;
+      return `  ${name}  tick ${one.tick}, log to frame ${one.frame}, vault ${one.vault}, policy ${one.policy}${behind}${silent}${waitingWords(one)}`;
     }),
   ];
+}
+
+function waitingWords({ gateway, waiting }: GatewayState): string {
+  if (waiting === null) return "";
+  return waiting === "waits"
+    ? `, LOCKED and waits: gw unlock ${showIdentifier(gateway)} --hub URL`
+    : `, LOCKED, asks, and would be refused: ${waiting}`;
 }

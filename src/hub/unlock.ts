@@ -1,0 +1,106 @@
+import type { KeyObject } from "node:crypto";
+import { openSealed, sealFor } from "../audit/keys/hpke.ts";
+import { publicKeyOf } from "../audit/keys/raw.ts";
+import { canonicalJson } from "../kernel/canonical-json.ts";
+import type { Random } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import { Secret } from "../kernel/secret.ts";
+import type { Generations } from "./documents.ts";
+import { readHubStatement, type SignedText, type UnlockStatement, type WaitingStatement } from "./statement.ts";
+
+/** What binds a sealed key to one life of one process, wherever the database shows it. */
+type Bound = Pick<WaitingStatement, "hub_id" | "gateway" | "vault_id" | "nonce" | "sealing_key">;
+
+const INFO = Buffer.from("gw hub unlock v1");
+const RAW_KEY_BYTES = 32;
+
+/** For whoever has the private half of the request's own key, and nobody else. */
+export function sealUnlock(bound: Bound, serviceKey: Secret, random: Random): string {
+  const recipient = publicKeyOf("x25519", Buffer.from(bound.sealing_key, "base64url"));
+  const { encapsulated, sealed } = serviceKey.use((bytes) => sealFor(recipient, INFO, aadOf(bound), bytes, random));
+  return Buffer.concat([encapsulated, sealed]).toString("base64url");
+}
+
+/** Undefined for what was sealed to another request. */
+export function openUnlock(bound: Bound, own: KeyObject, given: string): Secret | undefined {
+  const bytes = Buffer.from(given, "base64url");
+  const parts = { encapsulated: bytes.subarray(0, RAW_KEY_BYTES), sealed: bytes.subarray(RAW_KEY_BYTES) };
+  const plain = openSealed(own, parts, INFO, aadOf(bound));
+  return plain === undefined ? undefined : Secret.take(plain);
+}
+
+function aadOf({ hub_id, gateway, vault_id, nonce, sealing_key }: Bound): Buffer {
+  return Buffer.from(canonicalJson({ hub_id, gateway, vault_id, nonce, sealing_key }), "utf8");
+}
+
+/** What an operator's client knows of a gateway before it hands over a key. */
+export interface KnownGateway {
+  readonly hubId: string;
+  readonly vaultId: string;
+  readonly gateway: string;
+  /** As signed policy names it. */
+  readonly signingKey: Buffer;
+  /** The newest signed files that this client knows. */
+  readonly knows: Generations;
+  /** How far its log was seen, by its own word on the hub and in this client's memory. */
+  readonly log: { readonly id: string; readonly frame: number };
+}
+
+/** Undefined for what this gateway did not sign for this vault and hub. */
+export function readWaiting(given: SignedText, known: KnownGateway): WaitingStatement | undefined {
+  const said = readHubStatement<WaitingStatement>(given, "gw.hub-waiting/v1", known.signingKey);
+  if (said?.hub_id !== known.hubId || said.gateway !== known.gateway || said.vault_id !== known.vaultId)
+    return undefined;
+  const { hub_ms, frame, knows, sealing_key } = said;
+  const whole = [hub_ms, frame, knows?.vault, knows?.policy].every((one) => Number.isSafeInteger(one) && one >= 0);
+  return whole && Buffer.from(sealing_key, "base64url").length === RAW_KEY_BYTES ? said : undefined;
+}
+
+/** One that was said long ago, by the database's own clock, is over: its process says it anew every few seconds. */
+export function isFresh({ hub_ms }: WaitingStatement, hubNowMs: number): boolean {
+  return Math.abs(hubNowMs - hub_ms) <= defaults.hubSilentMs;
+}
+
+/** Denied as an ordinary unlock would be, where the gateway shows less than was seen before. */
+export function requireNotBack(said: WaitingStatement, { gateway, knows, log }: KnownGateway): void {
+  if (said.knows.vault < knows.vault || said.knows.policy < knows.policy) {
+    throw new Denied(
+      "gateway_behind",
+      `${gateway} shows vault ${said.knows.vault} and policy ${said.knows.policy}, and you know vault ${knows.vault} and policy ${knows.policy}: its home was put back, or has not followed yet. No key was handed over. Put the newest vault.json and policy.json there, or unlock it on the host.`,
+    );
+  }
+  if (said.log_id !== log.id || said.frame < log.frame) {
+    throw new Denied(
+      "log_rolled_back",
+      `${gateway} shows its log up to frame ${said.frame}, and frame ${log.frame} of log ${log.id} was seen before: it was cut back or replaced. No key was handed over. Look at it with: gw audit verify --hub`,
+    );
+  }
+}
+
+/** What stands in the database for a gateway to take. */
+export function unlockBody({ text, signature }: SignedText): string {
+  return JSON.stringify({ text, signature: signature.toString("base64url") });
+}
+
+export function readUnlockBody(body: string): SignedText | undefined {
+  try {
+    const { text, signature } = JSON.parse(body) as { readonly text?: unknown; readonly signature?: unknown };
+    if (typeof text !== "string" || typeof signature !== "string") return undefined;
+    return { text, signature: Buffer.from(signature, "base64url") };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of whichever operator signed it; undefined where none of them did. */
+export function readUnlock(
+  given: SignedText,
+  operators: readonly { readonly name: string; readonly keyId: string; readonly approverKey: Buffer }[],
+): UnlockStatement | undefined {
+  for (const { name, keyId, approverKey } of operators) {
+    const said = readHubStatement<UnlockStatement>(given, "gw.hub-unlock/v1", approverKey);
+    if (said !== undefined && said.operator === name && said.operator_key_id === keyId) return said;
+  }
+  return undefined;
+}

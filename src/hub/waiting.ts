@@ -1,0 +1,178 @@
+import type { KeyObject } from "node:crypto";
+import { rawPublicOf, takePrivateKey } from "../audit/keys/raw.ts";
+import { digestText } from "../kernel/canonical-json.ts";
+import type { Random, Sleep } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { Secret } from "../kernel/secret.ts";
+import type { HubConnection } from "./connect.ts";
+import type { Generations } from "./documents.ts";
+import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { type AnswerStatement, signHubWith, type WaitingStatement } from "./statement.ts";
+import { openUnlock, readUnlock, readUnlockBody } from "./unlock.ts";
+
+export interface WaitingParts {
+  readonly hubId: string;
+  readonly gateway: string;
+  readonly vaultId: string;
+  /** Signs that this gateway waits, and nothing else. */
+  readonly signing: KeyObject;
+  readonly random: Random;
+  readonly sleep: Sleep;
+  connect(): Promise<HubConnection>;
+  knows(): Generations;
+  log(): { readonly id: string; readonly frame: number };
+  operators(): Parameters<typeof readUnlock>[1];
+  unlock(serviceKey: Secret, operator: { readonly operator: string; readonly operatorKeyId: string }): Promise<void>;
+  /** Null when all is well again. */
+  tell(trouble: Denied | null): void;
+}
+
+export interface Waiting {
+  close(): Promise<void>;
+}
+
+/** Asks on the hub to be unlocked, for as long as nobody did. Every try has a key of its own, so that none is played again. */
+export function startWaiting(parts: WaitingParts): Waiting {
+  const { hubId, gateway, vaultId } = parts;
+  let request = drawRequest(parts.random);
+  let woken = new AbortController();
+  let closed = false;
+
+  /** Said anew with each look, by the database's clock: whoever shows an old one is found by its time. */
+  async function ask(connection: HubConnection): Promise<void> {
+    const [now] = await connection.ask<{ ms: string }>(
+      "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms",
+    );
+    const { id: log_id, frame } = parts.log();
+    const statement: WaitingStatement = {
+      format: "gw.hub-waiting/v1",
+      hub_id: hubId,
+      gateway,
+      vault_id: vaultId,
+      nonce: request.nonce,
+      sealing_key: request.sealingKey,
+      knows: parts.knows(),
+      log_id,
+      frame,
+      hub_ms: Number(now?.ms ?? 0),
+    };
+    const { text, signature } = signHubWith(statement, parts.signing);
+    // What an earlier process left is removed when it is old: two at once shall be seen as two.
+    await connection.ask(
+      `with old as (delete from ${HUB_SCHEMA}.waiting where gateway = $1 and nonce <> $2 and at < clock_timestamp() - make_interval(secs => $5))
+       insert into ${HUB_SCHEMA}.waiting (gateway, nonce, statement, signature) values ($1, $2, $3, $4)
+       on conflict (gateway, nonce) do update set statement = $3, signature = $4, at = clock_timestamp()`,
+      [gateway, request.nonce, text, signature, defaults.hubSilentMs / 1_000],
+    );
+  }
+
+  async function withdraw(connection: HubConnection, nonce: string): Promise<void> {
+    await connection.ask(`delete from ${HUB_SCHEMA}.waiting where gateway = $1 and nonce = $2`, [gateway, nonce]);
+  }
+
+  async function take(connection: HubConnection): Promise<void> {
+    const rows = await connection.ask<{ id: string; body: string }>(
+      `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
+        where gateway = $1 and kind = 'unlock' and answer is null order by at limit ${defaults.hubStatementsALook}`,
+      [gateway],
+    );
+    for (const { id, body } of rows) {
+      const { nonce } = request;
+      const outcome = await outcomeOf(body);
+      if (request.nonce !== nonce) await withdraw(connection, nonce);
+      const answer: AnswerStatement = {
+        format: "gw.hub-answer/v1",
+        hub_id: hubId,
+        gateway,
+        id,
+        body_digest: digestText(body),
+        ...outcome,
+      };
+      const { text, signature } = signHubWith(answer, parts.signing);
+      await connection.ask(
+        `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
+         select pg_notify('${HUB_CHANNEL}', 'answer')`,
+        [gateway, id, text, signature],
+      );
+    }
+  }
+
+  async function outcomeOf(body: string): Promise<Pick<AnswerStatement, "code" | "message">> {
+    try {
+      await perform(body);
+      return { code: null, message: "unlocked" };
+    } catch (error) {
+      if (!(error instanceof Denied)) throw error;
+      return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
+    }
+  }
+
+  async function perform(body: string): Promise<void> {
+    const given = readUnlockBody(body);
+    const said = given === undefined ? undefined : readUnlock(given, parts.operators());
+    if (said === undefined)
+      throw new Denied("signature_invalid", "No operator of this vault signed this. It stays locked.");
+    const { nonce, sealingKey, own } = request;
+    if (said.hub_id !== hubId || said.gateway !== gateway || said.vault_id !== vaultId || said.nonce !== nonce) {
+      throw new Denied("unlock_request_over", "This was for another request than the one that waits. It stays locked.");
+    }
+    const knows = parts.knows();
+    if (said.knows.vault > knows.vault || said.knows.policy > knows.policy) {
+      throw new Denied(
+        "gateway_behind",
+        `Whoever signed this knows vault ${said.knows.vault} and policy ${said.knows.policy}, and this gateway has vault ${knows.vault} and policy ${knows.policy}. It stays locked.`,
+      );
+    }
+    // Whatever comes of it, nobody plays it again.
+    request = drawRequest(parts.random);
+    const bound = { hub_id: hubId, gateway, vault_id: vaultId, nonce, sealing_key: sealingKey };
+    using serviceKey = openUnlock(bound, own, said.sealed);
+    if (serviceKey === undefined)
+      throw new Denied("unlock_request_over", "What was sent is not sealed to the key that waits. It stays locked.");
+    await parts.unlock(serviceKey, { operator: said.operator, operatorKeyId: said.operator_key_id });
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !closed; failures++) {
+      let connection: HubConnection | null = null;
+      try {
+        connection = await parts.connect();
+        connection.onLost(() => woken.abort());
+        await connection.listen(() => woken.abort());
+        for (failures = 0; !closed; ) {
+          if (woken.signal.aborted) woken = new AbortController();
+          await ask(connection);
+          parts.tell(null);
+          await take(connection);
+          if (closed) break;
+          // Whoever tells all the time is not looked at all the time.
+          await parts.sleep.sleep(defaults.hubAgainMs);
+          if (!closed) await parts.sleep.sleep(defaults.hubBeatMs, woken.signal);
+        }
+        await withdraw(connection, request.nonce);
+      } catch (error) {
+        parts.tell(error instanceof Denied ? error : null);
+      } finally {
+        await connection?.close();
+      }
+      if (!closed)
+        await parts.sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
+    }
+  }
+  const ended = run();
+
+  return {
+    close() {
+      closed = true;
+      woken.abort();
+      return ended;
+    },
+  };
+}
+
+function drawRequest(random: Random) {
+  const own = takePrivateKey("x25519", random.bytes(32));
+  const sealingKey = rawPublicOf("x25519", own).toString("base64url");
+  return { nonce: random.bytes(16).toString("hex"), own, sealingKey };
+}

@@ -1,0 +1,72 @@
+import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import type { Exit } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
+import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+
+export type OnHub = HubLoginOptions & { readonly hub: string };
+
+interface GatewayRow {
+  readonly name: string;
+  readonly enrolment: string;
+  readonly enrolment_signature: Buffer;
+  readonly leave: string | null;
+  readonly leave_signature: Buffer | null;
+}
+
+export interface HubSession extends VaultSession {
+  readonly connection: HubConnection & { readonly hubId: string };
+  /** The gateways of this vault, whose keys an operator of it signed. */
+  readonly speakers: readonly Speaker[];
+}
+
+/** An operator's keys, and the gateways of the vault on a hub. */
+export function onHub(
+  options: OperatorOptions & OnHub,
+  deps: CliDeps,
+  work: (session: HubSession) => Promise<Exit>,
+): Promise<Exit> {
+  return answering(deps.io, async () => {
+    const login = await takeHubLogin(options.hub, options, deps.io);
+    try {
+      return await withOperator(options, deps.io, deps.vault, async (session) => {
+        const connection = await connectHub(login, null);
+        try {
+          const speakers = await findSpeakers(connection, session);
+          return await work({ ...session, connection, speakers });
+        } finally {
+          await connection.close();
+        }
+      });
+    } finally {
+      login.password?.wipe();
+    }
+  });
+}
+
+async function findSpeakers(
+  connection: HubConnection & { readonly hubId: string },
+  { home, operator }: VaultSession,
+): Promise<readonly Speaker[]> {
+  const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
+  const rows = await connection.ask<GatewayRow>(
+    `select name, ${shortText("enrolment")}, ${shortBytes("enrolment_signature")}, ${shortText("leave")}, ${shortBytes("leave_signature")}
+       from ${HUB_SCHEMA}.gateways order by name limit ${defaults.hubGateways}`,
+  );
+  return rows.flatMap((row) => {
+    const speaker = speakerOf(row, connection.hubId, keys);
+    // One that is merely said to have left is still asked: nobody takes a gateway out of reach with a row.
+    return speaker?.vaultId === operator.vaultId && !hasLeft(row, speaker, keys) ? [speaker] : [];
+  });
+}
+
+/** The newest signed files that this home has. */
+export function knownTo({ home }: Pick<VaultSession, "home">) {
+  const vault = home.readVault();
+  return { vault: vault.generation, policy: policyInForce(home, vault)?.version ?? 0 };
+}

@@ -1,0 +1,96 @@
+import { signHub, type UnlockStatement } from "../../../hub/statement.ts";
+import { sealUnlock, unlockBody } from "../../../hub/unlock.ts";
+import { isoTime } from "../../../kernel/clock.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import type { OperatorOptions } from "../options.ts";
+import { policyInForce } from "../vault/session.ts";
+import { type HubSession, knownTo, type OnHub, onHub } from "./hub-session.ts";
+import { recallFleet } from "./memory.ts";
+import { refusalIn, sayEach } from "./say.ts";
+import { findWaiting, type WaitingGateway } from "./waiting.ts";
+
+export type HubUnlockOptions = OperatorOptions & OnHub & { readonly all?: boolean };
+
+/** What became of one of them. */
+interface Outcome {
+  readonly gateway: string;
+  readonly state: "unlocked" | "refused" | "no_answer";
+  readonly refusal: Denied | null;
+}
+
+/** `gw unlock NAME… --hub URL`: the service key, sealed to each process that waits and signed by the operator who hands it over. */
+export function runHubUnlock(names: readonly string[], options: HubUnlockOptions, deps: CliDeps): Promise<Exit> {
+  const { io } = deps;
+  return onHub(options, deps, async (session) => {
+    const { connection, speakers, home } = session;
+    const hub = policyInForce(home, home.readVault())?.hub ?? null;
+    const seen = recallFleet(deps.vault.stateFolder, connection.hubId);
+    const waiting = await findWaiting(connection, speakers, hub, knownTo(session), seen);
+    const unknown = names.find((name) => !waiting.some(({ gateway }) => gateway === name));
+    if (unknown !== undefined) {
+      throw new Denied(
+        "not_found",
+        `${showIdentifier(unknown)} does not wait on this hub. Nothing was sent. It asks there while it is locked, where it joined with --unlock-by-hub; who waits: gw status --hub URL`,
+      );
+    }
+    if (names.length === 0 && options.all !== true) {
+      io.err(
+        waiting.length === 0
+          ? "No gateway of this vault waits to be unlocked on this hub."
+          : `${waiting.map(({ gateway }) => showIdentifier(gateway)).join(", ")} ${waiting.length === 1 ? "waits" : "wait"}. Name those to unlock, or say --all.`,
+      );
+      return waiting.length === 0 ? exits.done : exits.denied;
+    }
+    const chosen = options.all === true ? waiting : waiting.filter(({ gateway }) => names.includes(gateway));
+    const outcomes = await unlockEach(session, chosen, deps);
+    if (options.json) {
+      const records = outcomes.map(({ gateway, state, refusal }) => ({ gateway, state, code: refusal?.code ?? null }));
+      io.out(JSON.stringify(records, null, 2));
+    } else for (const one of outcomes) io.out(lineOf(one));
+    if (outcomes.some(({ state }) => state === "refused")) return exits.denied;
+    return outcomes.some(({ state }) => state === "no_answer") ? exits.pending : exits.done;
+  });
+}
+
+async function unlockEach(
+  session: HubSession,
+  chosen: readonly WaitingGateway[],
+  deps: CliDeps,
+): Promise<readonly Outcome[]> {
+  const sound = chosen.filter(({ refused }) => refused === null);
+  const said = sound.map(({ gateway, signingKey, request }) => {
+    const { operator } = session;
+    const statement: UnlockStatement = {
+      format: "gw.hub-unlock/v1",
+      hub_id: request.hub_id,
+      gateway,
+      vault_id: request.vault_id,
+      nonce: request.nonce,
+      sealed: sealUnlock(request, operator.serviceKey, deps.random),
+      knows: knownTo(session),
+      operator: operator.name,
+      operator_key_id: operator.keyId,
+      signed_at: isoTime(deps.clock.wallMs()),
+    };
+    const signed = signHub(statement, (bytes) => operator.approver.sign(bytes));
+    return { gateway, key: signingKey, body: unlockBody(signed) };
+  });
+  const answered = said.length === 0 ? [] : await sayEach(session.connection, "unlock", said, deps);
+  return chosen.map(({ gateway, refused }) => {
+    if (refused !== null) return { gateway, state: "refused", refusal: refused };
+    const answer = answered.find((one) => one.gateway === gateway)?.answer ?? null;
+    if (answer === null) return { gateway, state: "no_answer", refusal: null };
+    if (answer.code === null) return { gateway, state: "unlocked", refusal: null };
+    return { gateway, state: "refused", refusal: refusalIn(answer) };
+  });
+}
+
+function lineOf({ gateway, state, refusal }: Outcome): string {
+  const name = showIdentifier(gateway);
+  if (state === "unlocked") return `${name} is unlocked.`;
+  if (refusal !== null) return `${name} is NOT unlocked: ${refusal.code}: ${showIdentifier(refusal.message)}`;
+  return `${name} has not answered. Its request may be over by now: see gw status --hub URL, and say it once more.`;
+}

@@ -1,0 +1,95 @@
+import type { HubConnection } from "../../../hub/connect.ts";
+import { readHead } from "../../../hub/fetch-log.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import type { Speaker } from "../../../hub/speaker.ts";
+import type { WaitingStatement } from "../../../hub/statement.ts";
+import { isFresh, type KnownGateway, readWaiting, requireNotBack } from "../../../hub/unlock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { HubPolicy } from "../../../vault/policy/policy.ts";
+import type { SeenFleet } from "./memory.ts";
+
+/** A gateway of the vault that asks to be unlocked, and why it is not to be, where it is not. */
+export interface WaitingGateway {
+  readonly gateway: string;
+  readonly signingKey: Buffer;
+  readonly request: WaitingStatement;
+  readonly refused: Denied | null;
+}
+
+interface Row {
+  readonly gateway: string;
+  readonly statement: string;
+  readonly signature: Buffer;
+}
+
+/** Who waits, by their own signed words of the last seconds. What is not signed by a key that policy names is nobody's. */
+export async function findWaiting(
+  connection: HubConnection & { readonly hubId: string },
+  speakers: readonly Speaker[],
+  hub: HubPolicy | null,
+  knows: KnownGateway["knows"],
+  seen: SeenFleet,
+): Promise<readonly WaitingGateway[]> {
+  const known = (
+    await Promise.all(speakers.map((speaker) => knowGateway(connection, speaker, hub, knows, seen)))
+  ).flat();
+  const [now] = await connection.ask<{ ms: string }>(
+    "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms",
+  );
+  const rows = await connection.ask<Row>(
+    // Whoever owns one host fills no answer: the newest of each gateway count.
+    `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from (
+       select *, row_number() over (partition by gateway order by at desc) as nth from ${HUB_SCHEMA}.waiting where gateway = any($1)
+     ) one where nth <= 4 order by gateway limit ${defaults.hubGateways}`,
+    [known.map(({ gateway }) => gateway)],
+  );
+  return known.flatMap((one) => {
+    const requests = rows
+      .filter(({ gateway }) => gateway === one.gateway)
+      .flatMap(({ statement: text, signature }) => readWaiting({ text, signature }, one) ?? [])
+      .filter((request) => isFresh(request, Number(now?.ms ?? 0)))
+      .sort((first, second) => second.hub_ms - first.hub_ms);
+    const [request] = requests;
+    if (request === undefined) return [];
+    const { gateway, signingKey } = one;
+    return [{ gateway, signingKey, request, refused: judge(requests, request, one) }];
+  });
+}
+
+function judge(requests: readonly WaitingStatement[], request: WaitingStatement, known: KnownGateway): Denied | null {
+  try {
+    if (new Set(requests.map(({ nonce }) => nonce)).size > 1) {
+      throw new Denied(
+        "hub_forked",
+        `Two processes ask as ${known.gateway}. If it was just restarted, wait ${defaults.hubSilentMs / 1_000} seconds; if not, somebody has a copy of its waiting.key. No key was handed over.`,
+      );
+    }
+    requireNotBack(request, known);
+    return null;
+  } catch (error) {
+    if (error instanceof Denied) return error;
+    throw error;
+  }
+}
+
+/** Nothing for one that may not ask by this home's policy. */
+async function knowGateway(
+  connection: HubConnection & { readonly hubId: string },
+  speaker: Speaker,
+  hub: HubPolicy | null,
+  knows: KnownGateway["knows"],
+  seen: SeenFleet,
+): Promise<readonly KnownGateway[]> {
+  const { gateway, hubId, vaultId, logId, identityKey } = speaker;
+  const named = hub?.hubId === hubId ? hub.gateways.find((one) => one.gateway === gateway) : undefined;
+  if (named?.waiting == null || !named.identityKey.equals(identityKey)) return [];
+  const [row] = await connection.ask<{ statement: string | null; signature: Buffer | null }>(
+    `select ${shortText("statement")}, ${shortBytes("signature")} from ${HUB_SCHEMA}.log_head where gateway = $1`,
+    [gateway],
+  );
+  const { statement: text = null, signature = null } = row ?? {};
+  const head = text === null || signature === null ? undefined : readHead({ text, signature }, speaker);
+  const frame = Math.max((head?.next_frame ?? 0) - 1, seen[gateway]?.frame ?? -1);
+  return [{ hubId, vaultId, gateway, signingKey: named.waiting.signingKey, knows, log: { id: logId, frame } }];
+}

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import {
+  type AgentProcess,
+  codeOf,
+  demoPack,
+  type Gateway,
+  GW,
+  Home,
+  type Identity,
+  type Members,
+  makeFolder,
+  start,
+  startAgent,
+  until,
+} from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Three hosts are three users here, the operator's machine is a fourth, and the database has one of its own. Only root can make
+// them; whoever is not root runs the same story as one user.
+const root = process.getuid?.() === 0;
+const user = (uid: number): Identity | undefined => (root ? { uid, gid: uid } : undefined);
+const SERVER: Identity | undefined = root ? { uid: 65_534, gid: 65_534 } : undefined;
+const programs = findPostgres();
+const skip = ((): string | false => {
+  if (process.platform !== "linux") return "the real programs are tested on Linux";
+  if (programs === null) return "Debian's postgresql is not installed";
+  const clone = ["-r", join(dirname(dirname(GW)), "package.json"), "-a", "-x", process.execPath];
+  return spawnSync("test", clone, user(64_141) ?? {}).status === 0
+    ? false
+    : "an unprivileged user cannot read this clone";
+})();
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 400_000 }, run);
+
+const NAMES = ["web1", "web2", "web3"] as const;
+type Name = (typeof NAMES)[number];
+let cluster: Cluster;
+let provider: TestProvider;
+const homes = new Map<Name, Home>();
+const running = new Map<Name, Gateway>();
+/** The one place to decide from: an operator's keys and signed files, and no gateway. */
+let desk: Home;
+const agents: AgentProcess[] = [];
+
+const homeOf = (name: Name): Home => homes.get(name) ?? assert.fail(name);
+const hub = () => ["--hub", cluster.url("ada")];
+
+function carry(to: Home): void {
+  const from = homeOf("web1");
+  const own = (path: string): void => {
+    if (to.owner !== undefined) chownSync(path, to.owner.uid, to.owner.gid);
+  };
+  if (!existsSync(to.folder)) mkdirSync(to.folder, { mode: 0o700 });
+  own(to.folder);
+  for (const name of ["vault.json", "policy.json"]) {
+    copyFileSync(join(from.folder, name), join(to.folder, name));
+    own(join(to.folder, name));
+  }
+}
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder(), SERVER), startProvider()]);
+  for (const [index, name] of NAMES.entries()) {
+    const home = new Home(makeFolder(), user(64_141 + index));
+    homes.set(name, home);
+    if (name === "web1") {
+      await home.init();
+      await home.addCredential("demo-token", provider.origin);
+      await home.trustPack("demo", demoPack(provider.origin));
+      assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
+      await cluster.sql(
+        `create role ada login in role gw_operator; ${NAMES.map((one) => `create role ${one} login in role gw_gateway;`).join(" ")}`,
+      );
+    } else carry(home);
+    running.set(name, await home.up());
+    await home.must(["hub", "join", cluster.url(name), "--name", name, "--unlock-by-hub"]);
+  }
+  await until("all three follow the same policy", async () => {
+    const versions = await Promise.all(NAMES.map(async (name) => (await homeOf(name).status())["policy_version"]));
+    return new Set(versions).size === 1;
+  });
+  await until("the pack is everywhere", () =>
+    Promise.resolve(NAMES.every((name) => existsSync(join(homeOf(name).folder, "packs", "demo.yaml")))),
+  );
+  desk = new Home(makeFolder(), user(64_150));
+  carry(desk);
+});
+after(async () => {
+  if (skip !== false) return;
+  for (const agent of agents) agent.close();
+  for (const gateway of running.values()) await gateway.end();
+  await provider.close();
+  await cluster.stop();
+});
+
+async function ask(name: Name, purpose: string): Promise<{ agent: AgentProcess; run: string; id: string }> {
+  const agent = await startAgent(homeOf(name));
+  agents.push(agent);
+  const asked = await agent.ask("POST", "/v1/runs", { purpose, actions: ["demo.thing.get"], budget: {} });
+  assert.equal(asked.status, 202, asked.text);
+  return { agent, run: String(asked.body["run_id"]), id: String(asked.body["approval_id"]) };
+}
+
+async function get(agent: AgentProcess, run: string): Promise<Members> {
+  const body = { action: "demo.thing.get", input: { id: "1" } };
+  return (await agent.ask("POST", `/v1/runs/${run}/calls`, body, { prefer: "wait=20" })).body;
+}
+
+/** Who waits to be unlocked, as the operator's machine is shown it. */
+async function waiting(): Promise<Readonly<Record<string, string | null>>> {
+  const { out } = await desk.run(["status", ...hub(), "--json"]);
+  const { gateways } = JSON.parse(out) as { readonly gateways: readonly Members[] };
+  return Object.fromEntries(gateways.map((one) => [String(one["gateway"]), one["waiting"] as string | null]));
+}
+
+const waits = (name: Name, how: string | null): Promise<boolean> =>
+  until(`${name}: ${how}`, async () => (await waiting())[name] === how, 60_000);
+
+/** What a gateway says to what the administrator of the database put there as an unlock. */
+async function answerTo(name: Name, body: string): Promise<string> {
+  const [row] = await cluster.sql<{ id: string }>(
+    "insert into gw_hub.statements (id, gateway, body, kind) values (gen_random_uuid()::text, $1, $2, 'unlock') returning id",
+    [name, body],
+  );
+  await cluster.sql("notify gw_hub");
+  const answer = await until("it is answered", async () => {
+    const [found] = await cluster.sql<{ answer: string | null }>("select answer from gw_hub.statements where id = $1", [
+      row?.id,
+    ]);
+    return found?.answer ?? false;
+  });
+  return String((JSON.parse(answer) as Members)["code"]);
+}
+
+real(
+  "three gateways of three users: a card of any is decided from one place, and one word ends a session there",
+  async () => {
+    const uids = await Promise.all(NAMES.map(async (name) => Number((await homeOf(name).status())["uid"])));
+    assert.equal(new Set(uids).size, root ? 3 : 1);
+    const open = [];
+    for (const name of NAMES) open.push({ name, ...(await ask(name, `asked on ${name}`)) });
+    const cards = await until("all three cards are there", async () => {
+      const listed = JSON.parse((await desk.must(["approvals", ...hub(), "--json"])).out) as readonly Members[];
+      return listed.length === 3 && listed;
+    });
+    assert.deepEqual(cards.map(({ gateway }) => gateway).sort(), [...NAMES]);
+    for (const { name, agent, run, id } of open) {
+      const { gateway, state } = JSON.parse((await desk.must(["approve", id, ...hub(), "--json"])).out) as Members;
+      assert.deepEqual([gateway, state], [name, "approved"]);
+      assert.equal((await get(agent, run))["outcome"], "success", name);
+    }
+    // Nobody says where the session is: all are told, and the one that has it answers.
+    const [session] = JSON.parse((await homeOf("web3").must(["sessions", "--json"])).out) as readonly Members[];
+    await desk.must(["revoke", String(session?.["session_id"]), ...hub()]);
+    const third = open.find(({ name }) => name === "web3") ?? assert.fail();
+    assert.notEqual((await get(third.agent, third.run))["outcome"], "success");
+    assert.equal((await homeOf("web3").status())["sessions_live"], 0);
+    assert.equal((await homeOf("web2").status())["sessions_live"], 1, "and no other session ends");
+  },
+);
+
+real("a grant that is signed on one host lets its caller pass on all three, and ends on all three", async () => {
+  const folder = makeFolder();
+  chmodSync(folder, 0o755);
+  const program = join(folder, "agent");
+  execFileSync("cc", ["-O1", "-o", program, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
+  /** Whether it got through without a person; nobody comes. */
+  const passes = async (name: Name): Promise<boolean> => {
+    const home = homeOf(name);
+    const command = [program, home.agentSocket, "demo.thing.get", JSON.stringify({ id: "1" }), "1"];
+    const { out, err } = await start(command, { as: home.owner }).exited;
+    assert.notEqual(out, "", err);
+    return (JSON.parse(out) as Members)["outcome"] === "success";
+  };
+  const ends = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
+  const words = ["--caller", `image:${program}`, "--actions", "demo.thing.get", "--until", ends];
+  await homeOf("web1").must(["grant", "add", "fleet", ...words]);
+  for (const name of NAMES) await until(`it passes on ${name}`, () => passes(name));
+  await homeOf("web2").must(["grant", "remove", "fleet"]);
+  for (const name of NAMES) await until(`it is asked about on ${name}`, async () => !(await passes(name)));
+});
+
+real("locked gateways ask on the hub and are unlocked from one place, and nobody else gets the key", async () => {
+  await until("nobody asks", async () => Object.values(await waiting()).every((one) => one === null));
+  // One that an operator locked, and one that was restarted.
+  await homeOf("web2").must(["lock"]);
+  await running.get("web3")?.end("SIGTERM");
+  running.set("web3", await homeOf("web3").up(["--locked"]));
+  await waits("web2", "waits");
+  await waits("web3", "waits");
+  assert.match((await desk.run(["status", ...hub()])).out, /web2 {2}.*LOCKED and waits: gw unlock web2 --hub URL\n/);
+  // Another host's login has no row of theirs.
+  await assert.rejects(
+    cluster.sql(
+      "insert into gw_hub.waiting (gateway, nonce, statement, signature) select 'web2', 'x', statement, signature from gw_hub.waiting",
+      [],
+      "web1",
+    ),
+    /row-level security|permission denied/,
+  );
+  // Who administers the database puts another key there, or another gateway's request.
+  for (const crime of [
+    "update gw_hub.waiting set statement = replace(statement, '\"sealing_key\":\"', '\"sealing_key\":\"A') where gateway = 'web2'",
+    "update gw_hub.waiting w set (statement, signature) = (select o.statement, o.signature from gw_hub.waiting o where o.gateway = 'web3' limit 1) where gateway = 'web2'",
+  ]) {
+    await cluster.sql(`alter table gw_hub.waiting disable row level security; ${crime}`);
+    const refused = await desk.operator(["unlock", "web2", ...hub(), "--json"]);
+    // The gateway says it anew every few seconds: the forged row is no request, or is gone by now.
+    if (refused.code === 0) await homeOf("web2").must(["lock"]);
+    else assert.equal(codeOf(refused), "not_found", refused.err + refused.out);
+    await waits("web2", "waits");
+  }
+  await cluster.sql("alter table gw_hub.waiting enable row level security");
+  for (const nonsense of ["", "[]", '{"text":"{}","signature":"AA"}'])
+    assert.equal(await answerTo("web2", nonsense), "signature_invalid", nonsense);
+  const none = await desk.operator(["unlock", ...hub()]);
+  assert.equal(none.code, 1);
+  assert.match(none.err, /web2, web3 wait\. Name those to unlock, or say --all\./);
+  const done = JSON.parse((await desk.must(["unlock", "--all", ...hub(), "--json"])).out) as readonly Members[];
+  assert.deepEqual(
+    done.map(({ gateway, state }) => [gateway, state]),
+    [
+      ["web2", "unlocked"],
+      ["web3", "unlocked"],
+    ],
+  );
+  for (const name of ["web2", "web3"] as const) {
+    assert.equal((await homeOf(name).status())["locked"], false, name);
+    const event = (await homeOf(name).events("gateway_unlocked")).at(-1);
+    assert.deepEqual([event?.["method"], event?.["operator"]], ["hub", "ada"]);
+  }
+  await until("nobody asks", async () => Object.values(await waiting()).every((one) => one === null));
+  // Locked again, it is another request: what opened it before opens nothing, here or elsewhere.
+  const [old] = await cluster.sql<{ body: string }>(
+    "select body from gw_hub.statements where gateway = 'web2' and kind = 'unlock' and answer like '%\"code\":null%' order by at desc limit 1",
+  );
+  await homeOf("web2").must(["lock"]);
+  await waits("web2", "waits");
+  assert.equal(await answerTo("web2", old?.body ?? ""), "unlock_request_over");
+  await homeOf("web3").must(["lock"]);
+  await waits("web3", "waits");
+  assert.equal(await answerTo("web3", old?.body ?? ""), "unlock_request_over");
+  assert.equal((await homeOf("web2").status())["locked"], true);
+  await desk.must(["unlock", "web2", "web3", ...hub()]);
+});
+
+real("a locked gateway that shows older files or an older log than the operator saw gets no key", async () => {
+  await running.get("web3")?.end("SIGTERM");
+  await homeOf("web1").must(["policy", "set", "run_attempts", "41"]);
+  carry(desk);
+  running.set("web3", await homeOf("web3").up(["--locked"]));
+  await waits("web3", "gateway_behind");
+  const refused = await desk.operator(["unlock", "web3", ...hub()]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.out, /web3 is NOT unlocked: gateway_behind: /);
+  assert.equal((await homeOf("web3").status())["locked"], true);
+  // With the newest files it waits like any other.
+  carry(homeOf("web3"));
+  await waits("web3", "waits");
+  await desk.must(["unlock", "web3", ...hub()]);
+});
+
+real("what the three did is verified from the hub alone", async () => {
+  const verified = await until("all is there", async () => {
+    const done = await desk.run(["audit", "verify", ...hub(), "--json"]);
+    return done.code === 0 && done;
+  });
+  const { gateways } = JSON.parse(verified.out) as { readonly gateways: readonly Members[] };
+  assert.deepEqual(
+    gateways.map(({ gateway }) => gateway),
+    [...NAMES],
+  );
+});
