@@ -197,7 +197,7 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   // Another host's login has no row of theirs.
   await assert.rejects(
     cluster.sql(
-      "insert into gw_hub.waiting (gateway, nonce, statement, signature) select 'web2', 'x', statement, signature from gw_hub.waiting",
+      "insert into gw_hub.waiting (gateway, nonce, statement, signature) values ('web2', 'x', '{}', '')",
       [],
       "web1",
     ),
@@ -232,7 +232,7 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   for (const name of ["web2", "web3"] as const) {
     assert.equal((await homeOf(name).status())["locked"], false, name);
     const event = (await homeOf(name).events("gateway_unlocked")).at(-1);
-    assert.deepEqual([event?.["method"], event?.["operator"]], ["hub", "ada"]);
+    assert.deepEqual([event?.["method"], typeof event?.["operator_key_id"]], ["hub", "string"]);
   }
   await until("nobody asks", async () => Object.values(await waiting()).every((one) => one === null));
   // Locked again, it is another request: what opened it before opens nothing, here or elsewhere.
@@ -266,10 +266,11 @@ real("a locked gateway that shows older files or an older log than the operator 
 });
 
 real("what the three did is verified from the hub alone", async () => {
-  const verified = await until("all is there", async () => {
-    const done = await desk.run(["audit", "verify", ...hub(), "--json"]);
-    return done.code === 0 && done;
-  });
+  let verified = await desk.run(["audit", "verify", ...hub(), "--json"]);
+  // A word may be on its way between head and parts.
+  for (let again = 0; verified.code !== 0 && again < 3; again++)
+    verified = await desk.run(["audit", "verify", ...hub(), "--json"]);
+  assert.equal(verified.code, 0, verified.err + verified.out);
   const { gateways } = JSON.parse(verified.out) as { readonly gateways: readonly Members[] };
   assert.deepEqual(
     gateways.map(({ gateway }) => gateway),

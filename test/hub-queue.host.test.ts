@@ -130,6 +130,57 @@ real("a no from another machine is as good as one from here, and comes once", as
   assert.equal(codeOf(again), "not_found", again.err);
 });
 
+real(
+  "gw watch --hub tells of questions and operations of all gateways, and an outcome that nobody saw is settled from there",
+  async () => {
+    const watching = desk.start(["watch", ...hub(), "--json", "--passphrase-file", desk.passphraseFile]);
+    const told = (what: string): Promise<Members> =>
+      until(
+        `it is told of ${what}`,
+        () => {
+          const lines = watching
+            .out()
+            .split("\n")
+            .filter((line) => line.includes(what));
+          return lines.length > 0 && (JSON.parse(lines[0] ?? "") as Members);
+        },
+        60_000,
+      );
+    const { run, id } = await ask("to be watched", "demo.thing.make");
+    assert.deepEqual([(await told(id))["gateway"], (await told(id))["state"]], ["web1", "pending"]);
+    await desk.must(["approve", id, ...hub()]);
+    provider.answer((_request, response) => void response.destroy());
+    const body = { action: "demo.thing.make", input: { name: "once" } };
+    const lost = await agent.ask("POST", `/v1/runs/${run}/calls`, body, { prefer: "wait=20" });
+    provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
+    assert.equal(lost.body["outcome"], "unknown", lost.text);
+    const operation = await until("it is on the hub", async () => {
+      const listed = JSON.parse((await desk.must(["operation", "list", ...hub(), "--json"])).out) as readonly Members[];
+      return listed[0] ?? false;
+    });
+    const name = String(operation["operation_id"]);
+    assert.equal(operation["gateway"], "web1");
+    await told(name);
+    await watching.end("SIGTERM");
+    const [board] = await cluster.sql<{ sealed: Buffer }>(
+      "select sealed from gw_hub.cards where approval_id = 'board'",
+    );
+    assert.doesNotMatch(board?.sealed.toString("latin1") ?? "", /op_|demo/, "the database reads nothing of it");
+    assert.match((await desk.must(["operation", "show", name, ...hub()])).out, /^on web1\n/);
+    const words = ["--happened", "no", "--reason", "not in the list of noon"];
+    const settled = await desk.must(["operation", "settle", name, ...hub(), ...words, "--json"]);
+    assert.notEqual((JSON.parse(settled.out) as Members)["state"], null);
+    const [event] = await home.events("operation_settled");
+    assert.equal(event?.["operation_id"], name);
+    const again = await desk.operator(["operation", "settle", name, ...hub(), ...words]);
+    assert.notEqual(again.code, 0, "it is open no more");
+    await until("nothing is open", async () => {
+      const listed = await desk.must(["operation", "list", ...hub(), "--json"]);
+      return (JSON.parse(listed.out) as readonly Members[]).length === 0;
+    });
+  },
+);
+
 real("what an administrator plays again, moves or makes up decides nothing", async () => {
   const [old] = await cluster.sql<StatementRow>(
     "select body from gw_hub.statements where body like '%\"approve\"%' order by at limit 1",

@@ -33,7 +33,11 @@ export interface Live {
   guardRail(): boolean;
 }
 
-export function followGateway(first: OperatorClient, ports: Omit<FeedPorts, "tell">, signal: AbortSignal): Live {
+export function followGateway(
+  first: OperatorClient,
+  ports: Omit<FeedPorts<OperatorClient>, "tell">,
+  signal: AbortSignal,
+): Live {
   const listeners = new Set<(news: News) => void>();
   let connection: Connection = { kind: "lost", why: "not asked yet" };
   let waiting: readonly ShownApproval[] = [];

@@ -17,8 +17,8 @@ export interface HubLogin {
 export interface HubConnection {
   /** Rows of one statement; what the database or the network refuses is Denied `hub_…`. */
   ask<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
-  /** Called whenever somebody says that there is something to look at. Needs a session of its own, not a pooler's. */
-  listen(told: () => void): Promise<void>;
+  /** Called whenever somebody says that there is something to look at, and what: a hint, nothing more. Needs a session of its own, not a pooler's. */
+  listen(told: (what: string) => void): Promise<void>;
   /** Called once, when the connection is gone. */
   onLost(told: () => void): void;
   close(): Promise<void>;
@@ -167,7 +167,7 @@ function connectionOf(client: Client, stream: Socket, replies: Replies): HubConn
       }
     },
     async listen(told) {
-      client.on("notification", () => told());
+      client.on("notification", ({ payload }) => told(payload ?? ""));
       await client.query(`listen ${HUB_CHANNEL}`).catch((error: unknown) => {
         throw refusalOf(error);
       });

@@ -6,7 +6,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type CardReader, sealCard } from "./card.ts";
 import type { HubConnection } from "./connect.ts";
-import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
 import { type AnswerStatement, signHubWith } from "./statement.ts";
 
 /** A question that waits, as an operator is shown it. `version` is another one when there is more to say. */
@@ -48,7 +48,9 @@ export function startQueue(parts: QueueParts): Queue {
 
   /** What was left by an earlier process is over: its questions died with it. */
   async function begin(connection: HubConnection): Promise<void> {
-    await connection.listen(() => woken.abort());
+    await connection.listen((what) => {
+      if (isForGateway(what, gateway)) woken.abort();
+    });
     shown = new Map();
     await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
   }

@@ -9,6 +9,16 @@ export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
 export const OPERATOR_ROLE = "gw_operator";
 
+/** What a gateway looks for when this is said: not cards and answers, which are for people, nor what is for another gateway. */
+export function isForGateway(what: string, gateway: string): boolean {
+  if (what === "card" || what === "answer") return false;
+  return !what.startsWith("statement ") || what === statementFor(gateway);
+}
+export const statementFor = (gateway: string): string => `statement ${gateway}`;
+
+/** Among the cards: what a gateway shows of its operations. No question has this name. */
+export const BOARD = "board";
+
 /** Of a column that holds a statement or a signature: what is longer ends there, and does not fit. */
 export const shortText = (column: string): string => `left(${column}, 8192) as ${lastOf(column)}`;
 export const shortBytes = (column: string): string => `substring(${column} from 1 for 1024) as ${lastOf(column)}`;
@@ -69,8 +79,26 @@ create policy look on ${HUB_SCHEMA}.adoptions for select using (true);
 create policy own on ${HUB_SCHEMA}.adoptions for insert to ${GATEWAY_ROLE} with check (${own("by")});
 `;
 
+/** Who waits to be unlocked, and what operators say to that. */
+const waitingSchema = `alter table ${HUB_SCHEMA}.statements add column kind text not null default 'order';
+create table ${HUB_SCHEMA}.waiting (
+  gateway   text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  nonce     text  not null,
+  statement text  not null,
+  signature bytea not null,
+  at        timestamptz not null default clock_timestamp(),
+  primary key (gateway, nonce)
+);
+grant select on ${HUB_SCHEMA}.waiting to ${OPERATOR_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.waiting to ${GATEWAY_ROLE};
+grant insert (kind) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
+alter table ${HUB_SCHEMA}.waiting enable row level security;
+create policy look on ${HUB_SCHEMA}.waiting for select to ${OPERATOR_ROLE} using (true);
+create policy own on ${HUB_SCHEMA}.waiting for all to ${GATEWAY_ROLE} using (${own("gateway")});
+`;
+
 /** From the version before, by the owner, in one transaction. */
-export const hubUpgrade = `${stateSchema}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${HUB_VERSION - 1};`;
+export const hubUpgrade = `${stateSchema}${waitingSchema}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${HUB_VERSION - 1};`;
 
 /** Run by the owner, in one transaction. Roles belong to the whole cluster and may be there already. */
 export const hubSchema = `
@@ -122,21 +150,12 @@ create table ${HUB_SCHEMA}.statements (
   id       text primary key,
   gateway  text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
   body     text not null,
-  kind     text not null default 'order',
   at       timestamptz not null default clock_timestamp(),
   answer   text,
   answer_signature bytea
 );
 create index statements_open on ${HUB_SCHEMA}.statements (gateway) where answer is null;
 create index statements_answered on ${HUB_SCHEMA}.statements (gateway, at) where answer is not null;
-create table ${HUB_SCHEMA}.waiting (
-  gateway   text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
-  nonce     text  not null,
-  statement text  not null,
-  signature bytea not null,
-  at        timestamptz not null default clock_timestamp(),
-  primary key (gateway, nonce)
-);
 create table ${HUB_SCHEMA}.documents (
   vault_id   text collate "C" not null,
   kind       text not null,
@@ -175,18 +194,17 @@ grant select on all tables in schema ${HUB_SCHEMA} to ${OPERATOR_ROLE};
 grant select on ${HUB_SCHEMA}.hub, ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert, update on ${HUB_SCHEMA}.gateways, ${HUB_SCHEMA}.log_head to ${GATEWAY_ROLE};
 grant insert on ${HUB_SCHEMA}.log_chunk to ${GATEWAY_ROLE};
-grant select, insert, update, delete on ${HUB_SCHEMA}.cards, ${HUB_SCHEMA}.waiting to ${GATEWAY_ROLE};
+grant select, insert, update, delete on ${HUB_SCHEMA}.cards to ${GATEWAY_ROLE};
 grant select, delete, update (answer, answer_signature) on ${HUB_SCHEMA}.statements to ${GATEWAY_ROLE};
 grant select, insert on ${HUB_SCHEMA}.documents, ${HUB_SCHEMA}.blobs to ${GATEWAY_ROLE};
 grant update (sealed) on ${HUB_SCHEMA}.documents to ${GATEWAY_ROLE};
 grant select, insert, update, delete on ${HUB_SCHEMA}.limit_head, ${HUB_SCHEMA}.limit_share to ${GATEWAY_ROLE};
-grant insert (id, gateway, body, kind) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
+grant insert (id, gateway, body) on ${HUB_SCHEMA}.statements to ${OPERATOR_ROLE};
 
 alter table ${HUB_SCHEMA}.gateways enable row level security;
 alter table ${HUB_SCHEMA}.log_head enable row level security;
 alter table ${HUB_SCHEMA}.log_chunk enable row level security;
 alter table ${HUB_SCHEMA}.cards enable row level security;
-alter table ${HUB_SCHEMA}.waiting enable row level security;
 alter table ${HUB_SCHEMA}.statements enable row level security;
 alter table ${HUB_SCHEMA}.documents enable row level security;
 alter table ${HUB_SCHEMA}.blobs enable row level security;
@@ -202,8 +220,6 @@ create policy own_change on ${HUB_SCHEMA}.limit_share for update to ${GATEWAY_RO
 create policy own_end on ${HUB_SCHEMA}.limit_share for delete to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.cards for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.cards for all to ${GATEWAY_ROLE} using (${own("gateway")});
-create policy look on ${HUB_SCHEMA}.waiting for select to ${OPERATOR_ROLE} using (true);
-create policy own on ${HUB_SCHEMA}.waiting for all to ${GATEWAY_ROLE} using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.statements for select to ${OPERATOR_ROLE} using (true);
 create policy say on ${HUB_SCHEMA}.statements for insert to ${OPERATOR_ROLE} with check (true);
 create policy own on ${HUB_SCHEMA}.statements for all to ${GATEWAY_ROLE} using (${own("gateway")});
@@ -215,5 +231,5 @@ create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gatewa
 create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
-${stateSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+${stateSchema}${waitingSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
 `;

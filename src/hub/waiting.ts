@@ -7,7 +7,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { HubConnection } from "./connect.ts";
 import type { Generations } from "./documents.ts";
-import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
 import { type AnswerStatement, signHubWith, type WaitingStatement } from "./statement.ts";
 import { openUnlock, readUnlock, readUnlockBody } from "./unlock.ts";
 
@@ -139,7 +139,9 @@ export function startWaiting(parts: WaitingParts): Waiting {
       try {
         connection = await parts.connect();
         connection.onLost(() => woken.abort());
-        await connection.listen(() => woken.abort());
+        await connection.listen((what) => {
+          if (isForGateway(what, gateway)) woken.abort();
+        });
         for (failures = 0; !closed; ) {
           if (woken.signal.aborted) woken = new AbortController();
           await ask(connection);

@@ -484,6 +484,8 @@ export const defaults = {
   /** Of one gateway: what it has under way, and the claims to it. */
   hubStateRows: 16_384,
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
+  /** How many of its open operations a gateway shows on the hub, the most urgent first. */
+  hubOperationsShown: 32,
   hubAnswersHours: 24,
   hubStatementsALook: 64,
   /** What an operator's statement may be long: a decision with a ticket and a passkey's answer. */

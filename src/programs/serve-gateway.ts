@@ -249,9 +249,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     ...{ routes: callbackRoutes(gateway.callbacks), clock, correlationId, onFault, onRecord: records.callbacks },
   });
   const reload = (): Promise<void> => steward.reload();
+  const operations = createOperationRecords(gateway, clock);
   const custody = createCustody(settings, home, random, reload);
   hub.attend(
-    createHubDesk({ gateway, log, clock, state, onFault: (error) => onFault(error, correlationId()) }),
+    createHubDesk({ gateway, log, clock, state, operations, onFault: (error) => onFault(error, correlationId()) }),
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
     gateway.fleet,
     (serviceKey, operator) => steward.unlockByHub(serviceKey, operator),
@@ -297,7 +298,6 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     const { code, message } = trust.trouble;
     health.facts.tell("error", "stays_locked", { code, message: `${code}: ${message} The gateway stays locked.` });
   }
-  const operations = createOperationRecords(gateway, clock);
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
     onOperator: (socket, { operatorKeyId }) => modes.seeOperator(socket, operatorKeyId),

@@ -306,11 +306,12 @@ export class Home {
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     const command = [...prefix, GW, "up", "--home", this.folder, "--passphrase-file", this.passphraseFile, ...extra];
     const running = start(command, { env: this.environment(), as: this.owner });
-    await until("the gateway is up", async () => {
+    const isUp = (): boolean => {
       if (running.out().includes("Approve with")) return true;
       if (running.child.exitCode !== null) assert.fail(`gw up ended: ${running.err()}${running.out()}`);
       return false;
-    });
+    };
+    await until("the gateway is up", isUp, 120_000);
     return { ...running, pid: Number((await this.status())["pid"]) };
   }
 

@@ -36,7 +36,7 @@ export interface Cluster {
 }
 
 /** Postgres refuses root: where a test runs as root, `as` says who the server is. */
-export async function makeCluster(programs: string, folder: string, as?: Identity): Promise<Cluster> {
+export async function makeCluster(programs: string, folder: string, as?: Identity, connections = 40): Promise<Cluster> {
   const data = join(folder, "data");
   if (as !== undefined) {
     chownSync(folder, as.uid, as.gid);
@@ -64,7 +64,7 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     ssl: "on",
     fsync: "off",
     shared_buffers: "16MB",
-    max_connections: "40",
+    max_connections: String(connections),
     autovacuum: "off",
     logging_collector: "off",
   };

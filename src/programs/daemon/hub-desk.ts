@@ -3,17 +3,25 @@ import type {
   DecisionStatement,
   GivenDecision,
   RevocationStatement,
+  SettlementStatement,
   Signed,
 } from "../../conventions/approval/decision.ts";
+import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
 import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
+import { BOARD } from "../../hub/schema.ts";
+import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
+import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
+import { settlementSchema } from "../../surfaces/operator/operation-routes.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
+import { signedSchema } from "../../surfaces/operator/schemas.ts";
 import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
 import type { Trust } from "./trust.ts";
 
@@ -27,6 +35,7 @@ export interface HubDesk {
 
 const checkDecision = compileSchema(givenSchema);
 const checkRevocation = compileSchema(revocationSchema);
+const checkSettlement = compileSchema(signedSchema(settlementSchema));
 
 interface HubDeskParts {
   readonly gateway: Gateway;
@@ -34,10 +43,12 @@ interface HubDeskParts {
   readonly clock: Clock;
   /** What is in force now. */
   readonly state: { readonly trust: Trust };
+  /** As the operator plane shows them. */
+  readonly operations: Pick<OperationRecords, "list">;
   onFault(error: unknown): void;
 }
 
-export function createHubDesk({ gateway, log, clock, state, onFault }: HubDeskParts): HubDesk {
+export function createHubDesk({ gateway, log, clock, state, operations, onFault }: HubDeskParts): HubDesk {
   /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
   function requireFollowed({ decision, knows }: DecisionStatement): void {
     const { vault, policy } = state.trust;
@@ -61,21 +72,39 @@ export function createHubDesk({ gateway, log, clock, state, onFault }: HubDeskPa
       await gateway.revoke(value as unknown as Signed<RevocationStatement>);
       return "ended";
     }
+    if (formatOf(value) === "gw.settlement/v1") {
+      shaped(checkSettlement);
+      return (await gateway.settle(value as unknown as Signed<SettlementStatement>)).state;
+    }
     shaped(checkDecision);
     const given = value as unknown as GivenDecision;
     requireFollowed(given.statement);
     return (await gateway.desk.decide(given)).state;
   }
 
+  function questions(): readonly WaitingCard[] {
+    return gateway.desk.list().flatMap((approval) => {
+      if (approval.card === null || approval.state !== "pending") return [];
+      const { approvalId, cardDigest, given, expiresBootMs } = approval;
+      const { frame, link } = log.head();
+      const content = () => ({ approval: approvalRecord(approval, clock.bootMs()), log: { frame, link } });
+      return [{ approvalId, version: `${cardDigest} ${given.length} ${expiresBootMs}`, content }];
+    });
+  }
+
+  /** The open operations beside the questions, the most urgent of them; what only times have changed in is no news. */
+  function board(): readonly WaitingCard[] {
+    const all = operations.list() as unknown as readonly OperationDetail[];
+    const open = all.filter(({ settled }) => !settled).sort(compareUrgency);
+    if (open.length === 0) return [];
+    const shown = open.slice(0, defaults.hubOperationsShown);
+    const said = shown.map(({ next_poll_in_ms: _next, result_in_ms: _due, ...rest }) => rest);
+    const content = () => ({ operations: shown as unknown as JsonValue, open: open.length });
+    return [{ approvalId: BOARD, version: digestText(JSON.stringify([said, open.length])), content }];
+  }
+
   return {
-    waiting: () =>
-      gateway.desk.list().flatMap((approval) => {
-        if (approval.card === null || approval.state !== "pending") return [];
-        const { approvalId, cardDigest, given, expiresBootMs } = approval;
-        const { frame, link } = log.head();
-        const content = () => ({ approval: approvalRecord(approval, clock.bootMs()), log: { frame, link } });
-        return [{ approvalId, version: `${cardDigest} ${given.length} ${expiresBootMs}`, content }];
-      }),
+    waiting: () => [...questions(), ...board()],
     async take(body) {
       try {
         return await perform(body);
@@ -85,7 +114,10 @@ export function createHubDesk({ gateway, log, clock, state, onFault }: HubDeskPa
         throw new Denied("internal_fault", "The gateway met a fault of its own with this; its journal says which.");
       }
     },
-    watch: (listener) => void gateway.desk.watch(listener),
+    watch(listener) {
+      gateway.desk.watch(listener);
+      gateway.operations.watch(listener);
+    },
   };
 }
 

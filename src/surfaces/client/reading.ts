@@ -27,6 +27,8 @@ export interface ApprovalView {
     readonly narrow: Narrowing | null;
   }[];
   readonly card: Card;
+  /** Which gateway asks, where the card came by way of a hub. */
+  readonly gateway?: string;
 }
 
 /** What the operator plane tells whoever watches: every change of a question, and how all operations stand. */

@@ -129,7 +129,7 @@ const operationParams = {
   required: ["operation_id"],
 } as const satisfies JsonSchema;
 
-const settlementSchema = {
+export const settlementSchema = {
   type: "object",
   properties: {
     format: { const: "gw.settlement/v1" },

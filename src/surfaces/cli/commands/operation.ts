@@ -1,30 +1,38 @@
 import type { Command } from "commander";
 import type { OperationOptions } from "../operator/operations.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
 
 export function addOperationCommands(program: Command, deps: CliDeps): void {
   const { finish } = deps;
   const load = () => import("../operator/operations.ts");
+  const loadHub = () => import("../hub/operations.ts");
   const operation = program
     .command("operation")
     .description("work that goes on at a provider, and outcomes nobody saw");
-  addOperatorCommand(operation, "list", "what is open", "gw operation list --all --json")
+  addHubOption(addOperatorCommand(operation, "list", "what is open", "gw operation list --all --json"))
     .option("--all", "what has ended lately too")
-    .action(async (_options, command: Command) =>
-      finish(await (await load()).runOperationList(optionsOf<OperationOptions>(command), deps)),
-    );
-  addOperatorCommand(
-    operation,
-    "settle <ID>",
-    "say what became of it, under your signature, where nothing else can tell",
-    'gw operation settle op_01k... --happened no --reason "not in the order list of 12:00"',
+    .action(async (_options, command: Command) => {
+      const options = optionsOf<OperationOptions & HubOption>(command);
+      if (isOnHub(options)) finish(await (await loadHub()).runHubOperationList(options, deps));
+      else finish(await (await load()).runOperationList(options, deps));
+    });
+  addHubOption(
+    addOperatorCommand(
+      operation,
+      "settle <ID>",
+      "say what became of it, under your signature, where nothing else can tell",
+      'gw operation settle op_01k... --happened no --reason "not in the order list of 12:00"',
+    ),
   )
     .requiredOption("--happened <yes|no>", "what you found at the provider")
     .requiredOption("--reason <TEXT>", "how you know, for the record")
     .option("--although <TEXT>", "why not to wait, where evidence may still come by itself")
-    .action(async (id: string, _options, command: Command) =>
-      finish(await (await load()).runSettle(id, optionsOf<OperationOptions>(command), deps)),
-    );
+    .action(async (id: string, _options, command: Command) => {
+      const options = optionsOf<OperationOptions & HubOption>(command);
+      if (isOnHub(options)) finish(await (await loadHub()).runHubSettle(id, options, deps));
+      else finish(await (await load()).runSettle(id, options, deps));
+    });
   addOperatorCommand(
     operation,
     "adopt <GATEWAY>",
@@ -42,8 +50,11 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
   for (const [verb, description] of verbs) {
     const added = addOperatorCommand(operation, `${verb} <ID>`, description, `gw operation ${verb} op_01k...`);
     if (verb === "cancel" || verb === "resume") added.requiredOption("--reason <TEXT>", "why, for the record");
-    added.action(async (id: string, _options, command: Command) =>
-      finish(await (await load()).runOperation(verb, id, optionsOf<OperationOptions>(command), deps)),
-    );
+    if (verb === "show") addHubOption(added);
+    added.action(async (id: string, _options, command: Command) => {
+      const options = optionsOf<OperationOptions & HubOption>(command);
+      if (isOnHub(options)) finish(await (await loadHub()).runHubOperationShow(id, options, deps));
+      else finish(await (await load()).runOperation(verb, id, options, deps));
+    });
   }
 }

@@ -1,34 +1,22 @@
 import { type RevocationStatement, signStatement } from "../../../conventions/approval/decision.ts";
-import { openCard } from "../../../hub/card.ts";
-import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import type { Speaker } from "../../../hub/speaker.ts";
 import { isoTime } from "../../../kernel/clock.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
-import { draftDecision, type SeenHead } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import { draftDecision } from "../../client/draft-decision.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type ApproveOptions, approvalLines, type EvidenceOption, isMeant, wordOn } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
-import { type HubSession, knownTo, type OnHub, onHub } from "./hub-session.ts";
-import { readCard } from "./read-card.ts";
+import { findCards } from "./cards.ts";
+import { knownTo, type OnHub, onHub } from "./hub-session.ts";
 import { say } from "./say.ts";
-
-/** A question on a hub that its gateway signed and sealed for this operator. */
-interface FoundCard {
-  readonly speaker: Speaker;
-  readonly approval: ApprovalView;
-  readonly log: SeenHead;
-}
 
 /** `gw approvals --hub URL`. */
 export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHub, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return onHub(options, deps, async (session) => {
-    const cards = await findCards(session, deps);
+    const cards = await findCards(session, deps.clock, deps.io.err);
     if (options.json) {
       io.out(
         JSON.stringify(
@@ -55,7 +43,9 @@ export function runHubDecide(
 ): Promise<Exit> {
   return onHub(options, deps, async (session) => {
     if (options.grant === true) throw new Denied("value_not_allowed", "A grant is signed on the host itself.");
-    const found = (await findCards(session, deps)).find(({ approval }) => approval.approval_id === id);
+    const found = (await findCards(session, deps.clock, deps.io.err)).find(
+      ({ approval }) => approval.approval_id === id,
+    );
     if (found === undefined) {
       throw new Denied(
         "not_found",
@@ -114,40 +104,4 @@ function tell(
       "It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back, unless time runs out.",
     );
   return state === null ? exits.pending : exits.done;
-}
-
-/** What was not signed by its gateway, or not sealed for this person, is told of and never shown. */
-async function findCards(
-  { connection, speakers, operator }: HubSession,
-  { io, clock }: CliDeps,
-): Promise<readonly FoundCard[]> {
-  const rows = await connection.ask<{
-    gateway: string;
-    approval_id: string;
-    sealed: Buffer;
-    statement: string;
-    signature: Buffer;
-  }>(
-    // No gateway has more to show than the largest card: an owned one does not fill the answer.
-    `select gateway, approval_id, sealed, ${shortText("statement")}, ${shortBytes("signature")}
-       from (select *, sum(octet_length(sealed)) over (partition by gateway order by octet_length(sealed), approval_id) as bytes
-               from ${HUB_SCHEMA}.cards where gateway = any($1)) one
-      where bytes <= ${defaults.hubCardBytes} order by gateway, approval_id limit ${defaults.hubGateways}`,
-    [speakers.map(({ gateway }) => gateway)],
-  );
-  return rows.flatMap((row) => {
-    const speaker = speakers.find(({ gateway }) => gateway === row.gateway);
-    const card = { sealed: row.sealed, signed: { text: row.statement, signature: row.signature } };
-    const opened = speaker === undefined ? undefined : openCard(card, speaker, row.approval_id, operator);
-    const content = opened === undefined ? undefined : readCard(opened, row.approval_id);
-    if (speaker === undefined || content === undefined) {
-      io.err(
-        `warning: what stands on the hub as ${showIdentifier(row.approval_id)} is not from ${showIdentifier(row.gateway)} for you. It is not shown.`,
-      );
-      return [];
-    }
-    const { approval, log } = content;
-    const leftMs = Date.parse(approval.card.expires_at) - clock.wallMs();
-    return leftMs <= 0 ? [] : [{ speaker, approval: { ...approval, expires_in_ms: leftMs }, log }];
-  });
 }

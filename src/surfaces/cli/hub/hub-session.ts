@@ -49,7 +49,7 @@ export function onHub(
   });
 }
 
-async function findSpeakers(
+export async function findSpeakers(
   connection: HubConnection & { readonly hubId: string },
   { home, operator }: VaultSession,
 ): Promise<readonly Speaker[]> {

@@ -1,5 +1,5 @@
 import type { HubConnection } from "../../../hub/connect.ts";
-import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText, statementFor } from "../../../hub/schema.ts";
 import { type AnswerStatement, readHubStatement } from "../../../hub/statement.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { type Code, codes } from "../../../kernel/codes.ts";
@@ -52,8 +52,8 @@ export async function sayEach(
   await connection.listen(() => looked.abort());
   for (const { gateway, id, body } of asked) {
     await connection.ask(
-      `with put as (insert into ${HUB_SCHEMA}.statements (id, gateway, body, kind) values ($1, $2, $3, $4)) select pg_notify('${HUB_CHANNEL}', 'statement')`,
-      [id, gateway, body, kind],
+      `with put as (insert into ${HUB_SCHEMA}.statements (id, gateway, body, kind) values ($1, $2, $3, $4)) select pg_notify('${HUB_CHANNEL}', $5)`,
+      [id, gateway, body, kind, statementFor(gateway)],
     );
   }
   for (const stopAt = clock.bootMs() + defaults.hubAnswerMs; ; ) {

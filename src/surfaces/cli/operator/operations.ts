@@ -43,7 +43,7 @@ function listLines(found: readonly OperationDetail[], all: readonly OperationDet
   return [`${open.length} open${need}.${hidden}`, ...found.flatMap(rowsOf)];
 }
 
-function rowsOf(operation: OperationDetail): readonly string[] {
+export function rowsOf(operation: OperationDetail): readonly string[] {
   const [first, second] = renderShortly(operation);
   return [first, `    ${showIdentifier(operation.operation_id)}, ${operation.state}`, second];
 }

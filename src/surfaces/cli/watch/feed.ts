@@ -11,16 +11,32 @@ export type FeedEvent =
   | OperatorNews
   | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number };
 
-export interface FeedPorts {
+/** What a live screen asks of whoever has the questions: a gateway, or a hub with many. */
+export type WatchClient = Pick<
+  OperatorClient,
+  | "status"
+  | "approvals"
+  | "watch"
+  | "sessions"
+  | "operation"
+  | "decide"
+  | "extend"
+  | "revoke"
+  | "cancelOperation"
+  | "reconcileOperation"
+  | "close"
+>;
+
+export interface FeedPorts<Client extends WatchClient = WatchClient> {
   readonly clock: Pick<Clock, "bootMs">;
   readonly sleep: Sleep;
-  connect(): Promise<OperatorClient>;
+  connect(): Promise<Client>;
   tell(event: FeedEvent): void;
 }
 
-export interface Feed {
+export interface Feed<Client extends WatchClient = WatchClient> {
   /** The client to ask now. Unreachable while there is none. */
-  client(): OperatorClient;
+  client(): Client;
   /** Resolves when the signal has ended it. */
   readonly done: Promise<void>;
 }
@@ -29,8 +45,12 @@ export interface Feed {
  * Keeps a connection to the gateway: a stream of news, and now and then the whole list beside it, so that neither a lost
  * event nor a gateway that went silent leaves an old screen standing. Comes back by itself, ever more slowly, to a cap.
  */
-export function startFeed(first: OperatorClient, ports: FeedPorts, signal: AbortSignal): Feed {
-  let client: OperatorClient | null = first;
+export function startFeed<Client extends WatchClient>(
+  first: Client,
+  ports: FeedPorts<Client>,
+  signal: AbortSignal,
+): Feed<Client> {
+  let client: Client | null = first;
   const done = keepUp();
 
   async function keepUp(): Promise<void> {
@@ -55,7 +75,7 @@ export function startFeed(first: OperatorClient, ports: FeedPorts, signal: Abort
   }
 
   /** Returns only when stopped; every other end is an error. */
-  async function follow(live: OperatorClient, works: () => void): Promise<void> {
+  async function follow(live: WatchClient, works: () => void): Promise<void> {
     const stop = new AbortController();
     const both = AbortSignal.any([signal, stop.signal]);
     const stream = async (): Promise<void> => {

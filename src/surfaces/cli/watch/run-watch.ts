@@ -4,55 +4,87 @@ import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { signGrantLine } from "../grant/grant.ts";
+import type { OnHub } from "../hub/hub-session.ts";
+import { takeHubLogin } from "../hub/login.ts";
+import { connectHubClient } from "../hub/watch-client.ts";
 import { type Exit, exits } from "../io.ts";
 import { withGateway } from "../operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { type VaultSession, withOperator } from "../vault/session.ts";
 import { checkSecret } from "./check-secret.ts";
-import { type FeedPorts, startFeed } from "./feed.ts";
+import { type FeedPorts, startFeed, type WatchClient } from "./feed.ts";
 import { createNotifier, NOTIFY_SEND } from "./notify.ts";
 import { startSitting } from "./sitting.ts";
 import { openWatchTerminal, type WatchTerminal } from "./terminal-screen.ts";
 
+/** Whose questions are watched, and how the connection is made again. */
+interface Watched extends Pick<VaultSession, "home" | "operator"> {
+  readonly client: WatchClient;
+  connect(): Promise<WatchClient>;
+  addGrant(line: string): Promise<void>;
+}
+
 /** `gw watch`: the operator's live terminal, or with --json the news as lines for programs. */
-export function runWatch(
-  options: OperatorOptions,
-  deps: CliDeps,
-  terminal: WatchTerminal = openWatchTerminal(),
-): Promise<Exit> {
+export function runWatch(options: OperatorOptions, deps: CliDeps, terminal?: WatchTerminal): Promise<Exit> {
   return answering(deps.io, async () => {
-    if (!options.json && (!deps.io.isTty || process.stdin.isTTY !== true)) {
-      throw new Denied(
-        "terminal_needed",
-        "gw watch draws on a terminal, and this is none. Run it in a terminal, or use: gw watch --json --passphrase-file FILE",
-      );
-    }
-    return await withGateway(options, deps, async (session) => {
-      const { operator, home, client } = session;
-      const ports = {
-        clock: deps.clock,
-        sleep: deps.sleep,
-        connect: () => connectOperator(operatorDoor(options), operator, deps.clock),
-      };
-      if (options.json) return await printNews(ports, client, deps);
-      const sitting = startSitting({
-        ...ports,
-        terminal,
-        color: deps.io.color,
-        operator: operator.name,
-        hasPin: operator.pin !== null,
-        client,
-        notify: createNotifier(NOTIFY_SEND, process.env),
-        addGrant: async (line) => void (await signGrantLine(line, session, options, deps.vault)),
-        check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
-      });
-      const { waiting, underWay } = await sitting.ended;
-      if (underWay !== null) {
-        deps.io.err(`The answer for ${underWay} was still under way: look with gw approvals whether it took effect.`);
-      }
-      if (waiting > 0) deps.io.err(`${waiting} still open; without an answer they expire and nothing is sent.`);
-      return exits.done;
+    requireTerminal(options, deps);
+    return await withGateway(options, deps, (session) => {
+      const { operator, client } = session;
+      const connect = () => connectOperator(operatorDoor(options), operator, deps.clock);
+      const addGrant = async (line: string) => void (await signGrantLine(line, session, options, deps.vault));
+      return watch({ ...session, client, connect, addGrant }, options, deps, terminal);
     });
   });
+}
+
+/** `gw watch --hub URL`: the same screen for all gateways of the vault. */
+export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, async () => {
+    requireTerminal(options, deps);
+    const login = await takeHubLogin(options.hub, options, deps.io);
+    using _wiped = login.password;
+    return await withOperator(options, deps.io, deps.vault, async (session) => {
+      const connect = () => connectHubClient(login, session, deps);
+      const addGrant = () =>
+        Promise.reject(new Denied("value_not_allowed", "A grant is signed on a host of the vault: gw grant add"));
+      return await watch({ ...session, client: await connect(), connect, addGrant }, options, deps);
+    });
+  });
+}
+
+function requireTerminal(options: OperatorOptions, { io }: CliDeps): void {
+  if (options.json || (io.isTty && process.stdin.isTTY === true)) return;
+  throw new Denied(
+    "terminal_needed",
+    "gw watch draws on a terminal, and this is none. Run it in a terminal, or use: gw watch --json --passphrase-file FILE",
+  );
+}
+
+async function watch(
+  { operator, home, client, connect, addGrant }: Watched,
+  options: OperatorOptions,
+  deps: CliDeps,
+  terminal?: WatchTerminal,
+): Promise<Exit> {
+  const ports = { clock: deps.clock, sleep: deps.sleep, connect };
+  if (options.json) return await printNews(ports, client, deps);
+  const sitting = startSitting({
+    ...ports,
+    terminal: terminal ?? openWatchTerminal(),
+    color: deps.io.color,
+    operator: operator.name,
+    hasPin: operator.pin !== null,
+    client,
+    notify: createNotifier(NOTIFY_SEND, process.env),
+    addGrant,
+    check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
+  });
+  const { waiting, underWay } = await sitting.ended;
+  if (underWay !== null) {
+    deps.io.err(`The answer for ${underWay} was still under way: look with gw approvals whether it took effect.`);
+  }
+  if (waiting > 0) deps.io.err(`${waiting} still open; without an answer they expire and nothing is sent.`);
+  return exits.done;
 }
 
 /** Every change of a question or an operation as one JSON record a line; open ones come again after a reconnection. */

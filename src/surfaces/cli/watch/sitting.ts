@@ -3,8 +3,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
-import type { OperatorClient } from "../../client/operator.ts";
-import { type FeedPorts, inTime, reasonOf, startFeed } from "./feed.ts";
+import { type FeedPorts, inTime, reasonOf, startFeed, type WatchClient } from "./feed.ts";
 import { createKeyDecoder, type Key } from "./keys.ts";
 import type { Line } from "./line.ts";
 import { step, type WatchEvent } from "./model.ts";
@@ -22,7 +21,7 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   readonly color: boolean;
   readonly operator: string;
   readonly hasPin: boolean;
-  readonly client: OperatorClient;
+  readonly client: WatchClient;
   /** Null where there is no desktop to tell. */
   readonly notify: Notifier | null;
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;

@@ -1,5 +1,6 @@
 import { sayLeft } from "../../../conventions/operation/words.ts";
-import { printable } from "../../../kernel/display.ts";
+import { printable, showIdentifier } from "../../../kernel/display.ts";
+import type { ApprovalView } from "../../client/reading.ts";
 import { wants } from "./arrive.ts";
 import { type Line, line, type Style } from "./line.ts";
 import { clipText, widthOf, wrapText } from "./measure.ts";
@@ -92,7 +93,12 @@ function listText(state: WatchState, item: Item, number: number): string {
   const read = isReadToEnd(item) ? "read    " : "not read";
   const leftMs = item.expiresMs - state.nowMs;
   const left = leftMs < 60_000 ? "LEFT" : "left";
-  return `${String(number).padStart(2)}  ${clockOf(leftMs)} ${left}  ${read}  ${wants(item.view)}  from pid ${pid}: ${card.authority}`;
+  return `${String(number).padStart(2)}  ${clockOf(leftMs)} ${left}  ${read}  ${wants(item.view)}${onHost(item.view)}  from pid ${pid}: ${card.authority}`;
+}
+
+/** By way of a hub: which of the hosts. */
+function onHost({ gateway }: ApprovalView): string {
+  return gateway === undefined ? "" : ` on ${showIdentifier(gateway)}`;
 }
 
 /** Minutes and seconds, never negative. */
@@ -114,7 +120,7 @@ function cardLines(state: WatchState, rows: number): readonly Line[] {
     return line(text, tone ?? (heading ? "strong" : "plain"));
   });
   return [
-    rule(`card ${item.view.approval_id}, page ${at} of ${of}${planWords(state, item)}`, columns),
+    rule(`card ${item.view.approval_id}${onHost(item.view)}, page ${at} of ${of}${planWords(state, item)}`, columns),
     ...fit(body, rows, columns),
     rule(endOf(item, at < of), columns),
   ];

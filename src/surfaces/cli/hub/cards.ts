@@ -1,0 +1,78 @@
+import { openCard } from "../../../hub/card.ts";
+import { BOARD, HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import type { Speaker } from "../../../hub/speaker.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import type { SeenHead } from "../../client/draft-decision.ts";
+import type { ApprovalView } from "../../client/reading.ts";
+import type { HubSession } from "./hub-session.ts";
+import { type BoardedOperation, readBoard } from "./read-board.ts";
+import { readCard } from "./read-card.ts";
+
+/** A question on a hub that its gateway signed and sealed for this operator. */
+export interface FoundCard {
+  readonly speaker: Speaker;
+  readonly approval: ApprovalView;
+  readonly log: SeenHead;
+}
+
+export interface FoundOperation {
+  readonly speaker: Speaker;
+  readonly operation: BoardedOperation;
+}
+
+type Cards = Pick<HubSession, "connection" | "speakers" | "operator">;
+
+/** Questions that wait; `warn` is told of what is not from its gateway for this person, which is never shown. */
+export async function findCards(
+  session: Cards,
+  clock: Pick<Clock, "wallMs">,
+  warn: (line: string) => void,
+): Promise<readonly FoundCard[]> {
+  const found = await openAll(session, `approval_id <> '${BOARD}'`, readCard, warn);
+  return found.flatMap(({ speaker, content: { approval, log } }) => {
+    const leftMs = Date.parse(approval.card.expires_at) - clock.wallMs();
+    return leftMs <= 0 ? [] : [{ speaker, approval: { ...approval, expires_in_ms: leftMs }, log }];
+  });
+}
+
+/** Operations that are open on any gateway, as each showed them last. */
+export async function findOperations(session: Cards, warn: (line: string) => void): Promise<readonly FoundOperation[]> {
+  const found = await openAll(session, `approval_id = '${BOARD}'`, readBoard, warn);
+  return found.flatMap(({ speaker, content }) => content.map((operation) => ({ speaker, operation })));
+}
+
+async function openAll<Content>(
+  { connection, speakers, operator }: Cards,
+  which: string,
+  read: (content: JsonObject, id: string) => Content | undefined,
+  warn: (line: string) => void,
+): Promise<readonly { readonly speaker: Speaker; readonly content: Content }[]> {
+  const rows = await connection.ask<{
+    gateway: string;
+    approval_id: string;
+    sealed: Buffer;
+    statement: string;
+    signature: Buffer;
+  }>(
+    // No gateway has more to show than the largest card: an owned one does not fill the answer.
+    `select gateway, approval_id, sealed, ${shortText("statement")}, ${shortBytes("signature")}
+       from (select *, sum(octet_length(sealed)) over (partition by gateway order by octet_length(sealed), approval_id) as bytes
+               from ${HUB_SCHEMA}.cards where gateway = any($1) and ${which}) one
+      where bytes <= ${defaults.hubCardBytes} order by gateway, approval_id limit ${defaults.hubGateways}`,
+    [speakers.map(({ gateway }) => gateway)],
+  );
+  return rows.flatMap((row) => {
+    const speaker = speakers.find(({ gateway }) => gateway === row.gateway);
+    const card = { sealed: row.sealed, signed: { text: row.statement, signature: row.signature } };
+    const opened = speaker === undefined ? undefined : openCard(card, speaker, row.approval_id, operator);
+    const content = opened === undefined ? undefined : read(opened, row.approval_id);
+    if (speaker !== undefined && content !== undefined) return [{ speaker, content }];
+    warn(
+      `warning: what stands on the hub as ${showIdentifier(row.approval_id)} is not from ${showIdentifier(row.gateway)} for you. It is not shown.`,
+    );
+    return [];
+  });
+}

@@ -1,0 +1,90 @@
+import { type SettlementStatement, signStatement } from "../../../conventions/approval/decision.ts";
+import { renderOperation } from "../../../conventions/operation/render.ts";
+import { compareUrgency } from "../../../conventions/operation/summary.ts";
+import { isoTime } from "../../../kernel/clock.ts";
+import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type Exit, exits } from "../io.ts";
+import { type OperationOptions, rowsOf } from "../operator/operations.ts";
+import { type FoundOperation, findOperations } from "./cards.ts";
+import { type HubSession, type OnHub, onHub } from "./hub-session.ts";
+import { say } from "./say.ts";
+
+type HubOperationOptions = OperationOptions & OnHub;
+
+/** `gw operation list --hub URL`: what is open on all gateways of the vault, as each showed it last. */
+export function runHubOperationList(options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
+  const { io } = deps;
+  return onHub(options, deps, async (session) => {
+    const found = [...(await findOperations(session, io.err))].sort((one, other) =>
+      compareUrgency(one.operation, other.operation),
+    );
+    if (options.json) io.out(JSON.stringify(found.map(recordOf), null, 2));
+    else if (found.length === 0) io.out("No operation is open on any gateway. What has ended: gw activity --hub URL");
+    for (const { speaker, operation } of options.json ? [] : found) {
+      io.out(`on ${showIdentifier(speaker.gateway)}`);
+      for (const line of rowsOf(operation)) io.out(line);
+    }
+    return exits.done;
+  });
+}
+
+/** `gw operation show ID --hub URL`. */
+export function runHubOperationShow(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
+  return onHub(options, deps, async (session) => {
+    const found = await findOne(session, id, deps);
+    if (options.json) deps.io.out(JSON.stringify(recordOf(found), null, 2));
+    else for (const line of linesOf(found)) deps.io.out(line);
+    return exits.done;
+  });
+}
+
+/** `gw operation settle ID --hub URL`: the same signed word as on the host; played again, it finds one that has ended. */
+export function runHubSettle(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
+  const { io } = deps;
+  return onHub(options, deps, async (session) => {
+    const { happened, reason = "", although = null } = options;
+    if (happened !== "yes" && happened !== "no")
+      throw new Denied("schema_violation", "--happened takes yes or no: what you found at the provider.");
+    const { speaker, operation } = await findOne(session, id, deps);
+    const { operator } = session;
+    const statement: SettlementStatement = {
+      format: "gw.settlement/v1",
+      vault_id: operator.vaultId,
+      operation_id: id,
+      request_fingerprint: operation.request_fingerprint,
+      happened: happened === "yes",
+      reason,
+      although,
+      operator: operator.name,
+      operator_key_id: operator.keyId,
+      decided_at: isoTime(deps.clock.wallMs()),
+    };
+    io.err("You sign exactly this:");
+    for (const [name, value] of Object.entries(statement)) io.err(`  ${name}: ${showText(String(value))}`);
+    const body = JSON.stringify(signStatement(statement, operator.approver));
+    const state = await say({ ...session, speakers: [speaker] }, body, deps);
+    if (options.json) io.out(JSON.stringify({ operation_id: id, gateway: speaker.gateway, state }, null, 2));
+    else if (state !== null) io.out(`${showIdentifier(id)} is ${showIdentifier(state)}.`);
+    else io.err("It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back.");
+    return state === null ? exits.pending : exits.done;
+  });
+}
+
+async function findOne(session: HubSession, id: string, { io }: CliDeps): Promise<FoundOperation> {
+  const found = (await findOperations(session, io.err)).find(({ operation }) => operation.operation_id === id);
+  if (found !== undefined) return found;
+  throw new Denied(
+    "not_found",
+    `${showIdentifier(id)} is not open on a gateway of this hub. See: gw operation list --hub URL`,
+  );
+}
+
+function recordOf({ speaker, operation }: FoundOperation) {
+  return { gateway: speaker.gateway, ...operation };
+}
+
+function linesOf({ speaker, operation }: FoundOperation): readonly string[] {
+  return [`on ${showIdentifier(speaker.gateway)}`, ...renderOperation(operation)];
+}
