@@ -120,16 +120,6 @@ real(
   },
 );
 
-real("a no from another machine is as good as one from here, and comes once", async () => {
-  const { id } = await ask("to be denied", "demo.thing.make");
-  await waitingWith(id);
-  await desk.must(["deny", id, ...hub(), "--reason", "not today"]);
-  const [event] = await home.events("approval_denied");
-  assert.deepEqual([event?.["approval_id"], event?.["reason"]], [id, "not today"]);
-  const again = await desk.operator(["approve", id, ...hub()]);
-  assert.equal(codeOf(again), "not_found", again.err);
-});
-
 real(
   "gw watch --hub tells of questions and operations of all gateways, and an outcome that nobody saw is settled from there",
   async () => {
@@ -180,6 +170,16 @@ real(
     });
   },
 );
+
+real("a no from another machine is as good as one from here, and comes once", async () => {
+  const { id } = await ask("to be denied", "demo.thing.make");
+  await waitingWith(id);
+  await desk.must(["deny", id, ...hub(), "--reason", "not today"]);
+  const [event] = await home.events("approval_denied");
+  assert.deepEqual([event?.["approval_id"], event?.["reason"]], [id, "not today"]);
+  const again = await desk.operator(["approve", id, ...hub()]);
+  assert.equal(codeOf(again), "not_found", again.err);
+});
 
 real("what an administrator plays again, moves or makes up decides nothing", async () => {
   const [old] = await cluster.sql<StatementRow>(
