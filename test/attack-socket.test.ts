@@ -1,8 +1,26 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { renameSync } from "node:fs";
+import { request as ask, createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { asUser, codeOf, type Gateway, GW, Home, makeFolder, type Started, start, until } from "./support/home.ts";
+import {
+  asUser,
+  codeOf,
+  demoPack,
+  type Gateway,
+  GW,
+  Home,
+  type Json,
+  type Members,
+  makeFolder,
+  openPlane,
+  type Plane,
+  type Started,
+  start,
+  until,
+} from "./support/home.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const KOFFI = join(dirname(dirname(GW)), "node_modules", "koffi");
 
@@ -80,4 +98,147 @@ describe("who answers at the operator socket is proven before the service key is
       await locked.end();
     }
   });
+});
+
+/** Stands between a socket and whoever listens there, and tells everything on but for the answers of one route. */
+async function lieAt(socket: string, route: string, lie: (told: Json) => Json): Promise<() => Promise<void>> {
+  renameSync(socket, `${socket}.real`);
+  const server = createServer((request, response) => {
+    const on = ask({
+      socketPath: `${socket}.real`,
+      method: request.method ?? "",
+      path: request.url ?? "",
+      headers: request.headers,
+    });
+    request.pipe(on);
+    on.once("response", (answer) => {
+      const parts: Buffer[] = [];
+      answer.on("data", (part: Buffer) => parts.push(part));
+      answer.once("end", () => {
+        const body = Buffer.concat(parts);
+        const told =
+          `${request.method} ${request.url}` === route
+            ? Buffer.from(JSON.stringify(lie(JSON.parse(body.toString("utf8")) as Json)))
+            : body;
+        response.writeHead(answer.statusCode ?? 0, { ...answer.headers, "content-length": told.byteLength }).end(told);
+      });
+    });
+  });
+  server.listen(socket);
+  await once(server, "listening");
+  return async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, "close");
+    renameSync(`${socket}.real`, socket);
+  };
+}
+
+const firstOf = (told: Json): Members => (told as readonly Members[])[0] as Members;
+const cardIn = (told: Json): Members => firstOf(told)["card"] as Members;
+const without = (from: Members, name: string): Members =>
+  Object.fromEntries(Object.entries(from).filter(([member]) => member !== name));
+
+describe("what a gateway answers is read by what its routes declare, and by nothing else", asUser, () => {
+  let home: Home;
+  let gateway: Gateway;
+  let provider: TestProvider;
+  let agent: Plane;
+
+  before(async () => {
+    provider = await startProvider();
+    home = await new Home(makeFolder()).init();
+    await home.addCredential("demo-token", provider.origin);
+    await home.trustPack("demo", demoPack(provider.origin));
+    gateway = await home.up();
+    agent = openPlane(home.agentSocket);
+    await agent.ask("POST", "/v1/runs", { purpose: "to be asked about", actions: ["demo.thing.get"] });
+  });
+
+  after(async () => {
+    agent?.close();
+    await gateway?.end();
+    await provider?.close();
+  });
+
+  const lies: readonly {
+    readonly says: string;
+    readonly plane: "operatorSocket" | "agentSocket";
+    readonly route: string;
+    readonly command: readonly string[];
+    lie(told: Json): Json;
+  }[] = [
+    {
+      says: "a card with a member that nobody would be shown",
+      plane: "operatorSocket",
+      route: "GET /v1/approvals",
+      command: ["approvals"],
+      lie: (told) => [{ ...firstOf(told), card: { ...cardIn(told), also: "and everything else" } }],
+    },
+    {
+      says: "a card without its budget",
+      plane: "operatorSocket",
+      route: "GET /v1/approvals",
+      command: ["approvals", "--json"],
+      lie: (told) => [
+        { ...firstOf(told), card: { ...cardIn(told), run: without(cardIn(told)["run"] as Members, "budget") } },
+      ],
+    },
+    {
+      says: "an approval in a state that there is not",
+      plane: "operatorSocket",
+      route: "GET /v1/approvals",
+      command: ["approvals"],
+      lie: (told) => [{ ...firstOf(told), state: "approved by everybody" }],
+    },
+    {
+      says: "a challenge with something beside it",
+      plane: "operatorSocket",
+      route: "POST /v1/login/challenge",
+      command: ["approvals"],
+      lie: (told) => ({ ...(told as Members), statement: "sign this instead" }),
+    },
+    {
+      says: "a status that does not say whether it is locked",
+      plane: "operatorSocket",
+      route: "GET /v1/status",
+      command: ["status"],
+      lie: (told) => without(told as Members, "locked"),
+    },
+    {
+      says: "an operation where a list was asked for",
+      plane: "operatorSocket",
+      route: "GET /v1/custody/operations",
+      command: ["operation", "list"],
+      lie: () => ({ operation_id: "op_1" }),
+    },
+    {
+      says: "an action whose effect is no word",
+      plane: "agentSocket",
+      route: "GET /v1/actions",
+      command: ["actions"],
+      lie: (told) => [{ ...firstOf(told), effect: ["read"] }],
+    },
+    {
+      says: "a run with a member too many",
+      plane: "agentSocket",
+      route: "POST /v1/runs",
+      command: ["call", "demo.thing.get", "id=7", "--wait", "0"],
+      lie: (told) => ({ ...(told as Members), granted: true }),
+    },
+  ];
+
+  for (const { says, plane, route, command, lie } of lies) {
+    test(`${says} is no answer: gw ${command[0]} says so and uses nothing of it`, async () => {
+      const honest = await lieAt(home[plane], route, lie);
+      try {
+        const operator = plane === "operatorSocket" && command[0] !== "status";
+        const done = await (operator ? home.operator([...command]) : home.run([...command]));
+        assert.deepEqual([done.code, codeOf(done), done.out], [5, "answer_not_declared", ""], done.err);
+        assert.match(done.err, new RegExp(`${route.replaceAll("/", "\\/")}`));
+      } finally {
+        await honest();
+      }
+    });
+  }
 });

@@ -146,7 +146,10 @@ describe("npm start for a second user of the machine", asUser, () => {
   });
 
   test("without a terminal the generated passphrase is shown to nobody, and it says so", () => {
-    assert.match(first?.out ?? "", /There is no terminal either to show an operator passphrase on/);
+    const said = first?.out ?? "";
+    assert.match(said, /Nobody can approve/);
+    assert.match(said, new RegExp(`GW_HOME=${home.folder}-mine npm start`), "what helps, and not what cannot");
+    assert.doesNotMatch(said, /gw console|gw watch/);
     assert.doesNotMatch(`${first?.out}${first?.err}`, GENERATED);
   });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { defaults } from "../src/kernel/defaults.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { createOperationRecords, type OperationRecords } from "../src/surfaces/operator/operation-records.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -121,7 +122,7 @@ test("the list leaves results out, one record has its own, and both keep the spe
     "state",
     "created_at",
   ])
-    assert.equal(typeof detail[name], "string", name);
+    assert.equal(typeof (detail as JsonObject)[name], "string", name);
   for (const name of ["create_deadline", "result_deadline", "lease", "next_poll_at", "history"])
     assert.ok(name in detail);
 });

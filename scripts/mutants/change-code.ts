@@ -104,7 +104,9 @@ function changesAt(node: Node, textOf: (node: Node) => string): readonly Place[]
       return [];
     case "MemberExpression": {
       const property = node["property"] as Node;
-      const other = METHODS[String(property["name"])];
+      const name = String(property["name"]);
+      // Not what every object inherits, such as toString.
+      const other = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
       return other === undefined ? [] : [{ start: property.start, end: property.end, becomes: other }];
     }
     case "ExpressionStatement":

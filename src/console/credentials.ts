@@ -16,7 +16,7 @@ import { revokeFirst } from "../surfaces/cli/vault/credential-use.ts";
 import { withUsername } from "../surfaces/cli/vault/secret-input.ts";
 import type { VaultSession } from "../surfaces/cli/vault/session.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
-import type { CredentialUse } from "../surfaces/client/reading.ts";
+import type { CredentialUse } from "../surfaces/operator/answers.ts";
 import { findEntry } from "../vault/entry.ts";
 import { summariesOf } from "../vault/lend.ts";
 import type { CredentialKind } from "../vault/vault.ts";

@@ -14,7 +14,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import type { WhereWords } from "../surfaces/cli/operator/where.ts";
 import type { TicketEntered } from "../surfaces/client/draft-decision.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
-import type { ApprovalView } from "../surfaces/client/reading.ts";
+import type { ApprovalRecord, ApprovalView } from "../surfaces/operator/answers.ts";
 import { readAssertion } from "./assertion.ts";
 import { textOf, textOrNull } from "./http.ts";
 import type { OwnSecret } from "./own-secret.ts";
@@ -86,7 +86,7 @@ export function createDecisions(ports: DecisionPorts) {
       const credentials = usable.map(({ credentialId }) => credentialId);
       return keep(statement, { challenge, rp_id: first.rpId, credentials });
     },
-    async give(body: JsonObject): Promise<ApprovalView> {
+    async give(body: JsonObject): Promise<ApprovalRecord> {
       const id = textOf(body, "draft", 100);
       const found = drafts.get(id);
       if (found === undefined || found.untilMs <= ports.clock.bootMs()) {

@@ -4,10 +4,10 @@ import type { OperationBoard } from "../conventions/operation/summary.ts";
 import { writeGrantLine } from "../surfaces/cli/grant/line.ts";
 import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
-import type { ApprovalView } from "../surfaces/client/reading.ts";
+import type { ApprovalRecord } from "../surfaces/operator/answers.ts";
 
 /** An approval with its card in the words of the terminal: one renderer, whatever the screen. */
-export interface ShownApproval extends ApprovalView {
+export interface ShownApproval extends ApprovalRecord {
   readonly lines: readonly string[];
   readonly evidence: readonly string[];
   /** The narrowest grant that would have answered it, as `gw grant add` takes it; or why there is none. */
@@ -94,8 +94,8 @@ export function followGateway(
 }
 
 /** What waits in line has no card yet: nobody could read it. */
-export function show(view: ApprovalView): ShownApproval {
-  const card: ApprovalView["card"] | null = view.card;
+export function show(view: ApprovalRecord): ShownApproval {
+  const { card } = view;
   if (card === null) return { ...view, lines: [], evidence: [], grant: null };
   const proposal = proposeGrant(card);
   return {

@@ -772,6 +772,11 @@ export const codes = {
     means: "No gateway answers at the socket.",
     mend: "Start one with gw up, or name its home with --home.",
   },
+  answer_not_declared: {
+    status: 502,
+    means: "What the gateway answered is not what its route declares. Nothing of it was used.",
+    mend: "Use the gw of the version that the gateway runs (gw version). Of a change, look first whether it was made.",
+  },
   server_not_expected: {
     status: 403,
     means: "Another user's process answers at the gateway's socket. Nothing was sent to it.",

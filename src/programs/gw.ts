@@ -206,10 +206,10 @@ async function untilSeen(home: string, bootMs: () => number): Promise<void> {
       if (error instanceof Unreachable) return null;
       throw error;
     });
-    if (status === null || status["stopped"] !== null) return;
-    if (status["files"] !== written) continue;
-    if (status["files_refused"] !== null)
-      io.err(`warning: the running gateway did not take the change: ${status["files_refused"]}`);
+    if (status === null || status.stopped !== null) return;
+    if (status.files !== written) continue;
+    if (status.files_refused !== null)
+      io.err(`warning: the running gateway did not take the change: ${status.files_refused}`);
     return;
   }
   io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
@@ -287,7 +287,7 @@ async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {
 async function tellGateway(path: string, body: JsonObject): Promise<void> {
   const connection = openConnection(placed().operator);
   try {
-    await connection.ask("POST", path, { body });
+    await connection.tell(path, { body });
   } catch (error) {
     if (error instanceof Unreachable) return;
     if (!(error instanceof Denied)) throw error;

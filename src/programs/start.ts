@@ -65,7 +65,10 @@ async function start() {
   const gateway = await startGateway(folder, unattended ? keyFile : null);
   try {
     if (!unattended) await unlock(gateway.pid, typed);
-    sayWhatNext(await readStatus(await operatorDoor()));
+    for (const line of statusLines(await readStatus(await operatorDoor()))) io.out(line);
+    io.out("");
+    if (unattended && fresh && !hasTerminal()) sayNobodyDecides();
+    else sayWhatNext(unattended);
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
   } finally {
     gateway.stop();
@@ -122,14 +125,8 @@ async function makeFreshHome(provider: Reference): Promise<Secret | null> {
 
 /** To the person's terminal and nowhere else: what goes into a pipe or a file stays there. */
 function sayPassphrase(passphrase: Secret): void {
-  let terminal: number;
-  try {
-    terminal = openSync("/dev/tty", "w");
-  } catch {
-    io.out("There is no terminal either to show an operator passphrase on, so nobody has one: this home can act and");
-    io.out("nobody can approve. Run gw init in a terminal for one that you decide in, with another GW_HOME.");
-    return;
-  }
+  if (!hasTerminal()) return;
+  const terminal = openSync("/dev/tty", "w");
   try {
     passphrase.use((bytes) => {
       writeSync(terminal, "Operator passphrase, shown only now and stored nowhere: ");
@@ -138,6 +135,16 @@ function sayPassphrase(passphrase: Secret): void {
     });
   } finally {
     closeSync(terminal);
+  }
+}
+
+/** Whether anything can be shown to a person, and kept from whoever reads the output. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "w"));
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -161,14 +168,26 @@ function unlock(child: number, typed: Secret | null) {
   });
 }
 
-function sayWhatNext(status: Awaited<ReturnType<typeof readStatus>>): void {
+/** There was no terminal to show an operator passphrase on. */
+function sayNobodyDecides(): void {
+  io.out(
+    "It runs. Nobody can approve what agents ask of it: there is no terminal either to show an operator passphrase on,",
+  );
+  io.out("so nobody has one. To be the person who approves, start another in a terminal, in a home of its own:");
+  io.out(`  GW_HOME=${folder}-mine npm start`);
+  io.out("Stop this with Ctrl-C.");
+}
+
+function sayWhatNext(unattended: boolean): void {
   const at = folder === join(homedir(), ".gw") ? "" : ` --home ${folder}`;
-  for (const line of statusLines(status)) io.out(line);
-  io.out("");
   io.out("It runs. In another terminal, be the person who approves, in a browser:");
   io.out(`  ${programFile} console${at}`);
   io.out("Or without a browser:");
   io.out(`  ${programFile} watch${at}`);
+  if (unattended) {
+    io.out("(Both ask for the passphrase that was shown when this home was made. Where nobody has it, start another:");
+    io.out(`  GW_HOME=${folder}-mine npm start, in a terminal.)`);
+  }
   io.out("And in a third, be the agent:");
   io.out(`  ${programFile} call reference.project.list${at}`);
   io.out("Then see what was done, and prove it:");

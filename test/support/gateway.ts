@@ -45,6 +45,7 @@ import { tokenLoan } from "../../src/vault/http-loan.ts";
 import type { TokenExchange } from "../../src/vault/token/exchange.ts";
 import { exchangeLoan } from "../../src/vault/token/lend-exchange.ts";
 import { type ManualTime, manualTime } from "./clock.ts";
+import { holdToDeclared } from "./declared.ts";
 
 export const TOKEN = "tok-5ecret-0123456789";
 const random = { bytes: randomBytes };
@@ -247,6 +248,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   );
   const unlock = () => gateway.unlock({ credentials: vault, store: options.wrapStore?.(store) ?? store });
   await unlock();
+  const requireDeclared = holdToDeclared(gateway, time.clock);
 
   const bench: Bench = {
     unlock,
@@ -342,6 +344,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       await store.close();
       await http.close();
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+      requireDeclared();
     },
   };
   return bench;

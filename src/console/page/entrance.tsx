@@ -5,27 +5,14 @@ import type { Me } from "./model.ts";
 import { Button, Problem } from "./parts.tsx";
 import { enrol, login } from "./passkey.ts";
 import { EnrolForm } from "./passkeys.tsx";
+import { useAttempt } from "./room.ts";
 
 /** Before anything else is shown: a link on the operator's own machine, a passkey everywhere else. */
 export function Entrance({ me, onEntered }: { readonly me: Me | null; readonly onEntered: () => Promise<void> }) {
   const remote = location.protocol === "https:";
-  const [busy, setBusy] = useState(true);
-  const [problem, setProblem] = useState<string | null>(null);
+  const { busy, problem, attempt } = useAttempt(true);
   const [enrolled, setEnrolled] = useState(false);
 
-  async function attempt(work: () => Promise<void>): Promise<boolean> {
-    setBusy(true);
-    setProblem(null);
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-      return false;
-    } finally {
-      setBusy(false);
-    }
-  }
   const enrolHere = (name: string): Promise<boolean> =>
     attempt(async () => {
       await enrol(name, (path) => ask("POST", path));
@@ -33,12 +20,11 @@ export function Entrance({ me, onEntered }: { readonly me: Me | null; readonly o
     });
   useEffect(() => {
     const token = takeToken();
-    if (token !== null) void attempt(() => enter("/api/enter", { token }).then(onEntered));
-    else {
-      setBusy(false);
-      if (!remote)
-        setProblem("This page needs a link of its own: copy the newest one from the terminal of gw console.");
-    }
+    void attempt(async () => {
+      if (token !== null) await enter("/api/enter", { token }).then(onEntered);
+      else if (!remote)
+        throw new Error("This page needs a link of its own: copy the newest one from the terminal of gw console.");
+    });
   }, []);
 
   if (!remote) {

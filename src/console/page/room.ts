@@ -11,21 +11,15 @@ export interface Room<Shown> {
   work(words: string | ((answer: never) => string), does: () => Promise<unknown>): Promise<boolean>;
 }
 
-export function useRoom<Shown>(path: string, onChange?: () => void): Room<Shown> {
-  const [shown, setShown] = useState<Shown | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [said, setSaid] = useState("");
+/** One thing at a time: whether it is under way, and what was wrong with it. */
+export function useAttempt(busyFirst = false) {
+  const [busy, setBusy] = useState(busyFirst);
   const [problem, setProblem] = useState<string | null>(null);
-
-  const work: Room<Shown>["work"] = async (words, does) => {
+  const attempt = async (work: () => Promise<void>): Promise<boolean> => {
     setBusy(true);
     setProblem(null);
-    setSaid("");
     try {
-      const answer = await does();
-      setShown((await ask("GET", path)) as Shown);
-      setSaid(typeof words === "string" ? words : words(answer as never));
-      if (words !== "") onChange?.();
+      await work();
       return true;
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
@@ -34,6 +28,22 @@ export function useRoom<Shown>(path: string, onChange?: () => void): Room<Shown>
       setBusy(false);
     }
   };
+  return { busy, problem, attempt };
+}
+
+export function useRoom<Shown>(path: string, onChange?: () => void): Room<Shown> {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [said, setSaid] = useState("");
+  const { busy, problem, attempt } = useAttempt();
+
+  const work: Room<Shown>["work"] = (words, does) =>
+    attempt(async () => {
+      setSaid("");
+      const answer = await does();
+      setShown((await ask("GET", path)) as Shown);
+      setSaid(typeof words === "string" ? words : words(answer as never));
+      if (words !== "") onChange?.();
+    });
   useEffect(() => {
     setShown(null);
     void work("", async () => undefined);

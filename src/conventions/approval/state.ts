@@ -1,7 +1,8 @@
 import type { Code } from "../../kernel/codes.ts";
 
 /** Every final state has its own code; a late decision changes nothing. */
-export type ApprovalState = "pending" | "approved" | "denied" | "expired" | "withdrawn";
+export const approvalStates = ["pending", "approved", "denied", "expired", "withdrawn"] as const;
+export type ApprovalState = (typeof approvalStates)[number];
 
 export type ApprovalTrigger =
   | "operator_approved"

@@ -1,20 +1,24 @@
+import type { FromSchema } from "../request/schema-type.ts";
+import { count, object, text, textOrNull, whole, wholeOrNull } from "../request/shape.ts";
 import { attemptsRemaining, type BudgetStop, type RunBudget, type RunLimits, spendRemainingCents } from "./budget.ts";
 import type { Reservation } from "./decide.ts";
 import { centsOf, type Settlement } from "./settle.ts";
 
 /** The run budget record, with the specification's field names. */
-export type BudgetRecord = {
-  readonly run_id: string;
-  readonly attempts_used: number;
-  readonly attempts_remaining: number;
-  readonly deadline_at: string;
-  readonly reserved_spend: number;
-  readonly settled_spend: number;
-  readonly spend_remaining_cents: number;
-  readonly side_effect_attempts: number;
-  readonly side_effects_remaining: number;
-  readonly budget_stop_reason: BudgetStop | null;
-};
+export const budgetSchema = object({
+  run_id: text,
+  attempts_used: count,
+  attempts_remaining: whole,
+  deadline_at: text,
+  reserved_spend: whole,
+  settled_spend: whole,
+  spend_remaining_cents: whole,
+  side_effect_attempts: count,
+  side_effects_remaining: count,
+  budget_stop_reason: textOrNull,
+});
+
+export type BudgetRecord = FromSchema<typeof budgetSchema>;
 
 export function budgetRecord(budget: RunBudget): BudgetRecord {
   return {
@@ -63,14 +67,16 @@ export function reservationRecord(
 }
 
 /** What a call cost, as its result says. */
-export type CostRecord = {
-  readonly reserved_cents: number;
+export const costSchema = object({
+  reserved_cents: whole,
   /** Null while nobody knows: the reserve stays held. */
-  readonly charged_cents: number | null;
+  charged_cents: wholeOrNull,
   /** Who says so: the provider, the ceiling where it did not say, or the proof that nothing was done. */
-  readonly basis: "stated" | "assumed" | "released" | "held";
-  readonly overage_cents: number;
-};
+  basis: { enum: ["stated", "assumed", "released", "held"] },
+  overage_cents: whole,
+});
+
+export type CostRecord = FromSchema<typeof costSchema>;
 
 export function costRecord(reservation: Reservation, settlement: Settlement | null): CostRecord {
   const reserved_cents = reservation.maximumCents;
@@ -81,12 +87,14 @@ export function costRecord(reservation: Reservation, settlement: Settlement | nu
 }
 
 /** The ceilings as a card, a request and a grant write them. */
-export type LimitsRecord = {
-  readonly attempts: number;
-  readonly side_effects: number;
-  readonly duration_seconds: number;
-  readonly spend_cents: number;
-};
+export const limitsSchema = object({
+  attempts: count,
+  side_effects: count,
+  duration_seconds: count,
+  spend_cents: count,
+});
+
+export type LimitsRecord = FromSchema<typeof limitsSchema>;
 
 export function limitsRecord(limits: RunLimits): LimitsRecord {
   return {

@@ -1,4 +1,6 @@
 import type { JsonObject } from "../../kernel/json.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { object, text, textOrNull, whole } from "../request/shape.ts";
 import type { Authority, CallerValidity, Interpreter } from "./authority.ts";
 
 /**
@@ -46,8 +48,18 @@ export interface Ancestor {
   readonly path: string | null;
 }
 
-/** The specification's `caller` object: the one place that turns evidence into wire names. */
-export function encodeCaller(evidence: CallerEvidence): JsonObject {
+/** The specification's `caller` object. */
+export const callerSchema = object({
+  process: object({ pid: whole, start_time: text, uid: whole, pidfd_inode: textOrNull }),
+  path_observed: text,
+  signing_identifier: textOrNull,
+  designated_requirement: textOrNull,
+  cdhash: text,
+  validity: text,
+});
+
+/** The one place that turns evidence into wire names. */
+export function encodeCaller(evidence: CallerEvidence): FromSchema<typeof callerSchema> {
   return {
     process: {
       pid: evidence.process.pid,

@@ -1,6 +1,8 @@
 import { digestText } from "../../kernel/canonical-json.ts";
 import { showText } from "../../kernel/display.ts";
 import type { BudgetStop } from "../budget/budget.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { count, object, text, textOrNull, wholeOrNull } from "../request/shape.ts";
 import type { Walk, WalkStop } from "./walk.ts";
 
 /** Why a walk ended: a rule of its own, a budget, or what the provider answered (`status_503`, `timeout` …). */
@@ -10,21 +12,23 @@ export type StopReason =
   | { readonly kind: "unanswered"; readonly reason: string };
 
 /** The discovery report of the specification. It goes to agents and people, so that the cursor never stands in it. */
-export type DiscoveryReport = {
-  readonly scope: string;
-  readonly requested_page_size: number | null;
-  readonly pages_fetched: number;
-  readonly records_received: number;
-  readonly completion: "complete" | "partial";
-  readonly stop_reason: string;
+export const discoverySchema = object({
+  scope: text,
+  requested_page_size: wholeOrNull,
+  pages_fetched: count,
+  records_received: count,
+  completion: { enum: ["complete", "partial"] },
+  stop_reason: text,
   /** Length and digest of it: enough to see that two are the same, too little to use. */
-  readonly last_continuation_cursor: string | null;
-  readonly observed_finding: string;
-  readonly uninspected_scope: string;
-  readonly action_taken: string;
+  last_continuation_cursor: textOrNull,
+  observed_finding: text,
+  uninspected_scope: text,
+  action_taken: text,
   /** A handle of ours under which the list goes on for a while; null where it ended or cannot go on. */
-  readonly continue: string | null;
-};
+  continue: textOrNull,
+});
+
+export type DiscoveryReport = FromSchema<typeof discoverySchema>;
 
 export function reportWalk(walk: Walk, stop: StopReason, scope: string, pageSize: number | null): DiscoveryReport {
   const complete = stop.kind === "walk" && stop.reason === "end_of_list";

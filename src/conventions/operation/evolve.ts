@@ -3,6 +3,7 @@ import type { ApprovalId } from "../../kernel/ids.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { Lease } from "./record.ts";
 import { isSettled, type OperationState, type OperationTrigger } from "./state.ts";
+import type { ResumeRecord } from "./summary.ts";
 import { stepOperation, type TransitionRecord } from "./transition.ts";
 
 /** A time that decides: wall time for records and people, boot time for decisions within this boot. */
@@ -54,16 +55,6 @@ export type CancelWanted = {
   readonly reason: string;
   readonly expectedEffect: string;
   readonly at: string;
-};
-
-/** `pending` until its answer is in; `unknown` may have gone through, so that the work is observed again. */
-export type ResumeRecord = {
-  readonly call_id: string;
-  readonly attempt_id: string;
-  readonly actor: string;
-  readonly reason: string;
-  readonly at: string;
-  readonly outcome: "pending" | "accepted" | "refused" | "unknown";
 };
 
 /** Whatever an operation can learn. Only `trigger` moves its state, by the table. */

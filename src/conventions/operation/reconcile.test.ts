@@ -60,3 +60,11 @@ test("the call's own arguments come before what the gateway knows, and the provi
   assert.equal(methodOf(["client_operation_id"]), "status_by_client_id");
   assert.equal(methodOf(["id", "name"]), "list_by_reference");
 });
+
+test("repeated under its own token, a receipt is the proof, and a promise or a refusal is none", () => {
+  const repeated = { ...facts, method: "token_retry", isJob: false, jobId: null } as const;
+  for (const status of [200, 201, 299])
+    assert.equal(decideReconciliation({ ...repeated, status }).kind, "effect_shown");
+  for (const status of [199, 202, 300, 404, 409, 500])
+    assert.deepEqual(decideReconciliation({ ...repeated, status }), { kind: "inconclusive", why: `status_${status}` });
+});

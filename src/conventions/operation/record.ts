@@ -1,19 +1,3 @@
-import type { OperationState } from "./state.ts";
-
-/** The operation record of the specification. It exists, with its token, before the first send. */
-export type OperationRecord = {
-  readonly operation_id: string;
-  readonly request_fingerprint: string;
-  readonly idempotency_token: string;
-  readonly remote_job_id: string | null;
-  readonly state: OperationState;
-  readonly created_at: string;
-  readonly create_deadline: string;
-  readonly result_deadline: string;
-  readonly lease: Pick<Lease, "owner" | "expires_at"> | null;
-  readonly next_poll_at: string | null;
-};
-
 /**
  * Who observes, and until when. Within one boot its time decides, as everywhere; another boot may be another host's, so that
  * its lease runs out by the wall. Every taking has a term of its own, so that whoever was overtaken cannot write any more.

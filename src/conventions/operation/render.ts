@@ -1,6 +1,6 @@
 import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
 import { entry, list, quote } from "../approval/render-line.ts";
-import type { OperationDetail, OperationSummary, ResumeSummary } from "./summary.ts";
+import type { OperationDetail, OperationSummary, ResumeRecord } from "./summary.ts";
 import type { TransitionRecord } from "./transition.ts";
 import { adviseOn, nameShortly, sayActor, sayCause, sayLeft, sayProgress, sayState, sayTimes } from "./words.ts";
 
@@ -72,7 +72,7 @@ function cancelLines({ cancel }: OperationDetail): readonly string[] {
   return [entry("cancel asked", `by ${sayActor(cancel.actor)}: ${quote(cancel.reason)}`)];
 }
 
-function sayResume({ actor, reason, at, outcome }: ResumeSummary): string {
+function sayResume({ actor, reason, at, outcome }: ResumeRecord): string {
   const came = {
     pending: "no answer yet",
     accepted: "the provider took it up again",

@@ -2,19 +2,22 @@
  * Asynchronous operations, as one table: what each step needs as evidence, and where it leads. A step that the table does
  * not have, or whose evidence is missing, changes nothing: progress of 100 is no success, having asked is no cancellation.
  */
-export type OperationState =
-  | "create_pending"
-  | "create_unknown"
-  | "reconciliation"
-  | "accepted"
-  | "observing"
-  | "result_collecting"
-  | "cancel_requested"
-  | "cancelling"
-  | "result_timed_out"
-  | "succeeded"
-  | "failed"
-  | "cancelled";
+export const operationStates = [
+  "create_pending",
+  "create_unknown",
+  "reconciliation",
+  "accepted",
+  "observing",
+  "result_collecting",
+  "cancel_requested",
+  "cancelling",
+  "result_timed_out",
+  "succeeded",
+  "failed",
+  "cancelled",
+] as const;
+
+export type OperationState = (typeof operationStates)[number];
 
 /** Each trigger carries the evidence that makes it one. */
 export type OperationTrigger =
@@ -108,9 +111,7 @@ export const operationTable: readonly OperationRow[] = [
   ]),
 ];
 
-export const operationStates = [
-  ...new Set(operationTable.flatMap(({ from, to }) => [from, to])),
-] as readonly OperationState[];
+export const operationCauses = [...new Set(operationTable.map(({ trigger }) => trigger))];
 
 export function isSettled(state: OperationState): boolean {
   return state === "succeeded" || state === "failed" || state === "cancelled";

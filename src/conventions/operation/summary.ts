@@ -1,64 +1,102 @@
-import type { OperationRecord } from "./record.ts";
-import { isSettled, type OperationState } from "./state.ts";
-import type { TransitionRecord } from "./transition.ts";
+import { budgetSchema } from "../budget/record.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { anyValue, count, flag, list, object, orNull, text, textOrNull, whole, wholeOrNull } from "../request/shape.ts";
+import { isSettled, operationCauses, operationStates } from "./state.ts";
+
+const state = { enum: operationStates } as const;
+const problem = orNull(object({ code: text, detail: text }));
+/** `pending` until its answer is in; `unknown` may have gone through, so that the work is observed again. */
+const resume = object({
+  call_id: text,
+  attempt_id: text,
+  actor: text,
+  reason: text,
+  at: text,
+  outcome: { enum: ["pending", "accepted", "refused", "unknown"] },
+});
+
+/** What the record of the specification says of it, and whoever watches it is told. */
+const known = {
+  operation_id: text,
+  kind: { enum: ["job", "write"] },
+  action: text,
+  state,
+  run_id: text,
+  created_at: text,
+  remote_job_id: textOrNull,
+  remote_state: textOrNull,
+  progress: orNull(object({ completed: { type: "number" }, total: { type: "number" } })),
+  cancel: orNull(object({ actor: text, reason: text, expected_effect: text, at: text })),
+  problem,
+  /** The card that asks a person for its next read, while one waits. */
+  approval_id: textOrNull,
+} as const;
 
 /**
- * What a person watches of an operation. Times are what is left of them: the gateway counts on a clock that nobody sets,
+ * What only a person is told of it. Times are what is left of them: the gateway counts on a clock that nobody sets,
  * and whoever draws them counts on from there. A negative one has passed.
  */
-export type OperationSummary = {
-  readonly operation_id: string;
-  readonly kind: "job" | "write";
-  readonly action: string;
-  readonly state: OperationState;
-  readonly run_id: string;
+const watched = {
   /** The process that asked for it, as its session knows it, or that session's name once it is forgotten. */
-  readonly started_by: string;
-  readonly authorized_by: string;
-  readonly created_at: string;
-  readonly remote_job_id: string | null;
-  readonly remote_state: string | null;
-  readonly progress: { readonly completed: number; readonly total: number } | null;
-  readonly next_poll_in_ms: number | null;
-  readonly result_in_ms: number;
-  readonly cancel: { readonly actor: string; readonly reason: string } | null;
-  readonly problem: { readonly code: string; readonly detail: string } | null;
+  started_by: text,
+  authorized_by: text,
+  next_poll_in_ms: wholeOrNull,
+  result_in_ms: whole,
   /** Why a read that a person asks for would be refused; null where it would be made. */
-  readonly unreadable: { readonly code: string; readonly detail: string } | null;
-  /** The card that asks a person for its next read, while one waits. */
-  readonly approval_id: string | null;
-};
+  unreadable: problem,
+} as const;
 
-/** One operation whole: the record of the specification, and what a person asks beside it. */
-export type OperationDetail = OperationRecord &
-  OperationSummary & {
-    readonly call_id: string;
-    readonly session_id: string;
-    readonly settled: boolean;
-    /** Reads that said "still running", and reads that said nothing. */
-    readonly checks: number;
-    readonly faults: number;
-    readonly observed_by: string;
-    readonly result_digest: string | null;
-    /** Each request to go on after a failure. */
-    readonly resumes: readonly ResumeSummary[];
-    readonly history: readonly TransitionRecord[];
-  };
+export const summarySchema = object({ ...known, ...watched });
 
-export type ResumeSummary = {
-  readonly actor: string;
-  readonly reason: string;
-  readonly at: string;
-  readonly outcome: "pending" | "accepted" | "refused" | "unknown";
-};
+/** The operation record of the specification, and beside it what a person or an agent needs to go on. */
+const record = {
+  ...known,
+  request_fingerprint: text,
+  idempotency_token: text,
+  create_deadline: text,
+  result_deadline: text,
+  lease: orNull(object({ owner: text, expires_at: text })),
+  next_poll_at: textOrNull,
+  call_id: text,
+  settled: flag,
+  /** Reads that said "still running". */
+  checks: count,
+  budget: budgetSchema,
+  observed_by: text,
+  /** Each request to go on after a failure. */
+  resumes: list(resume),
+  result_digest: textOrNull,
+  result: anyValue,
+  history: list(
+    object({
+      at: text,
+      actor: text,
+      from: state,
+      to: state,
+      cause: { enum: operationCauses },
+      remote_job_id: textOrNull,
+    }),
+  ),
+} as const;
+
+export const operationSchema = object(record);
+
+/** One operation whole, with the session that asked for it and the reads that said nothing. */
+export const detailSchema = object({ ...record, ...watched, session_id: text, faults: count });
 
 /** The most urgent operations, how many there are beyond them, and what ended last. Bounded whatever there is. */
-export type OperationBoard = {
-  readonly open: number;
-  readonly needs_person: number;
-  readonly shown: readonly OperationSummary[];
-  readonly ended: readonly OperationSummary[];
-};
+export const boardSchema = object({
+  open: count,
+  needs_person: count,
+  shown: list(summarySchema),
+  ended: list(summarySchema),
+});
+
+export type OperationSummary = FromSchema<typeof summarySchema>;
+export type OperationView = FromSchema<typeof operationSchema>;
+export type OperationDetail = FromSchema<typeof detailSchema>;
+export type ResumeRecord = FromSchema<typeof resume>;
+export type OperationBoard = FromSchema<typeof boardSchema>;
 
 /** What its urgency is told by. */
 export type Standing = Pick<

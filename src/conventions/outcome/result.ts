@@ -1,47 +1,57 @@
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import type { CostRecord } from "../budget/record.ts";
-import type { DiscoveryReport } from "../discovery/report.ts";
+import { costSchema } from "../budget/record.ts";
+import { discoverySchema } from "../discovery/report.ts";
+import { planSchema } from "../plan/record.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { anyObject, anyValue, flag, object, orNull, text, textOrNull, whole } from "../request/shape.ts";
 import type { TransportObservation } from "./observation.ts";
 
-/** The result an agent gets of one call, with the specification's field names. */
-export interface CallResult {
-  readonly call_id: string;
-  readonly run_id: string;
-  readonly action: string;
-  readonly outcome: "success" | "error" | "unknown";
-  /** True only when a receipt and a later read both show the expected state. */
-  readonly confirmed: boolean;
-  readonly operation_id: string | null;
-  readonly correlation_id: string;
-  readonly transport_observation: ObservationRecord;
-  readonly retry_allowed: boolean;
-  readonly reconcile: { readonly method: string; readonly path: string } | null;
-  /** What must not be done now, in words, where the outcome is unknown. */
-  readonly guidance: string | null;
-  readonly response: ResponseRecord | null;
-  /** Only where the call could cost something. */
-  readonly cost?: CostRecord;
-  /** Only for a preview: the plan that was stored. */
-  readonly plan?: JsonObject;
-  /** Only for a list: how far it was read and why it ended. The records stand in `response.body.data`. */
-  readonly discovery?: DiscoveryReport;
-}
+const observation = object({
+  kind: { enum: ["never_sent", "answered", "silent"] },
+  reason: textOrNull,
+  detail: textOrNull,
+  elapsed_ms: whole,
+});
 
-export interface ObservationRecord {
-  readonly kind: "never_sent" | "answered" | "silent";
-  readonly reason: string | null;
-  readonly detail: string | null;
-  readonly elapsed_ms: number;
-}
-
-export interface ResponseRecord {
-  readonly status: number;
-  readonly headers: JsonObject;
-  readonly body: JsonValue;
+const response = object({
+  status: whole,
+  headers: anyObject,
+  body: anyValue,
   /** How `body` was read: parsed JSON, text, base64, or nothing. What was streamed went to the tool as it came. */
-  readonly body_kind: "json" | "text" | "base64" | "none" | "withheld" | "streamed";
-  readonly provider_request_id: string | null;
-}
+  body_kind: { enum: ["json", "text", "base64", "none", "withheld", "streamed"] },
+  provider_request_id: textOrNull,
+});
+
+/** The result an agent gets of one call, with the specification's field names. */
+export const resultSchema = object(
+  {
+    call_id: text,
+    run_id: text,
+    action: text,
+    outcome: { enum: ["success", "error", "unknown"] },
+    /** True only when a receipt and a later read both show the expected state. */
+    confirmed: flag,
+    operation_id: textOrNull,
+    correlation_id: text,
+    transport_observation: observation,
+    retry_allowed: flag,
+    reconcile: orNull(object({ method: text, path: text })),
+    /** What must not be done now, in words, where the outcome is unknown. */
+    guidance: textOrNull,
+    response: orNull(response),
+  },
+  {
+    /** Only where the call could cost something. */
+    cost: costSchema,
+    /** Only for a preview: the plan that was stored. */
+    plan: planSchema,
+    /** Only for a list: how far it was read and why it ended. The records stand in `response.body.data`. */
+    discovery: discoverySchema,
+  },
+);
+
+export type CallResult = FromSchema<typeof resultSchema>;
+export type ObservationRecord = FromSchema<typeof observation>;
+export type ResponseRecord = FromSchema<typeof response>;
 
 export function observationRecord(observation: TransportObservation): ObservationRecord {
   const elapsed_ms = Math.round(observation.elapsedMs);

@@ -2,50 +2,63 @@
  * Preview and execution: what a preview says, and when an approved plan may still be carried out. The provider and the
  * gateway share these records and rules; a preview computes the effects of exactly the intent that execution applies.
  */
-import type { JsonValue } from "../../kernel/json.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { anyValue, flag, list, object, text, textOrNull } from "../request/shape.ts";
 
-export type ReadRevision = { readonly resource: string; readonly revision: string };
+const readRevision = object({ resource: text, revision: text });
 
 /** An error says that the same input against the same state would not execute, a warning that it would. */
-export type Validation = {
-  readonly severity: "error" | "warning";
-  readonly code: string;
+const validation = object({
+  severity: { enum: ["error", "warning"] },
+  code: text,
   /** JSON Pointer into the plan request. */
-  readonly path: string;
-  readonly message: string;
-  readonly blocks_execution: boolean;
+  path: text,
+  message: text,
+  blocks_execution: flag,
   /** Null where nobody should invent one. */
-  readonly repair: string | null;
-};
+  repair: textOrNull,
+});
 
-/** `separate` effects cannot join the transaction; each names the action that would make up for it. */
-export type EffectRelation = "direct" | "derived" | "separate";
-
-export type PlanEffect = {
-  /** A stable identifier of what is affected. */
-  readonly resource: string;
-  /** Null where the resource has no revisions or does not exist yet. */
-  readonly revision: string | null;
-  readonly previous: JsonValue;
-  readonly proposed: JsonValue;
-  readonly cause: string;
-  readonly compensating_action?: string;
-};
+const planEffect = object(
+  {
+    /** A stable identifier of what is affected. */
+    resource: text,
+    /** Null where the resource has no revisions or does not exist yet. */
+    revision: textOrNull,
+    previous: anyValue,
+    proposed: anyValue,
+    cause: text,
+  },
+  { compensating_action: text },
+);
 
 /** Direct and derived effects stand apart, each set as its total, a bounded sample, and a cursor for the rest. */
-export type EffectGroup = {
-  readonly relation: EffectRelation;
-  readonly total: number;
-  readonly sample: readonly PlanEffect[];
-  readonly next_cursor: string | null;
-};
+const effectGroup = object({
+  /** `separate` effects cannot join the transaction; each names the action that would make up for it. */
+  relation: { enum: ["direct", "derived", "separate"] },
+  total: { type: "number" },
+  sample: list(planEffect),
+  next_cursor: textOrNull,
+});
 
 /** A dependency that the preview took for granted, and whether execution may go on without it. */
-export type Assumption = {
-  readonly dependency: string;
-  readonly assumed: string;
-  readonly may_proceed_without: boolean;
-};
+const assumption = object({ dependency: text, assumed: text, may_proceed_without: flag });
+
+/** What is shown of a preview wherever it is shown. */
+export const previewShown = {
+  expires_at: text,
+  validation: list(validation),
+  read_revisions: list(readRevision),
+  effects: list(effectGroup),
+  assumptions: list(assumption),
+} as const;
+
+export type ReadRevision = FromSchema<typeof readRevision>;
+export type Validation = FromSchema<typeof validation>;
+export type PlanEffect = FromSchema<typeof planEffect>;
+export type EffectGroup = FromSchema<typeof effectGroup>;
+export type EffectRelation = EffectGroup["relation"];
+export type Assumption = FromSchema<typeof assumption>;
 
 export type Preview = {
   readonly mode: "preview";
@@ -59,6 +72,23 @@ export type Preview = {
   readonly effects: readonly EffectGroup[];
   readonly assumptions: readonly Assumption[];
 };
+
+/** A plan as the agent sees it. `expected_revision` is what execution asks for. */
+export const planSchema = object({
+  mode: { const: "preview" },
+  executable: flag,
+  plan_id: text,
+  run_id: text,
+  action: text,
+  preview_action: text,
+  state: text,
+  request_digest: text,
+  expected_revision: text,
+  execute: object({ method: text, path: text }),
+  ...previewShown,
+});
+
+export type PlanRecord = FromSchema<typeof planSchema>;
 
 export function isExecutable(validation: readonly Validation[]): boolean {
   return !validation.some((entry) => entry.blocks_execution);

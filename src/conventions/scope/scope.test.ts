@@ -109,3 +109,13 @@ test("the record lists each dimension once", () => {
     request_bytes: 1_000,
   });
 });
+
+test("what a person leaves as it is stays whole, and what they lower is lowered", () => {
+  assert.deepEqual(narrowScope(scope, { actions: null, request_bytes: null }), scope);
+  assert.deepEqual(narrowScope(scope, { actions: [list.action], request_bytes: 10 }), {
+    actions: [list],
+    requestBytes: 10,
+  });
+  assert.equal(narrowScope(scope, { actions: null, request_bytes: 5_000 }).requestBytes, 1_000, "never raised");
+  assert.deepEqual(scopeRecord({ actions: [{ ...list, credential: null }], requestBytes: 0 }).credentials, []);
+});

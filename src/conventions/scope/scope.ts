@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Send } from "../action/send.ts";
 import { type ActionCondition, type Condition, conditionWords, holds } from "../grant/condition.ts";
+import type { FromSchema } from "../request/schema-type.ts";
+import { count, list, object, text } from "../request/shape.ts";
 
 /**
  * What a person granted one session: which actions, and through them which hosts, credentials, methods, SSH destinations,
@@ -65,17 +67,23 @@ export function narrowScope(scope: Scope, keep: Keep | null): Scope {
 }
 
 /** The dimensions a person reads on the card, each listed once and in order. */
-export interface ScopeRecord extends JsonObject {
-  readonly actions: readonly string[];
-  readonly hosts: readonly string[];
-  readonly credentials: readonly string[];
-  readonly methods: readonly string[];
-  readonly ssh_destinations: readonly string[];
-  readonly paths: readonly string[];
-  readonly request_bytes: number;
-  /** What bounds the arguments of its actions, in words; absent where nothing does. */
-  readonly where?: readonly string[];
-}
+export const scopeSchema = object(
+  {
+    actions: list(text),
+    hosts: list(text),
+    credentials: list(text),
+    methods: list(text),
+    ssh_destinations: list(text),
+    paths: list(text),
+    request_bytes: count,
+  },
+  {
+    /** What bounds the arguments of its actions, in words; absent where nothing does. */
+    where: list(text),
+  },
+);
+
+export type ScopeRecord = FromSchema<typeof scopeSchema>;
 
 export function scopeRecord(scope: Scope): ScopeRecord {
   const http = scope.actions.filter(({ channel }) => channel === "http");

@@ -29,7 +29,7 @@ const time = {
 
 const REFERENCE = "^[A-Za-z0-9._-]{1,64}:[A-Za-z0-9._/#-]{1,128}$";
 
-const schema = {
+export const contextSchema = {
   type: "object",
   properties: {
     ticket_ref: { type: "string", pattern: REFERENCE },
@@ -64,9 +64,9 @@ const schema = {
 } as const satisfies JsonSchema;
 
 /** What the issuer signs, with the specification's names. `ticket_ref` is SYSTEM:REFERENCE. */
-export type WorkContext = FromSchema<typeof schema>;
+export type WorkContext = FromSchema<typeof contextSchema>;
 
-const check = compileSchema(schema);
+const check = compileSchema(contextSchema);
 
 /** Exactly a work context, every target in its one form; Denied `ticket_invalid` for anything else. */
 export function readContext(value: JsonValue): WorkContext {

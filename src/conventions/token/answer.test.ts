@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { readTokenAnswer } from "./answer.ts";
 
@@ -33,4 +34,85 @@ test("asked for one repository, an answer that names none is a token for all of 
   const named = read("github_app", 201, { ...answer, repositories: [{ name: "app" }] }, asked);
   assert.ok(named.kind === "token");
   assert.deepEqual(named.granted.beyond, []);
+});
+
+const good = { access_token: "token-number-1", token_type: "Bearer", expires_in: 60 };
+const plain = { scopes: ["a", "b"], repositories: [] };
+const got = (json: JsonObject) => read("client_credentials", 200, json, plain);
+
+test("a token is taken only where it can be sent, is of the kind that was asked for, and has not ended", () => {
+  const taken = got({ ...good, refresh_token: "refresh-number-1" });
+  assert.deepEqual(taken, {
+    kind: "token",
+    token: "token-number-1",
+    refreshToken: "refresh-number-1",
+    lifeMs: 60_000,
+    granted: { scopes: ["a", "b"], missing: [], beyond: [] },
+  });
+  for (const change of [
+    { access_token: "short" },
+    { access_token: "with a blank in it" },
+    { access_token: 12345678 },
+    { token_type: "mac" },
+    { token_type: null },
+    { expires_in: 0 },
+    { expires_in: -1 },
+    { expires_in: "soon" },
+    { expires_in: true },
+    { refresh_token: "short" },
+    { scope: ["a"] },
+    { scope: "a ".repeat(10_000) },
+  ])
+    assert.equal(got({ ...good, ...change }).kind, "failed", JSON.stringify(change).slice(0, 60));
+});
+
+test("a life may be written as text, is bounded, and has a standard where nothing is said", () => {
+  const lifeOf = (json: JsonObject) => {
+    const answer = got(json);
+    return answer.kind === "token" ? answer.lifeMs : null;
+  };
+  assert.equal(lifeOf({ ...good, expires_in: "90" }), 90_000);
+  assert.equal(lifeOf({ ...good, expires_in: 1e12 }), defaults.tokenLifeMaxMs);
+  assert.equal(lifeOf({ ...good, expires_in: null }), defaults.tokenLifeMs);
+});
+
+test("what was asked for and not given is missing; scopes are told once and in order", () => {
+  const answer = got({ ...good, scope: "b  b" });
+  assert.deepEqual(answer.kind === "token" && answer.granted, { scopes: ["b"], missing: ["a"], beyond: [] });
+});
+
+test("a refusal is told by its code alone: ended, refused, or worth another try", () => {
+  const refused = (status: number, error: string) => read("client_credentials", status, { error }, plain);
+  assert.deepEqual(refused(400, "invalid_grant"), { kind: "ended", error: "invalid_grant" });
+  assert.deepEqual(refused(400, "invalid_client"), { kind: "refused", error: "invalid_client" });
+  assert.deepEqual(refused(409, "words of <theirs>"), { kind: "refused", error: "status_409" });
+  for (const status of [408, 429, 500, 503]) assert.equal(refused(status, "slow_down").kind, "failed", String(status));
+  assert.equal(refused(302, "x").kind, "failed");
+});
+
+test("a token of an installation without an end, or without permissions, is not used; what goes beyond is named", () => {
+  const asked = { scopes: ["issues:read"], repositories: ["app"] };
+  const answer = {
+    token: "token-number-1",
+    expires_at: "2026-11-16T11:00:00Z",
+    permissions: { issues: "write", metadata: "read" },
+    repositories: [{ name: "app" }, { name: "other" }],
+  };
+  const taken = read("github_app", 201, answer, asked);
+  assert.ok(taken.kind === "token");
+  assert.equal(taken.lifeMs, 3_600_000);
+  assert.deepEqual(taken.granted, {
+    scopes: ["issues:write"],
+    missing: ["issues:read"],
+    beyond: ["issues:write", "repository:other"],
+  });
+  const all = read("github_app", 201, answer, { scopes: [], repositories: [] });
+  assert.deepEqual(all.kind === "token" && all.granted.beyond, []);
+  for (const change of [
+    { token: "short" },
+    { expires_at: "2026-11-16T09:00:00Z" },
+    { expires_at: null },
+    { permissions: [] },
+  ])
+    assert.equal(read("github_app", 201, { ...answer, ...change }, asked).kind, "failed", JSON.stringify(change));
 });

@@ -3,8 +3,8 @@ import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import type { Moment } from "../../conventions/operation/evolve.ts";
-import type { OperationRecord } from "../../conventions/operation/record.ts";
 import { isSettled, type OperationState, type OperationTrigger } from "../../conventions/operation/state.ts";
+import type { OperationView } from "../../conventions/operation/summary.ts";
 import type { TransitionRecord } from "../../conventions/operation/transition.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -164,30 +164,26 @@ function transitionEvent(
   };
 }
 
-function cancelRecord({ cancel }: Operation): JsonObject | null {
+export function cancelRecord({ cancel }: Operation): OperationView["cancel"] {
   if (cancel === null) return null;
   const { actor, reason, expectedEffect, at } = cancel;
   return { actor, reason, expected_effect: expectedEffect, at };
 }
 
-/** The operation record of the specification, and beside it what a person or an agent needs to go on. */
-export function operationRecord(operation: Operation): JsonObject {
-  const { remoteJobId, lease, nextPoll, problem, token } = operation;
-  const record: OperationRecord = {
+export function operationRecord(operation: Operation): OperationView {
+  const { lease, problem, token } = operation;
+  return {
     operation_id: operation.id,
     request_fingerprint: operation.fingerprint,
     // Whoever holds the token could repeat the request: its digest is enough to recognise it by.
     idempotency_token: token === null ? "none" : digestText(token),
-    remote_job_id: remoteJobId,
+    remote_job_id: operation.remoteJobId,
     state: operation.state,
     created_at: operation.createdAt,
     create_deadline: operation.createDeadline.at,
     result_deadline: operation.resultDeadline.at,
     lease: lease === null ? null : { owner: lease.owner, expires_at: lease.expires_at },
-    next_poll_at: nextPoll?.at ?? null,
-  };
-  return {
-    ...record,
+    next_poll_at: operation.nextPoll?.at ?? null,
     kind: operation.kind,
     run_id: operation.purse.id,
     call_id: operation.callId,

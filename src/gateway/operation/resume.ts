@@ -1,7 +1,7 @@
 import type { Job } from "../../conventions/action/pack.ts";
 import { openBudget } from "../../conventions/budget/budget.ts";
-import type { ResumeRecord } from "../../conventions/operation/evolve.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
+import type { ResumeRecord } from "../../conventions/operation/summary.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";

@@ -1,7 +1,7 @@
 import type { CardPlan } from "../../conventions/approval/card.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { decideExecution } from "../../conventions/plan/lifecycle.ts";
-import type { Preview } from "../../conventions/plan/record.ts";
+import type { PlanRecord, Preview } from "../../conventions/plan/record.ts";
 import { sayChanged } from "../../conventions/plan/words.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -139,8 +139,7 @@ export function cardPlan(plan: Plan): CardPlan {
   };
 }
 
-/** What the agent sees of it. `expected_revision` is what execution asks for. */
-export function planRecord(plan: Plan): JsonObject {
+export function planRecord(plan: Plan): PlanRecord {
   const { mode, executable, validation, effects, assumptions } = plan.preview;
   return {
     mode,
@@ -158,5 +157,5 @@ export function planRecord(plan: Plan): JsonObject {
     effects,
     assumptions,
     execute: { method: "POST", path: `/v1/plans/${plan.id}/execute` },
-  } as unknown as JsonObject;
+  };
 }

@@ -4,7 +4,6 @@ import { readPack } from "../../conventions/action/read.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import type { HomeCustody, SignedChange } from "../../surfaces/operator/custody.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
@@ -32,7 +31,7 @@ export function createCustody(
   const text = (name: string, most: number): string =>
     readPrivateFile(join(settings.home, name), most)?.toString("utf8") ?? "";
   return {
-    read: (): JsonObject => ({
+    read: () => ({
       vault: text(VAULT_NAME, defaults.vaultFileBytes),
       policy: text(POLICY_NAME, defaults.policyFileBytes),
       packs: list(settings.packsFolder)

@@ -1,10 +1,10 @@
 import { mayContinue } from "../../conventions/caller/session.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { Status } from "../../surfaces/operator/answers.ts";
 import { loweredSettings } from "../../vault/policy/policy.ts";
 import type { StewardParts } from "./steward-parts.ts";
 
 /** What `gw status` tells: no secret, no person, nothing that an agent wrote. */
-export function statusOf(parts: StewardParts): JsonObject {
+export function statusOf(parts: StewardParts): Status {
   const { version, state, gateway, log, settings, callbacks, modes, keyFile } = parts;
   const { trust, packs } = state;
   const head = log.head();

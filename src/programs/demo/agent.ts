@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { requireServerOf } from "../../adapters/platform/server.ts";
+import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { openConnection } from "../../surfaces/client/connection.ts";
@@ -31,8 +32,8 @@ for await (const line of createInterface(process.stdin)) {
   }
   try {
     const options = { headers: { prefer: `wait=${wait}` }, ...(body === undefined ? {} : { body }) };
-    const reply = await connection.ask(method, path, options);
-    answer(reply.status, reply.body);
+    const reply = await connection.bytes(method, path, options);
+    answer(reply.status, parseJsonValue(reply.body));
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     answer(400, { code: error.code, message: error.message, ...error.extra });

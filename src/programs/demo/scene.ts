@@ -1,6 +1,6 @@
 import { renderEssential } from "../../conventions/approval/render.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { ApprovalView } from "../../surfaces/client/reading.ts";
+import type { ApprovalView } from "../../surfaces/operator/answers.ts";
 import { Astray } from "./astray.ts";
 import type { Ground, Player, Stage } from "./stage.ts";
 
@@ -29,7 +29,7 @@ const LOOK_MS = 50;
 export async function nextCard(stage: Ground, tell: Narrator): Promise<ApprovalView> {
   for (let look = 0; look < TRIES; look++) {
     const [question] = await stage.operator.approvals();
-    if (question?.card !== undefined && question.card !== null) {
+    if (question !== undefined) {
       tell.show(renderEssential(question.card));
       return question;
     }

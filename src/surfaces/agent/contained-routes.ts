@@ -13,6 +13,7 @@ import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { readTraceparent } from "../plane/traceparent.ts";
+import { type CarriedView, carriedAnswer } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
 import { anyCaller, runParams } from "./wait.ts";
 
@@ -29,7 +30,7 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
       },
       {
         summary: "A request that a tool in a box sent: it becomes the one action that says it, or is refused",
-        answers: { 200: { description: "What the tool is to be told, a refusal too" } },
+        answers: { 200: { description: "What the tool is to be told, a refusal too", schema: carriedAnswer } },
       },
       async ({ params, body }, { caller, onGone }) => {
         const request = requestOf(body, body.body === undefined ? null : decode(body.body));
@@ -59,7 +60,7 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
       },
       {
         summary: "The same with a body that is too large to be held: it lies in a file until the answer",
-        answers: { 200: { description: "What the tool is to be told, a refusal too" } },
+        answers: { 200: { description: "What the tool is to be told, a refusal too", schema: carriedAnswer } },
       },
       async ({ params, body }, context) => {
         const file = spooled.get(context);
@@ -141,7 +142,7 @@ function decode(text: string): Buffer {
   return bytes;
 }
 
-function recordOf({ callId, outcome, status, code, headers, body }: ContainedAnswer): JsonObject {
+function recordOf({ callId, outcome, status, code, headers, body }: ContainedAnswer): CarriedView {
   return {
     call_id: callId,
     outcome,

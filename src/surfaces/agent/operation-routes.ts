@@ -6,6 +6,7 @@ import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { callAnswers, operationAnswer } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
 import { answerCall, anyCaller, waitFor } from "./wait.ts";
 
@@ -22,7 +23,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       {
         summary: "An operation of this caller; with Prefer: wait it is answered when it is settled or the wait is over",
-        answers: { 200: { description: "The operation record and its history" } },
+        answers: { 200: { description: "The operation record and its history", schema: operationAnswer } },
       },
       async ({ params }, { caller, waitMs }) => {
         const operation = gateway.operation(caller, readId("op", params.operation_id));
@@ -44,7 +45,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       {
         summary: "Ask the provider to stop it; how it ends is what the provider then reports",
-        answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
+        answers: callAnswers,
       },
       async ({ params, body }, { caller, waitMs, traceparent }) => {
         const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason, traceparent);
@@ -62,7 +63,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       {
         summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",
-        answers: { 200: { description: "The request was made" }, 202: { description: "Still pending" } },
+        answers: callAnswers,
       },
       async ({ params, body }, { caller, waitMs, traceparent }) => {
         const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason, traceparent);
@@ -80,7 +81,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       {
         summary: "Ask the state-owning system now what became of it",
-        answers: { 200: { description: "The operation record after the read" } },
+        answers: { 200: { description: "The operation record after the read", schema: operationAnswer } },
       },
       async ({ params }, { caller }) => {
         const operation = await gateway.reconcile(caller, readId("op", params.operation_id));

@@ -3,6 +3,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { callAnswers } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
 import { answerCall, anyCaller, callSchema, repeatOf, runParams, waitFor } from "./wait.ts";
 
@@ -19,7 +20,7 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
       },
       {
         summary: "Preview an action: what it would change, as a plan that can be executed once",
-        answers: { 200: { description: "The result, with the plan" }, 202: { description: "Still pending" } },
+        answers: callAnswers,
       },
       async ({ params, body }, { caller, waitMs, traceparent }) => {
         const call = gateway.startPlan(caller, readId("run", params.run_id), { ...body, traceparent });
@@ -38,8 +39,7 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
       {
         summary: "Execute a plan: its identifier and the revision that was read, nothing else",
         answers: {
-          200: { description: "The result; an unknown outcome is one too" },
-          202: { description: "Still pending" },
+          ...callAnswers,
           409: { description: "plan_stale with what changed, or plan_used" },
         },
       },

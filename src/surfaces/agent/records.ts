@@ -3,10 +3,11 @@ import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { Call, Run, Session, Tally } from "../../gateway/run/run.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { ActionView, PendingView, RunView } from "./answers.ts";
 
 /** What agents get to see, in the specification's names. None of it says how a person decided or what else exists. */
-export function runRecord(run: Run, session: Session | undefined): JsonObject {
+export function runRecord(run: Run, session: Session | undefined): RunView {
   return {
     run_id: run.id,
     state: run.state,
@@ -25,11 +26,11 @@ export function runRecord(run: Run, session: Session | undefined): JsonObject {
   };
 }
 
-function tallyRecord({ calls, success, error, denied, unknown, unknownCalls }: Tally): JsonObject {
+function tallyRecord({ calls, success, error, denied, unknown, unknownCalls }: Tally): RunView["calls"] {
   return { started: calls, success, error, denied, unknown, unknown_calls: [...unknownCalls] };
 }
 
-export function pendingCallRecord(call: Call): JsonObject {
+export function pendingCallRecord(call: Call): PendingView {
   return {
     call_id: call.id,
     run_id: call.runId,
@@ -41,7 +42,7 @@ export function pendingCallRecord(call: Call): JsonObject {
   };
 }
 
-export function actionRecord({ pack, action }: Definition): JsonObject {
+export function actionRecord({ pack, action }: Definition): ActionView {
   return {
     action: action.qualifiedName,
     pack: pack.name,
@@ -49,7 +50,7 @@ export function actionRecord({ pack, action }: Definition): JsonObject {
     ...(pack.provider?.tokenVariables.length ? { token_variables: [...pack.provider.tokenVariables] } : {}),
     description: action.description,
     effect: action.effect,
-    input: action.schema as unknown as JsonValue,
+    input: action.schema as unknown as JsonObject,
     needs: { ...action.needs },
     max_cost_cents: action.maxCostCents,
   };

@@ -10,6 +10,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { actionsAnswer, callAnswers, runAnswer } from "./answers.ts";
 import { containedRoutes } from "./contained-routes.ts";
 import type { AgentContext } from "./context.ts";
 import { operationRoutes } from "./operation-routes.ts";
@@ -22,7 +23,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
   const routes: PlaneRoute<AgentContext>[] = [
     planeRoute(
       { method: "GET", path: "/v1/actions", body: { kind: "none" } },
-      { summary: "The actions that trusted packs define", answers: { 200: { description: "A list of actions" } } },
+      {
+        summary: "The actions that trusted packs define",
+        answers: { 200: { description: "A list of actions", schema: actionsAnswer } },
+      },
       () => ({ status: 200, body: gateway.actions().map(actionRecord) }),
       anyCaller,
     ),
@@ -45,7 +49,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       {
         summary: "Open a run: one budgeted piece of work, which a person approves",
-        answers: { 201: { description: "Approved and open" }, 202: { description: "Waiting for a person" } },
+        answers: {
+          201: { description: "Approved and open", schema: runAnswer },
+          202: { description: "Waiting for a person", schema: runAnswer },
+        },
       },
       async ({ body }, { caller, waitMs }) => {
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
@@ -71,7 +78,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         body: { kind: "none" },
         recorded: ["/params/run_id"],
       },
-      { summary: "A run of this caller", answers: { 200: { description: "The run, its scope and its budget" } } },
+      {
+        summary: "A run of this caller",
+        answers: { 200: { description: "The run, its scope and its budget", schema: runAnswer } },
+      },
       async ({ params }, { caller, waitMs }) => {
         const run = gateway.run(caller, readId("run", params.run_id));
         await waitFor(pendingSession(run, caller.key), waitMs, sleep);
@@ -89,7 +99,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       },
       {
         summary: "Ask to join a run that another process of this user opened; a person decides",
-        answers: { 200: { description: "Joined" }, 202: { description: "Waiting for a person" } },
+        answers: {
+          200: { description: "Joined", schema: runAnswer },
+          202: { description: "Waiting for a person", schema: runAnswer },
+        },
       },
       async ({ params }, { caller, waitMs }) => {
         const run = await gateway.joinRun(caller, readId("run", params.run_id));
@@ -109,8 +122,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
       {
         summary: "Call an action within a run",
         answers: {
-          200: { description: "The result; an unknown outcome is one too" },
-          202: { description: "Still pending" },
+          ...callAnswers,
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
@@ -130,10 +142,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         body: { kind: "none" },
         recorded: ["/params/call_id"],
       },
-      {
-        summary: "A call of this caller",
-        answers: { 200: { description: "The result" }, 202: { description: "Still pending" } },
-      },
+      { summary: "A call of this caller", answers: callAnswers },
       async ({ params }, { caller, waitMs }) => {
         const call = gateway.call(caller, readId("call", params.call_id));
         return answerCall(call, await waitFor(call.done, waitMs, sleep));

@@ -1,6 +1,7 @@
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { ActionView } from "../agent/answers.ts";
 import { connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
@@ -11,14 +12,14 @@ export function runActions(pattern: string | undefined, options: BaseOptions, io
   return answering(io, async () => {
     const client = connectAgent(agentDoor(options));
     try {
-      const found = (await client.actions()).filter(({ action }) => matches(String(action), pattern));
+      const found = (await client.actions()).filter(({ action }) => matches(action, pattern));
       if (found.length === 0) {
         const what = pattern === undefined ? "No pack is trusted yet" : `No action matches ${showIdentifier(pattern)}`;
         throw new Denied("not_found", `${what}. See all with gw actions, and packs with gw pack list.`);
       }
       if (options.json) io.out(JSON.stringify(found));
       else if (found.length > 1) for (const action of found) io.out(summaryLine(action));
-      else for (const line of actionLines(found[0] ?? {})) io.out(line);
+      else for (const line of found.flatMap(actionLines)) io.out(line);
       return exits.done;
     } finally {
       client.close();
@@ -32,19 +33,19 @@ function matches(action: string, pattern: string | undefined): boolean {
   return pattern.endsWith("*") ? action.startsWith(pattern.slice(0, -1)) : action.includes(pattern);
 }
 
-function summaryLine(action: JsonObject): string {
+function summaryLine(action: ActionView): string {
   const required = new Set(requiredOf(action));
   const inputs = Object.keys(inputsOf(action)).map((name) => (required.has(name) ? name : `[${name}]`));
-  return `${showIdentifier(String(action["action"]))}  ${String(action["effect"])}  ${inputs.map(showIdentifier).join(" ")}`.trimEnd();
+  return `${showIdentifier(action.action)}  ${action.effect}  ${inputs.map(showIdentifier).join(" ")}`.trimEnd();
 }
 
-function actionLines(action: JsonObject): readonly string[] {
-  const name = String(action["action"]);
+function actionLines(action: ActionView): readonly string[] {
+  const name = action.action;
   const inputs = Object.entries(inputsOf(action));
   const required = new Set(requiredOf(action));
-  const described = typeof action["description"] === "string" ? [`  ${showText(action["description"])}`] : [];
+  const described = action.description === null ? [] : [`  ${showText(action.description)}`];
   return [
-    `${showIdentifier(name)}  ${String(action["effect"])}`,
+    `${showIdentifier(name)}  ${action.effect}`,
     ...described,
     ...inputs.map(([input, schema]) => inputLine(input, schema, required.has(input))),
     `  call it: gw call ${name} ${inputs
@@ -82,13 +83,10 @@ function exampleOf(schema: JsonValue): string {
   }
 }
 
-function inputsOf(action: JsonObject): JsonObject {
-  const { input } = action;
-  const properties = isJsonObject(input) ? input["properties"] : undefined;
+function inputsOf({ input: { properties } }: ActionView): JsonObject {
   return isJsonObject(properties) ? properties : {};
 }
 
-function requiredOf({ input }: JsonObject): readonly string[] {
-  const required = isJsonObject(input) ? input["required"] : undefined;
+function requiredOf({ input: { required } }: ActionView): readonly string[] {
   return Array.isArray(required) ? required.map(String) : [];
 }

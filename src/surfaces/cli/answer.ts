@@ -43,6 +43,8 @@ function exitOf({ code }: Denied): Exit {
       return exits.locked;
     case "gateway_unreachable":
       return exits.unreachable;
+    case "answer_not_declared":
+      return exits.unknown;
     default:
       return exits.denied;
   }

@@ -5,7 +5,8 @@ import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { type AgentClient, type CallAnswer, connectAgent, type RunView } from "../client/agent.ts";
+import type { ActionView, RunView } from "../agent/answers.ts";
+import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor, type BaseOptions } from "./options.ts";
@@ -87,14 +88,14 @@ export async function runFor(
 }
 
 /** The action as it is listed to agents; undefined where it is not. */
-export async function definitionOf(client: AgentClient, action: string): Promise<JsonObject | undefined> {
-  return (await client.actions()).find((one) => one["action"] === action);
+export async function definitionOf(client: AgentClient, action: string): Promise<ActionView | undefined> {
+  return (await client.actions()).find((one) => one.action === action);
 }
 
 /** The inputs that the definition calls text: what a person types for them is never read as a number or as JSON. */
-export function textMembersOf(definition: JsonObject | undefined): ReadonlySet<string> {
-  const schema = definition?.["input"];
-  const members = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
+export function textMembersOf(definition: Pick<ActionView, "input"> | undefined): ReadonlySet<string> {
+  const properties = definition?.input["properties"];
+  const members = isJsonObject(properties) ? properties : {};
   return new Set(
     Object.entries(members).flatMap(([name, member]) =>
       isJsonObject(member) && (member["type"] === "string" || "enum" in member) ? [name] : [],

@@ -1,8 +1,8 @@
-import type { CardPlan } from "../../conventions/approval/card.ts";
 import { planLines } from "../../conventions/approval/render-plan.ts";
+import type { PlanRecord } from "../../conventions/plan/record.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import type { ActionView } from "../agent/answers.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { awaitCall, type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
@@ -75,7 +75,7 @@ const NOT_EXECUTABLE =
   "Nothing was changed, and this plan cannot be carried out: see BLOCKED BY above for what stands in the way.";
 
 /** A plan belongs to whoever made it: another process can carry it out only under one gw run. */
-function whatNext(plan: PlanView, { wrapped }: PlanOptions): string {
+function whatNext(plan: PlanRecord, { wrapped }: PlanOptions): string {
   if (!plan.executable) return NOT_EXECUTABLE;
   const execute = `gw execute ${showIdentifier(plan.plan_id)} --expect ${showIdentifier(plan.expected_revision)}`;
   return wrapped === undefined
@@ -83,16 +83,8 @@ function whatNext(plan: PlanView, { wrapped }: PlanOptions): string {
     : `Nothing was changed. To carry it out, from this run: ${execute}`;
 }
 
-/** The plan record of the agent plane. */
-interface PlanView extends Omit<CardPlan, "arguments" | "previewed_at"> {
-  readonly executable: boolean;
-  readonly expected_revision: string;
-}
-
-function planOf(answer: CallAnswer): PlanView | null {
-  return answer.kind === "result" && answer.result.plan !== undefined
-    ? (answer.result.plan as unknown as PlanView)
-    : null;
+function planOf(answer: CallAnswer): PlanRecord | null {
+  return answer.kind === "result" ? (answer.result.plan ?? null) : null;
 }
 
 /** Both names of the pair: a run that may preview and execute asks for both. */
@@ -101,19 +93,18 @@ async function findPair(
   name: string,
 ): Promise<{ readonly preview: string; readonly executes: string }> {
   const actions = await client.actions();
-  const found = actions.find((one) => one["action"] === name);
+  const found = actions.find((one) => one.action === name);
   if (found === undefined) throw new Denied("action_not_permitted", "No trusted pack defines this action.");
-  const pack = String(found["pack"]);
+  const { pack } = found;
   const planned = needsPlan(found);
   if (planned !== null) return { preview: `${pack}.${planned}`, executes: name };
-  const executing = actions.filter((one) => one["pack"] === pack && `${pack}.${needsPlan(one)}` === name);
+  const executing = actions.filter((one) => one.pack === pack && `${pack}.${needsPlan(one)}` === name);
   const [only] = executing;
   if (only === undefined || executing.length > 1)
     throw new Denied("plan_required", `${name} is not previewed by an action of its own.`);
-  return { preview: name, executes: String(only["action"]) };
+  return { preview: name, executes: only.action };
 }
 
-function needsPlan({ needs }: JsonObject): string | null {
-  const plan = isJsonObject(needs) ? needs["plan"] : null;
+function needsPlan({ needs: { plan } }: ActionView): string | null {
   return typeof plan === "string" ? plan : null;
 }

@@ -73,7 +73,7 @@ async function formatsOf(
 
 async function runningVersion(options: BaseOptions): Promise<string | null> {
   try {
-    return String((await readStatus(operatorDoor(options)))["version"]);
+    return (await readStatus(operatorDoor(options))).version;
   } catch (error) {
     if (error instanceof Unreachable || error instanceof Denied) return null;
     throw error;

@@ -1,18 +1,24 @@
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import type { BoxRefusal } from "../../conventions/box/refusal.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
+import type { OperationView } from "../../conventions/operation/summary.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import {
+  type ActionView,
+  actionsAnswer,
+  type CarriedView,
+  callAnswer,
+  carriedAnswer,
+  operationAnswer,
+  pieceAnswer,
+  type RunView,
+  runAnswer,
+} from "../agent/answers.ts";
 import type { Door } from "../place/place.ts";
-import { openConnection, Unreachable } from "./connection.ts";
-
-/** A run as the agent plane shows it. */
-export interface RunView extends JsonObject {
-  readonly run_id: string;
-  readonly state: "pending" | "open" | "ended";
-  readonly approval_id: string | null;
-}
+import { type AskOptions, openConnection, Unreachable } from "./connection.ts";
 
 /** A call that still waits for a person or for the provider. Ask again with `waitForCall`; never repeat the call. */
 export interface PendingCall {
@@ -28,7 +34,7 @@ export type CallAnswer = { readonly kind: "result"; readonly result: CallResult 
  * system says of this process. Refusals are thrown as `Denied` with a stable code.
  */
 export interface AgentClient {
-  actions(): Promise<readonly JsonObject[]>;
+  actions(): Promise<readonly ActionView[]>;
   openRun(request: RunOpening, waitSeconds: number): Promise<RunView>;
   joinRun(runId: string, waitSeconds: number): Promise<RunView>;
   run(runId: string, waitSeconds?: number): Promise<RunView>;
@@ -43,10 +49,10 @@ export interface AgentClient {
   plan(runId: string, action: string, input: JsonObject, waitSeconds: number): Promise<CallAnswer>;
   /** Carries a plan out, by the revision that the preview read. */
   execute(planId: string, expectedRevision: string, waitSeconds: number): Promise<CallAnswer>;
-  operation(operationId: string, waitSeconds?: number): Promise<JsonObject>;
+  operation(operationId: string, waitSeconds?: number): Promise<OperationView>;
   cancelOperation(operationId: string, reason: string, waitSeconds: number): Promise<CallAnswer>;
   resumeOperation(operationId: string, reason: string, waitSeconds: number): Promise<CallAnswer>;
-  reconcileOperation(operationId: string): Promise<JsonObject>;
+  reconcileOperation(operationId: string): Promise<OperationView>;
   close(): void;
 }
 
@@ -91,36 +97,27 @@ export interface RefusalReport {
 }
 
 /** What the tool is told, word for word. */
-export interface CarriedAnswer {
-  readonly call_id: string | null;
-  readonly outcome: "success" | "error" | "unknown" | "refused" | "streaming";
-  readonly status: number;
-  readonly reason: string;
+export type CarriedAnswer = Omit<CarriedView, "headers"> & {
   readonly headers: HeaderLines;
-  /** Base64. */
-  readonly body: string;
   /** Where the answer is passed on as it comes: its bytes. It throws where not all of them came. */
   readonly pieces?: AsyncIterable<Buffer>;
-}
+};
 
 export function connectAgent(door: Door): AgentClient {
   const connection = openConnection(door);
   const prefer = (seconds: number): { headers: Record<string, string> } => ({
     headers: seconds > 0 ? { prefer: `wait=${Math.ceil(seconds)}` } : {},
   });
-  const runView = async (reply: Promise<{ readonly body: JsonValue }>): Promise<RunView> =>
-    (await reply).body as RunView;
-  const callAnswer = async (
-    reply: Promise<{ readonly status: number; readonly body: JsonValue }>,
-  ): Promise<CallAnswer> => {
-    const { status, body } = await reply;
-    if (status === 200) return { kind: "result", result: body as unknown as CallResult };
-    const pending = body as { readonly call_id: string; readonly approval_id: string | null };
-    return { kind: "pending", call_id: pending.call_id, approval_id: pending.approval_id };
+  const askRun = (method: "GET" | "POST", at: string, options: AskOptions) =>
+    connection.ask(runAnswer, method, at, options);
+  const askCall = async (method: "GET" | "POST", at: string, options: AskOptions): Promise<CallAnswer> => {
+    const told = await connection.ask(callAnswer, method, at, options);
+    if ("outcome" in told) return { kind: "result", result: told };
+    return { kind: "pending", call_id: told.call_id, approval_id: told.approval_id };
   };
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   return {
-    actions: async () => (await connection.ask("GET", "/v1/actions")).body as readonly JsonObject[],
+    actions: () => connection.ask(actionsAnswer, "GET", "/v1/actions"),
     openRun: ({ purpose, actions, budget, descendants, contained, boxTier, proxied, command, callFollows }, wait) => {
       const body = {
         purpose,
@@ -133,28 +130,24 @@ export function connectAgent(door: Door): AgentClient {
         ...(command === undefined ? {} : { command: [...command] }),
         ...(callFollows === true ? { call_follows: true } : {}),
       };
-      return runView(connection.ask("POST", "/v1/runs", { body, ...prefer(wait) }));
+      return askRun("POST", "/v1/runs", { body, ...prefer(wait) });
     },
-    joinRun: (runId, wait) => runView(connection.ask("POST", path("runs", runId, "join"), prefer(wait))),
-    run: (runId, wait = 0) => runView(connection.ask("GET", path("runs", runId), prefer(wait))),
+    joinRun: (runId, wait) => askRun("POST", path("runs", runId, "join"), prefer(wait)),
+    run: (runId, wait = 0) => askRun("GET", path("runs", runId), prefer(wait)),
     call: (runId, action, input, wait, repeatOf) => {
       const body = { action, input, ...(repeatOf === undefined ? {} : { repeat_of: repeatOf }) };
-      return callAnswer(connection.ask("POST", path("runs", runId, "calls"), { body, ...prefer(wait) }));
+      return askCall("POST", path("runs", runId, "calls"), { body, ...prefer(wait) });
     },
     plan: (runId, action, input, wait) =>
-      callAnswer(connection.ask("POST", path("runs", runId, "plans"), { body: { action, input }, ...prefer(wait) })),
+      askCall("POST", path("runs", runId, "plans"), { body: { action, input }, ...prefer(wait) }),
     execute: (planId, expected_revision, wait) =>
-      callAnswer(
-        connection.ask("POST", path("plans", planId, "execute"), { body: { expected_revision }, ...prefer(wait) }),
-      ),
-    operation: async (id, wait = 0) =>
-      (await connection.ask("GET", path("operations", id), prefer(wait))).body as JsonObject,
+      askCall("POST", path("plans", planId, "execute"), { body: { expected_revision }, ...prefer(wait) }),
+    operation: (id, wait = 0) => connection.ask(operationAnswer, "GET", path("operations", id), prefer(wait)),
     cancelOperation: (id, reason, wait) =>
-      callAnswer(connection.ask("POST", path("operations", id, "cancel"), { body: { reason }, ...prefer(wait) })),
+      askCall("POST", path("operations", id, "cancel"), { body: { reason }, ...prefer(wait) }),
     resumeOperation: (id, reason, wait) =>
-      callAnswer(connection.ask("POST", path("operations", id, "resume"), { body: { reason }, ...prefer(wait) })),
-    reconcileOperation: async (id) =>
-      (await connection.ask("POST", path("operations", id, "reconcile"))).body as JsonObject,
+      askCall("POST", path("operations", id, "resume"), { body: { reason }, ...prefer(wait) }),
+    reconcileOperation: (id) => connection.ask(operationAnswer, "POST", path("operations", id, "reconcile")),
     async carry(runId, request, signal) {
       const { large, ...plain } = request;
       const asked = {
@@ -162,29 +155,23 @@ export function connectAgent(door: Door): AgentClient {
         ...(large === undefined ? {} : { file: large }),
       };
       const requests = path("runs", runId, "requests");
-      const { body: told, more } = await connection.ask(
-        "POST",
-        large === undefined ? requests : `${requests}/large`,
-        asked,
-      );
-      const answer = told as unknown as CarriedAnswer;
-      return more === undefined ? answer : { ...answer, pieces: piecesOf(more) };
+      const at = large === undefined ? requests : `${requests}/large`;
+      const { head, more } = await connection.askOn({ head: carriedAnswer, line: pieceAnswer }, at, asked);
+      const headers = head.headers.map(([name = "", value = ""]) => [name, value] as const);
+      return { ...head, headers, ...(more === undefined ? {} : { pieces: piecesOf(more) }) };
     },
-    async reportRefused(runId, report) {
-      await connection.ask("POST", path("runs", runId, "refusals"), { body: { ...report } });
-    },
-    waitForCall: (callId, wait) => callAnswer(connection.ask("GET", path("calls", callId), prefer(wait))),
+    reportRefused: (runId, report) => connection.tell(path("runs", runId, "refusals"), { body: { ...report } }),
+    waitForCall: (callId, wait) => askCall("GET", path("calls", callId), prefer(wait)),
     close: () => connection.close(),
   };
 }
 
 /** Every stream says how it ended: one that does not was broken off. */
-async function* piecesOf(lines: AsyncIterable<JsonValue>): AsyncGenerator<Buffer> {
+async function* piecesOf(lines: AsyncIterable<FromSchema<typeof pieceAnswer>>): AsyncGenerator<Buffer> {
   for await (const line of lines) {
-    const { data, end } = line as { readonly data?: string; readonly end?: { readonly broken: string | null } };
-    if (data !== undefined) yield Buffer.from(data, "base64");
-    else if (end?.broken === null) return;
-    else throw new Unreachable(`The answer was broken off (${end?.broken ?? "no reason given"}).`);
+    if ("data" in line) yield Buffer.from(line.data, "base64");
+    else if (line.end.broken === null) return;
+    else throw new Unreachable(`The answer was broken off (${line.end.broken}).`);
   }
   throw new Unreachable("The answer was broken off: the gateway went away.");
 }

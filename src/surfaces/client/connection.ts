@@ -3,32 +3,53 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Code } from "../../kernel/codes.ts";
-import { codes } from "../../kernel/codes.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json.ts";
 import type { Door } from "../place/place.ts";
+import { readAnswer, readProblem, unfit } from "./read-answer.ts";
 
-/** One plane of a gateway, reached over its local socket. */
+/**
+ * One plane of a gateway, reached over its local socket. What it answers is read by what its routes declare, and by nothing else.
+ * A refusal is thrown as the `Denied` that it stands for.
+ */
 export interface Connection {
-  ask(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Reply>;
-  /** The body as it came, for whoever reads it more strictly. */
-  bytes(method: "GET" | "POST", path: string, options?: AskOptions): Promise<Buffer>;
-  /** A page that is text. */
-  read(path: string): Promise<string>;
-  /** Server-sent events with their parsed `data`, one at a time, until the stream ends or the signal aborts. */
-  stream(
+  ask<const Schema extends JsonSchema>(
+    answer: Schema,
+    method: Method,
+    path: string,
+    options?: AskOptions,
+  ): Promise<FromSchema<Schema>>;
+  /** Where all that the route has to say is that it was done. */
+  tell(path: string, options?: AskOptions): Promise<void>;
+  /** An answer that may go on as it comes: then a value a line. */
+  askOn<const Head extends JsonSchema, const Line extends JsonSchema>(
+    answers: { readonly head: Head; readonly line: Line },
+    path: string,
+    options: AskOptions,
+  ): Promise<{ readonly head: FromSchema<Head>; readonly more?: AsyncGenerator<FromSchema<Line>> }>;
+  /** The body as it came, for whoever reads it otherwise. */
+  bytes(
+    method: Method,
+    path: string,
+    options?: AskOptions,
+  ): Promise<{ readonly status: number; readonly body: Buffer }>;
+  /** Server-sent events by their names, one at a time, until the stream ends or the signal aborts. Others are passed over. */
+  stream<const Events extends Readonly<Record<string, JsonSchema>>>(
+    events: Events,
     path: string,
     options: { readonly headers?: Record<string, string>; readonly signal: AbortSignal },
-  ): AsyncGenerator<StreamEvent>;
+  ): AsyncGenerator<StreamEvent<Events>>;
   close(): void;
 }
 
-export interface StreamEvent {
-  readonly event: string;
-  readonly data: JsonValue;
-}
+export type StreamEvent<Events> = {
+  [Name in keyof Events & string]: { readonly event: Name; readonly data: FromSchema<Events[Name]> };
+}[keyof Events & string];
+
+type Method = "GET" | "POST";
 
 export interface AskOptions {
   readonly body?: JsonValue;
@@ -37,13 +58,6 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Hangs up: whoever asked is no longer there. */
   readonly signal?: AbortSignal;
-}
-
-export interface Reply {
-  readonly status: number;
-  readonly body: JsonValue;
-  /** Where the reply goes on as it comes: a value a line. */
-  readonly more?: AsyncIterable<JsonValue>;
 }
 
 /** The gateway is not there, or went away before it answered. Nothing is known about what it did. */
@@ -141,47 +155,45 @@ function over(socketPath: string, agent: Agent): Connection {
       else call.end(text);
     });
 
-  const bytes: Connection["bytes"] = async (method, path, options = {}) => {
+  const begin = async (method: Method, path: string, options: AskOptions): Promise<IncomingMessage> => {
     const response = await send(method, path, options, options.signal);
-    const body = await readBytes(response, socketPath);
-    if ((response.statusCode ?? 0) >= 400) throw deniedOf(JSON.parse(body.toString("utf8")) as JsonValue);
-    return body;
+    if ((response.statusCode ?? 0) < 400) return response;
+    throw readProblem(await readBytes(response, socketPath), `${method} ${path}`);
+  };
+  const bytes: Connection["bytes"] = async (method, path, options = {}) => {
+    const response = await begin(method, path, options);
+    return { status: response.statusCode ?? 0, body: await readBytes(response, socketPath) };
   };
 
   return {
-    async ask(method, path, options = {}) {
-      const response = await send(method, path, options, options.signal);
-      if (response.headers["content-type"] === "application/jsonl") return readLines(response, socketPath);
-      const text = await readText(response, socketPath);
-      const body = text === "" ? null : (JSON.parse(text) as JsonValue);
-      const status = response.statusCode ?? 0;
-      if (status >= 400) throw deniedOf(body);
-      return { status, body };
+    ask: async (answer, method, path, options) =>
+      readAnswer((await bytes(method, path, options)).body, answer, `${method} ${path}`),
+    async tell(path, options) {
+      const { body } = await bytes("POST", path, options);
+      if (body.byteLength > 0) throw unfit(`POST ${path}`, "it has nothing to say");
+    },
+    async askOn({ head, line }, path, options) {
+      const response = await begin("POST", path, options);
+      const asked = `POST ${path}`;
+      if (response.headers["content-type"] !== "application/jsonl")
+        return { head: readAnswer(await readBytes(response, socketPath), head, asked) };
+      const lines = linesIn(response, socketPath);
+      const first = readAnswer((await lines.next()).value ?? Buffer.alloc(0), head, asked);
+      return { head: first, more: readLines(lines, line, asked) };
     },
     bytes,
-    read: async (path) => (await bytes("GET", path, {})).toString("utf8"),
-    async *stream(path, { headers = {}, signal }) {
-      const response = await send("GET", path, { headers }, signal);
-      if ((response.statusCode ?? 0) >= 400)
-        throw deniedOf(JSON.parse(await readText(response, socketPath)) as JsonValue);
-      let rest = "";
-      response.setEncoding("utf8");
-      try {
-        for await (const chunk of response as AsyncIterable<string>) {
-          const events = (rest + chunk).split("\n\n");
-          rest = events.pop() ?? "";
-          for (const event of events) {
-            const field = (name: string): string | undefined =>
-              event
-                .split("\n")
-                .find((line) => line.startsWith(name))
-                ?.slice(name.length);
-            const data = field("data: ");
-            if (data !== undefined) yield { event: field("event: ") ?? "message", data: JSON.parse(data) as JsonValue };
-          }
-        }
-      } catch (error) {
-        if (!signal.aborted) throw new Unreachable(describe(error, socketPath), error);
+    async *stream(events, path, { headers = {}, signal }) {
+      const response = await begin("GET", path, { headers, signal });
+      for await (const block of blocksIn(response, socketPath, signal)) {
+        const field = (name: string): string | undefined =>
+          block
+            .split("\n")
+            .find((line) => line.startsWith(name))
+            ?.slice(name.length);
+        const [event, data] = [field("event: "), field("data: ")];
+        if (event === undefined || data === undefined || !Object.hasOwn(events, event)) continue;
+        const read = readAnswer(Buffer.from(data, "utf8"), events[event] as JsonSchema, `GET ${path}`);
+        yield { event, data: read } as unknown as StreamEvent<typeof events>;
       }
     },
     close() {
@@ -201,10 +213,6 @@ async function* partsOf(text: string, file: AsyncIterable<Buffer>): AsyncGenerat
   yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
 }
 
-async function readText(response: IncomingMessage, socketPath: string): Promise<string> {
-  return (await readBytes(response, socketPath)).toString("utf8");
-}
-
 async function readBytes(response: IncomingMessage, socketPath: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -220,51 +228,52 @@ async function readBytes(response: IncomingMessage, socketPath: string): Promise
   return Buffer.concat(chunks);
 }
 
-/** The first line is the body; the others come as they come. */
-async function readLines(response: IncomingMessage, socketPath: string): Promise<Reply> {
-  const lines = linesIn(response, socketPath);
-  const { value: body = null } = await lines.next();
-  return { status: response.statusCode ?? 0, body, more: lines };
-}
-
-async function* linesIn(response: IncomingMessage, socketPath: string): AsyncGenerator<JsonValue> {
-  let parts: string[] = [];
+async function* linesIn(response: IncomingMessage, socketPath: string): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
   let length = 0;
-  response.setEncoding("utf8");
   try {
-    for await (const text of response as AsyncIterable<string>) {
-      const [first = "", ...others] = text.split("\n");
-      parts.push(first);
-      length += first.length;
-      if (length > MAX_LINE_BYTES) throw new Error("a line of the answer is too large");
-      for (const other of others) {
-        yield JSON.parse(parts.join("")) as JsonValue;
-        parts = [other];
-        length = other.length;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      let from = 0;
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+        yield Buffer.concat([...parts, chunk.subarray(from, end)]);
+        parts = [];
+        length = 0;
+        from = end + 1;
       }
+      length += chunk.byteLength - from;
+      if (length > MAX_LINE_BYTES) throw new Error("a line of the answer is too large");
+      parts.push(chunk.subarray(from));
     }
   } catch (error) {
     throw new Unreachable(describe(error, socketPath), error);
   }
 }
 
-/** A problem document becomes the refusal it stands for; its code is kept even when this client does not know it. */
-function deniedOf(body: JsonValue): Denied {
-  const problem = (typeof body === "object" && body !== null && !Array.isArray(body) ? body : {}) as JsonObject;
-  const code =
-    typeof problem["code"] === "string" && problem["code"] in codes ? (problem["code"] as Code) : "internal_fault";
-  const message =
-    typeof problem["message"] === "string" ? problem["message"] : "The gateway refused without saying why.";
-  const errors = Array.isArray(problem["errors"]) ? problem["errors"] : [];
-  return new Denied(code, message, {
-    retryAllowed: problem["retry_allowed"] === true,
-    errors: errors as never,
-    extra: Object.fromEntries(Object.entries(problem).filter(([name]) => !ENVELOPE.has(name))),
-  });
+const NEWLINE = 0x0a;
+
+async function* readLines<const Line extends JsonSchema>(
+  lines: AsyncGenerator<Buffer>,
+  line: Line,
+  asked: string,
+): AsyncGenerator<FromSchema<Line>> {
+  for await (const bytes of lines) yield readAnswer(bytes, line, asked);
 }
 
-/** What every problem has; what stands beside it belongs to this refusal, such as what made a plan stale. */
-const ENVELOPE = new Set(["type", "title", "status", "detail", "code", "message", "errors", "retry_allowed"]);
+/** Blocks of lines, as they stand between empty ones. */
+async function* blocksIn(response: IncomingMessage, socketPath: string, signal: AbortSignal): AsyncGenerator<string> {
+  let rest = "";
+  response.setEncoding("utf8");
+  try {
+    for await (const chunk of response as AsyncIterable<string>) {
+      const blocks = (rest + chunk).split("\n\n");
+      rest = blocks.pop() ?? "";
+      if (rest.length > MAX_REPLY_BYTES) throw new Error("an event is too large");
+      yield* blocks;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw new Unreachable(describe(error, socketPath), error);
+  }
+}
 
 function describe(error: unknown, socketPath: string): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

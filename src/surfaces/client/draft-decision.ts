@@ -5,7 +5,7 @@ import { signContext } from "../../conventions/ticket/sign.ts";
 import { type Clock, isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
-import type { ApprovalView } from "./reading.ts";
+import type { ApprovalView } from "../operator/answers.ts";
 
 export interface Decision {
   readonly decision: "approve" | "deny";

@@ -2,11 +2,9 @@ import type { KeyObject } from "node:crypto";
 import type { Socket } from "node:net";
 import { judgeServer, requireProof, type ServerSeen, type ServerWanted } from "../../conventions/caller/server.ts";
 import type { Random } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
-import { proofAnswer } from "../operator/answers.ts";
+import { proofAnswer, type Status, statusAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
-import { askStrictly } from "./ask-strictly.ts";
 import { openSingle } from "./connection.ts";
 import { logIn, signerOf } from "./login.ts";
 
@@ -21,7 +19,7 @@ export interface ServerCheck {
 }
 
 /** Hands over the service key on one connection, after whoever is at its other end has been proven, and on no other. */
-export async function handOver(to: Door, operator: OpenOperator, check: ServerCheck): Promise<JsonObject> {
+export async function handOver(to: Door, operator: OpenOperator, check: ServerCheck): Promise<Status> {
   const { connection, socket } = await openSingle(to);
   try {
     const seen = await check.see(socket);
@@ -30,11 +28,11 @@ export async function handOver(to: Door, operator: OpenOperator, check: ServerCh
     if (judged === "must_prove") {
       const nonce = check.random.bytes(32).toString("base64url");
       const asked = { headers, body: { nonce } };
-      const { proof } = await askStrictly(connection, proofAnswer, "POST", "/v1/server-proof", asked);
+      const { proof } = await connection.ask(proofAnswer, "POST", "/v1/server-proof", asked);
       requireProof(proof, check.proofKey, nonce, seen.pid, check.first);
     }
     const service_key = operator.serviceKey.use((bytes) => bytes.toString("base64"));
-    return (await connection.ask("POST", "/v1/unlock", { headers, body: { service_key } })).body as JsonObject;
+    return await connection.ask(statusAnswer, "POST", "/v1/unlock", { headers, body: { service_key } });
   } finally {
     connection.close();
     socket.destroy();

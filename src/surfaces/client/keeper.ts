@@ -1,10 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import type { LoginStatement, Signed } from "../../conventions/approval/decision.ts";
+import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import { type Compartment, readCompartment } from "../../vault/compartment.ts";
 import { privateKeyOf } from "../../vault/keys.ts";
+import { goneAnswer, keysAnswer, loginAnswer, readingKeyAnswer, signedLoginAnswer } from "../keeper/answers.ts";
 import type { Door } from "../place/place.ts";
 import { openSingle, Unreachable } from "./connection.ts";
 
@@ -35,7 +37,7 @@ export async function findKeeper(
   const found = await show(async () => {
     try {
       const { connection } = await openSingle(door);
-      return { connection, login: (await connection.ask("GET", "/v1/login")).body as JsonObject };
+      return { connection, login: await connection.ask(loginAnswer, "GET", "/v1/login") };
     } catch (error) {
       if (error instanceof Unreachable || (error instanceof Denied && error.code === "login_over")) return null;
       throw error;
@@ -43,38 +45,36 @@ export async function findKeeper(
   });
   if (found === null) return null;
   const { connection, login } = found;
-  const post = async (path: string, body?: JsonValue): Promise<JsonObject> => {
+  const post = async <const Schema extends JsonSchema>(answer: Schema, path: string, body?: JsonValue) => {
     try {
-      return (await connection.ask("POST", path, body === undefined ? {} : { body })).body as JsonObject;
+      return await connection.ask(answer, "POST", path, body === undefined ? {} : { body });
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       throw new Denied("login_over", "Your login ended while this command waited, and nothing was done. Run it again.");
     }
   };
   return {
-    operator: String(login["operator"]),
-    keyId: String(login["operator_key_id"]),
-    vaultId: String(login["vault_id"]),
-    hasPin: login["has_pin"] === true,
-    leftMs: Number(login["left_ms"]),
+    operator: login.operator,
+    keyId: login.operator_key_id,
+    vaultId: login.vault_id,
+    hasPin: login.has_pin,
+    leftMs: login.left_ms,
     async readingKey() {
-      const raw = Buffer.from(String((await post("/v1/reading-key"))["key"]), "base64");
+      const raw = Buffer.from((await post(readingKeyAnswer, "/v1/reading-key")).key, "base64");
       const key = privateKeyOf("x25519", raw);
       raw.fill(0);
       return key;
     },
-    async signReading(challenge) {
-      const signed = await post("/v1/reading-login", { vault_id: String(login["vault_id"]), challenge });
-      return signed as unknown as Signed<LoginStatement>;
-    },
+    signReading: (challenge) => post(signedLoginAnswer, "/v1/reading-login", { vault_id: login.vault_id, challenge }),
     async open(pin) {
       const typed = pin.use((bytes) => bytes.toString("utf8"));
-      const plain = Buffer.from(String((await post("/v1/open", { pin: typed }))["keys"]), "base64");
+      const opened = await post(keysAnswer, "/v1/open", { pin: typed });
+      const plain = Buffer.from(opened.keys, "base64");
       const keys = readCompartment(plain);
       plain.fill(0);
       return keys;
     },
-    logout: async () => void (await post("/v1/logout")),
+    logout: async () => void (await post(goneAnswer, "/v1/logout")),
     close: () => connection.close(),
   };
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -22,6 +23,7 @@ import { makeFolder } from "../../vault/files/make-folder.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
 import { parseVault } from "../../vault/verify.ts";
+import { homeAnswer, logBytesAnswer, logFilesAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
 import { type Connection, openConnection } from "./connection.ts";
 
@@ -29,16 +31,7 @@ import { type Connection, openConnection } from "./connection.ts";
  * An operator's own copy of a home that only the gateway's user can read: the signed files and the sealed log. Commands
  * work in it as they do in a home of their own; a change goes back signed, over the operator plane.
  */
-interface ServedHome {
-  readonly vault: string;
-  readonly policy: string;
-  readonly packs: readonly ServedPack[];
-}
-
-interface ServedPack {
-  readonly pack: string;
-  readonly bytes: string;
-}
+type ServedHome = FromSchema<typeof homeAnswer>;
 
 const PACK = /^[a-z][a-z0-9-]{0,63}$/;
 const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
@@ -47,8 +40,7 @@ const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 export async function refreshMirror(door: Door, folder: string, random: Random): Promise<void> {
   const connection = openConnection(door);
   try {
-    const served = (await connection.ask("GET", "/v1/home")).body as unknown as ServedHome;
-    takeFiles(served, folder, random);
+    takeFiles(await connection.ask(homeAnswer, "GET", "/v1/home"), folder, random);
     await takeLog(connection, join(folder, "audit"));
   } finally {
     connection.close();
@@ -112,10 +104,7 @@ function takePack(folder: string, pack: string, bytes: string, random: Random): 
 /** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. */
 async function takeLog(connection: Connection, folder: string): Promise<void> {
   makeFolder(folder);
-  const files = (await connection.ask("GET", "/v1/log/files")).body as unknown as readonly {
-    readonly name: string;
-    readonly size: number;
-  }[];
+  const files = await connection.ask(logFilesAnswer, "GET", "/v1/log/files");
   for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
     const path = join(folder, name);
     makeFolder(dirname(path));
@@ -123,8 +112,8 @@ async function takeLog(connection: Connection, folder: string): Promise<void> {
     if (from === size && statSync(path).size === size) continue;
     if (existsSync(path)) truncateSync(path, from);
     while (from < size) {
-      const { body } = await connection.ask("POST", "/v1/log/files/read", { body: { name, from } });
-      const part = Buffer.from((body as { readonly bytes: string }).bytes, "base64");
+      const read = await connection.ask(logBytesAnswer, "POST", "/v1/log/files/read", { body: { name, from } });
+      const part = Buffer.from(read.bytes, "base64");
       if (part.length === 0) break;
       writeFileSync(path, part, { flag: "a", mode: 0o600 });
       from += part.length;

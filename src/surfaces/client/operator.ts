@@ -16,31 +16,34 @@ import { type Clock, isoTime } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
 import {
+  type ApprovalRecord,
+  type ApprovalView,
+  type Attested,
   adoptionAnswer,
-  headAnswer,
+  approvalAnswer,
+  attestedAnswer,
+  exchangeAnswer,
+  hostCheckAnswer,
   hostKeysAnswer,
   offerAnswer,
+  operationAnswer,
   probeAnswer,
   revokedAnswer,
+  type Status,
+  statusAnswer,
   suspendedAnswer,
+  type TicketView,
+  type TokenView,
+  ticketAnswer,
+  tokenFactsAnswer,
   waitingKeyAnswer,
 } from "../operator/answers.ts";
 import type { HostToCheck } from "../operator/steward.ts";
 import type { Door } from "../place/place.ts";
-import { askStrictly } from "./ask-strictly.ts";
 import { type Decision, draftDecision } from "./draft-decision.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
 import { signerOf } from "./login.ts";
-import {
-  type ApprovalView,
-  approvalPath,
-  openReading,
-  operationPath,
-  type ReadingClient,
-  type TicketView,
-  type TokenView,
-  ticketPath,
-} from "./reading.ts";
+import { approvalPath, openReading, operationPath, type ReadingClient, ticketPath } from "./reading.ts";
 
 /** What the plane takes in one request. */
 const DECISIONS_AT_ONCE = 50;
@@ -48,9 +51,9 @@ const DECISIONS_AT_ONCE = 50;
 /** An operator at work. Every signature is made here, in the operator's own process. */
 export interface OperatorClient extends ReadingClient {
   /** Hands over the service key, once the gateway has been proven. */
-  unlock(check: ServerCheck): Promise<JsonObject>;
-  lock(reason: string): Promise<JsonObject>;
-  resume(): Promise<JsonObject>;
+  unlock(check: ServerCheck): Promise<Status>;
+  lock(reason: string): Promise<Status>;
+  resume(): Promise<Status>;
   /** A signed change of a home that this user cannot write. */
   changeHome(change: JsonValue): Promise<void>;
   /** The public halves of the host's own keys, as base64url. */
@@ -58,13 +61,13 @@ export interface OperatorClient extends ReadingClient {
   /** What it asks with on a hub while it is locked. */
   waitingKey(): Promise<{ readonly signing_key: string; readonly reading_key: string }>;
   /** Makes the gateway read its signed files now. */
-  reload(): Promise<JsonObject>;
-  decide(approval: ApprovalView, decision: Decision): Promise<ApprovalView>;
+  reload(): Promise<Status>;
+  decide(approval: ApprovalView, decision: Decision): Promise<ApprovalRecord>;
   /** What would be signed, for whoever has a passkey answer to it first. */
   draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement>;
   /** Signs it, and sends it with the passkey's answer where there is one. */
-  submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView>;
-  extend(approvalId: string, seconds: number): Promise<ApprovalView>;
+  submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalRecord>;
+  extend(approvalId: string, seconds: number): Promise<ApprovalRecord>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
@@ -91,7 +94,7 @@ export interface OperatorClient extends ReadingClient {
   sendProbe(runId: string, request: ProbeRequest): Promise<ProbeExchange>;
   closeProbe(runId: string, resultDigest: Digest | null): Promise<void>;
   offerAttestation(): Promise<AttestationOffer>;
-  attest(statement: Buffer): Promise<JsonObject>;
+  attest(statement: Buffer): Promise<Attested>;
   /** Tells the log that its older segments are moved away, by the signed cut. */
   noteArchived(cut: string): Promise<void>;
 }
@@ -103,36 +106,34 @@ export async function connectOperator(
 ): Promise<OperatorClient> {
   const { connection, headers, reading } = await openReading(door, signerOf(operator));
   const who = { operator: operator.name, operator_key_id: operator.keyId } as const;
-  const post = async (path: string, body?: JsonValue): Promise<JsonValue> =>
-    (await connection.ask("POST", path, body === undefined ? { headers } : { headers, body })).body;
-
-  const postFor = <const Schema extends JsonSchema>(answer: Schema, path: string, body?: JsonValue) =>
-    askStrictly(connection, answer, "POST", path, body === undefined ? { headers } : { headers, body });
+  const post = <const Schema extends JsonSchema>(answer: Schema, path: string, body?: JsonValue) =>
+    connection.ask(answer, "POST", path, body === undefined ? { headers } : { headers, body });
+  const tell = (path: string, body: JsonValue): Promise<void> => connection.tell(path, { headers, body });
 
   async function draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement> {
-    const { log } = await askStrictly(connection, headAnswer, "GET", "/v1/status", { headers });
+    const { log } = await reading.status();
     return await draftDecision(approval, decision, operator, log, clock);
   }
 
-  async function submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalView> {
+  async function submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalRecord> {
     const signed = signStatement(statement, operator.approver);
     const given = (assertion === null ? signed : { ...signed, assertion }) as unknown as JsonValue;
-    return (await post(`${approvalPath(statement.approval_id)}/decision`, given)) as unknown as ApprovalView;
+    return post(approvalAnswer, `${approvalPath(statement.approval_id)}/decision`, given);
   }
 
   return {
     ...reading,
     unlock: (check) => handOver(door, operator, check),
-    lock: async (reason) => (await post("/v1/lock", { reason })) as JsonObject,
-    resume: async () => (await post("/v1/resume")) as JsonObject,
-    changeHome: async (change) => void (await post("/v1/home", change)),
-    hostKeys: () => postFor(hostKeysAnswer, "/v1/home/keys"),
-    waitingKey: () => postFor(waitingKeyAnswer, "/v1/home/waiting-key"),
-    reload: async () => (await post("/v1/reload")) as JsonObject,
+    lock: (reason) => post(statusAnswer, "/v1/lock", { reason }),
+    resume: () => post(statusAnswer, "/v1/resume"),
+    changeHome: (change) => tell("/v1/home", change),
+    hostKeys: () => post(hostKeysAnswer, "/v1/home/keys"),
+    waitingKey: () => post(waitingKeyAnswer, "/v1/home/waiting-key"),
+    reload: () => post(statusAnswer, "/v1/reload"),
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,
     submit,
-    extend: async (id, seconds) => (await post(`${approvalPath(id)}/extend`, { seconds })) as unknown as ApprovalView,
+    extend: (id, seconds) => post(approvalAnswer, `${approvalPath(id)}/extend`, { seconds }),
     async revoke(sessionId, reason) {
       const statement: RevocationStatement = {
         format: "gw.revocation/v1",
@@ -143,7 +144,7 @@ export async function connectOperator(
         decided_at: isoTime(clock.wallMs()),
       };
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-      await post(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
+      await tell(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
     },
     async settleOperation({ operation_id, request_fingerprint }, { happened, reason, although }, show) {
       const statement: SettlementStatement = {
@@ -159,36 +160,31 @@ export async function connectOperator(
       };
       show(statement);
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-      return (await post(`${operationPath(operation_id)}/settle`, signed)) as unknown as OperationDetail;
+      return post(operationAnswer, `${operationPath(operation_id)}/settle`, signed);
     },
-    async checkHost({ host, port, user, hostKey, credential }) {
-      const rows = await post("/v1/ssh/check", { host, port, user, host_key: hostKey, credential });
-      return rows as unknown as readonly ProbeResult[];
-    },
-    testCredential: async (label) => (await post("/v1/credentials/test", { label })) as unknown as TokenView,
-    revokeCredential: async (label) => (await postFor(revokedAnswer, "/v1/credentials/revoke", { label })).revoked,
-    cancelOperation: async (id, reason) =>
-      (await post(`${operationPath(id)}/cancel`, { reason })) as unknown as OperationDetail,
-    resumeOperation: async (id, reason) =>
-      (await post(`${operationPath(id)}/resume`, { reason })) as unknown as OperationDetail,
-    adoptOperations: async (gateway) =>
-      (await postFor(adoptionAnswer, "/v1/custody/adoptions", { gateway })).operations,
-    reconcileOperation: async (id) => (await post(`${operationPath(id)}/reconcile`)) as unknown as OperationDetail,
-    attachTicket: async (runId, context) => (await post(ticketPath(runId), { context })) as unknown as TicketView,
+    checkHost: ({ host, port, user, hostKey, credential }) =>
+      post(hostCheckAnswer, "/v1/ssh/check", { host, port, user, host_key: hostKey, credential }),
+    testCredential: (label) => post(tokenFactsAnswer, "/v1/credentials/test", { label }),
+    revokeCredential: async (label) => (await post(revokedAnswer, "/v1/credentials/revoke", { label })).revoked,
+    cancelOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/cancel`, { reason }),
+    resumeOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/resume`, { reason }),
+    adoptOperations: async (gateway) => (await post(adoptionAnswer, "/v1/custody/adoptions", { gateway })).operations,
+    reconcileOperation: (id) => post(operationAnswer, `${operationPath(id)}/reconcile`),
+    attachTicket: (runId, context) => post(ticketAnswer, ticketPath(runId), { context }),
     async recordDecisions(decisions) {
       for (let at = 0; at < decisions.length; at += DECISIONS_AT_ONCE)
-        await post("/v1/upgrade/decisions", {
+        await tell("/v1/upgrade/decisions", {
           decisions: decisions.slice(at, at + DECISIONS_AT_ONCE) as unknown as JsonValue,
         });
     },
     async suspendCredentials(labels, reason) {
-      return (await postFor(suspendedAnswer, "/v1/credentials/suspend", { labels, reason })).suspended;
+      return (await post(suspendedAnswer, "/v1/credentials/suspend", { labels, reason })).suspended;
     },
     async openProbe(opening) {
-      return (await postFor(probeAnswer, "/v1/upgrade/probes", opening)).run_id;
+      return (await post(probeAnswer, "/v1/upgrade/probes", opening)).run_id;
     },
     async sendProbe(runId, { caseId, method, url, headers, body, credential, sideEffect }) {
-      const exchange = (await post(`/v1/upgrade/probes/${runId}/send`, {
+      const exchange = await post(exchangeAnswer, `/v1/upgrade/probes/${runId}/send`, {
         case_id: caseId,
         method,
         url,
@@ -196,15 +192,12 @@ export async function connectOperator(
         body_json: body === undefined ? null : JSON.stringify(body),
         credential,
         side_effect: sideEffect,
-      })) as unknown as ProbeExchange & { readonly body?: string };
-      return exchange.kind === "answered"
-        ? { ...exchange, body: Buffer.from(exchange.body as unknown as string, "base64") }
-        : exchange;
+      });
+      return exchange.kind === "answered" ? { ...exchange, body: Buffer.from(exchange.body, "base64") } : exchange;
     },
-    closeProbe: async (runId, result_digest) =>
-      void (await post(`/v1/upgrade/probes/${runId}/close`, { result_digest })),
+    closeProbe: (runId, result_digest) => tell(`/v1/upgrade/probes/${runId}/close`, { result_digest }),
     async offerAttestation() {
-      const offer = await postFor(offerAnswer, "/v1/log/attestation/offer");
+      const offer = await post(offerAnswer, "/v1/log/attestation/offer");
       return {
         logId: Buffer.from(offer.log_id, "hex"),
         openFrame: offer.open_frame,
@@ -216,8 +209,7 @@ export async function connectOperator(
         unclean: offer.unclean,
       };
     },
-    attest: async (statement) =>
-      (await post("/v1/log/attestation", { statement: statement.toString("base64") })) as JsonObject,
-    noteArchived: async (cut) => void (await post("/v1/log/archived", { cut })),
+    attest: (statement) => post(attestedAnswer, "/v1/log/attestation", { statement: statement.toString("base64") }),
+    noteArchived: (cut) => tell("/v1/log/archived", { cut }),
   };
 }

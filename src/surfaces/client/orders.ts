@@ -2,8 +2,9 @@ import { type LockStatement, type RevocationStatement, signStatement } from "../
 import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json.ts";
 import type { OpenOperator } from "../../vault/operator.ts";
+import { challengeAnswer, type Status, statusAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
 import { type Connection, openConnection, Unreachable } from "./connection.ts";
 
@@ -12,7 +13,7 @@ import { type Connection, openConnection, Unreachable } from "./connection.ts";
  * without a login, and is tried again while the door is crowded.
  */
 export interface Orders {
-  lock(reason: string): Promise<JsonObject>;
+  lock(reason: string): Promise<Status>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
 }
 
@@ -40,14 +41,13 @@ export function ordersOf(
   return {
     lock: (reason) =>
       insist(async (connection) => {
-        const { body } = await connection.ask("POST", "/v1/login/challenge");
-        const { challenge, vault_id } = body as { readonly challenge: string; readonly vault_id: string };
+        const { challenge, vault_id } = await connection.ask(challengeAnswer, "POST", "/v1/login/challenge");
         if (vault_id !== operator.vaultId) {
           throw new Denied("vault_foreign", "The gateway at this socket works with another vault than this home's.");
         }
         const statement: LockStatement = { format: "gw.lock/v1", challenge, reason, ...who };
         const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-        return (await connection.ask("POST", "/v1/lock/order", { body: signed })).body as JsonObject;
+        return await connection.ask(statusAnswer, "POST", "/v1/lock/order", { body: signed });
       }),
     revoke: (sessionId, reason) =>
       insist(async (connection) => {
@@ -60,7 +60,7 @@ export function ordersOf(
           ...who,
         };
         const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-        await connection.ask("POST", `/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, { body: signed });
+        await connection.tell(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, { body: signed });
       }),
   };
 }

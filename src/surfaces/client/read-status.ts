@@ -1,12 +1,12 @@
-import type { JsonObject } from "../../kernel/json.ts";
+import { type Status, statusAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
 
 /** The status that anybody who can open the socket may read. */
-export async function readStatus(door: Door): Promise<JsonObject> {
+export async function readStatus(door: Door): Promise<Status> {
   const connection = openConnection(door);
   try {
-    return (await connection.ask("GET", "/v1/status")).body as JsonObject;
+    return await connection.ask(statusAnswer, "GET", "/v1/status");
   } finally {
     connection.close();
   }

@@ -4,6 +4,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { approvalAnswer, approvalsAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, mayRead } from "./permit.ts";
 import { approvalRecord } from "./records.ts";
@@ -15,13 +16,19 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
   return [
     planeRoute(
       { method: "GET", path: "/v1/approvals", body: { kind: "none" } },
-      { summary: "The questions that wait for a person", answers: { 200: { description: "A list" } } },
+      {
+        summary: "The questions that wait for a person",
+        answers: { 200: { description: "A list", schema: approvalsAnswer } },
+      },
       () => ({ status: 200, body: gateway.desk.list().map((approval) => approvalRecord(approval, clock.bootMs())) }),
       mayRead,
     ),
     planeRoute(
       { method: "GET", path: "/v1/approvals/{approval_id}", params: approvalParams, body: { kind: "none" } },
-      { summary: "One question with its card", answers: { 200: { description: "The approval" } } },
+      {
+        summary: "One question with its card",
+        answers: { 200: { description: "The approval", schema: approvalAnswer } },
+      },
       ({ params }) => {
         const found = gateway.desk.find(params.approval_id);
         if (found === undefined) throw new Denied("not_found", "There is no such approval.");
@@ -38,7 +45,7 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
       },
       {
         summary: "A signed decision about exactly this card",
-        answers: { 200: { description: "The decided approval" } },
+        answers: { 200: { description: "The decided approval", schema: approvalAnswer } },
       },
       async ({ params, body }) => {
         const signed = body as never as GivenDecision;
@@ -57,7 +64,10 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
         params: approvalParams,
         body: { kind: "json", schema: extendSchema },
       },
-      { summary: "More time for a question", answers: { 200: { description: "The approval" } } },
+      {
+        summary: "More time for a question",
+        answers: { 200: { description: "The approval", schema: approvalAnswer } },
+      },
       async ({ params, body }) => {
         const extended = await gateway.desk.extend(params.approval_id, body.seconds * 1000);
         return { status: 200, body: approvalRecord(extended, clock.bootMs()) };

@@ -1,9 +1,8 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { TokenFacts } from "../../gateway/token/port.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { revokedAnswer } from "./answers.ts";
+import { revokedAnswer, type TokenView, tokenFactsAnswer, usesAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, mayRead } from "./permit.ts";
 
@@ -12,7 +11,10 @@ export function credentialRoutes({ tokens }: Gateway): readonly PlaneRoute<Opera
   return [
     planeRoute(
       { method: "GET", path: "/v1/credentials/uses", body: { kind: "none" } },
-      { summary: "When each credential was last used", answers: { 200: { description: "One row a credential" } } },
+      {
+        summary: "When each credential was last used",
+        answers: { 200: { description: "One row a credential", schema: usesAnswer } },
+      },
       () => {
         const rows = tokens.uses().map(({ label, lastUsedAt, token }) => {
           return { label, last_used_at: lastUsedAt, token: token === null ? null : factsRecord(token) };
@@ -23,7 +25,10 @@ export function credentialRoutes({ tokens }: Gateway): readonly PlaneRoute<Opera
     ),
     planeRoute(
       { method: "POST", path: "/v1/credentials/test", body: { kind: "json", schema: labelSchema } },
-      { summary: "Get a token now", answers: { 200: { description: "What it is good for, and until when" } } },
+      {
+        summary: "Get a token now",
+        answers: { 200: { description: "What it is good for, and until when", schema: tokenFactsAnswer } },
+      },
       async ({ body }, context) => {
         return { status: 200, body: factsRecord(await tokens.test(body.label, context.login().operator)) };
       },
@@ -43,7 +48,7 @@ export function credentialRoutes({ tokens }: Gateway): readonly PlaneRoute<Opera
   ];
 }
 
-function factsRecord({ obtainedAt, expiresAt, scopes, missing }: TokenFacts): JsonObject {
+function factsRecord({ obtainedAt, expiresAt, scopes, missing }: TokenFacts): TokenView {
   return { obtained_at: obtainedAt, expires_at: expiresAt, scopes, missing };
 }
 

@@ -1,9 +1,10 @@
-import type { JsonObject } from "../../kernel/json.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { homeAnswer } from "./answers.ts";
 import type { Login } from "./logins.ts";
 
 /** The gateway's home as operators of other users see it. */
 export interface HomeCustody {
-  read(): JsonObject;
+  read(): FromSchema<typeof homeAnswer>;
   change(change: SignedChange, login: Login): Promise<void>;
   logFiles(): readonly { readonly name: string; readonly size: number }[];
   readLog(name: string, from: number): Buffer;

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { challengeAnswer, headAnswer, proofAnswer, tokenAnswer } from "./answers.ts";
+import { challengeAnswer, proofAnswer, statusAnswer, tokenAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import type { Logins } from "./logins.ts";
 import { loggedIn, open, signed as signedOrder } from "./permit.ts";
@@ -17,7 +17,7 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
       { method: "GET", path: "/v1/status", body: { kind: "none" } },
       {
         summary: "What runs here and in which mode",
-        answers: { 200: { description: "The status", schema: headAnswer } },
+        answers: { 200: { description: "The status", schema: statusAnswer } },
       },
       () => ({ status: 200, body: steward.status() }),
       open,
@@ -61,7 +61,7 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/unlock", body: { kind: "json", schema: unlockSchema } },
-      { summary: "Hand over the service key", answers: { 200: { description: "Unlocked" } } },
+      { summary: "Hand over the service key", answers: { 200: { description: "Unlocked", schema: statusAnswer } } },
       async ({ body }, context) => {
         using serviceKey = Secret.take(Buffer.from(body.service_key, "base64"));
         await steward.unlock(serviceKey, context.login());
@@ -80,7 +80,10 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/lock", body: { kind: "json", schema: reasonSchema } },
-      { summary: "End all sessions and forget the service key", answers: { 200: { description: "Locked" } } },
+      {
+        summary: "End all sessions and forget the service key",
+        answers: { 200: { description: "Locked", schema: statusAnswer } },
+      },
       async ({ body }, context) => {
         await steward.lock(body.reason, context.login());
         return { status: 200, body: steward.status() };
@@ -89,7 +92,10 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/resume", body: { kind: "none" } },
-      { summary: "Go on after a stop that has passed", answers: { 200: { description: "It records again" } } },
+      {
+        summary: "Go on after a stop that has passed",
+        answers: { 200: { description: "It records again", schema: statusAnswer } },
+      },
       async (_command, context) => {
         await steward.resume(context.login());
         return { status: 200, body: steward.status() };
@@ -98,7 +104,7 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/lock/order", body: { kind: "json", schema: signedSchema(lockSchema) } },
-      { summary: "Lock now, by a signature alone", answers: { 200: { description: "Locked" } } },
+      { summary: "Lock now, by a signature alone", answers: { 200: { description: "Locked", schema: statusAnswer } } },
       async ({ body }) => {
         const order = body as never as { statement: LockStatement; signature: string };
         await steward.lock(order.statement.reason, logins.order(order));
@@ -108,7 +114,10 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     ),
     planeRoute(
       { method: "POST", path: "/v1/reload", body: { kind: "none" } },
-      { summary: "Read vault, policy and packs again", answers: { 200: { description: "What is in force now" } } },
+      {
+        summary: "Read vault, policy and packs again",
+        answers: { 200: { description: "What is in force now", schema: statusAnswer } },
+      },
       async () => {
         await steward.reload();
         return { status: 200, body: steward.status() };

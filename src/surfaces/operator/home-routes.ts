@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { hostKeysAnswer, waitingKeyAnswer } from "./answers.ts";
+import { homeAnswer, hostKeysAnswer, logBytesAnswer, logFilesAnswer, waitingKeyAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, open } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -14,7 +14,10 @@ export function homeRoutes({ custody, hostKeys, waitingKey }: Steward): readonly
   return [
     planeRoute(
       { method: "GET", path: "/v1/home", body: { kind: "none" } },
-      { summary: "The signed files of the home", answers: { 200: { description: "vault, policy and packs" } } },
+      {
+        summary: "The signed files of the home",
+        answers: { 200: { description: "vault, policy and packs", schema: homeAnswer } },
+      },
       () => ({ status: 200, body: custody.read() }),
       open,
     ),
@@ -59,13 +62,19 @@ export function homeRoutes({ custody, hostKeys, waitingKey }: Steward): readonly
     ),
     planeRoute(
       { method: "GET", path: "/v1/log/files", body: { kind: "none" } },
-      { summary: "The files of the sealed log", answers: { 200: { description: "name and size of each" } } },
+      {
+        summary: "The files of the sealed log",
+        answers: { 200: { description: "name and size of each", schema: logFilesAnswer } },
+      },
       () => ({ status: 200, body: custody.logFiles().map(({ name, size }) => ({ name, size })) }),
       open,
     ),
     planeRoute(
       { method: "POST", path: "/v1/log/files/read", body: { kind: "json", schema: readSchema } },
-      { summary: "Bytes of one of them", answers: { 200: { description: "base64 from there on, in parts" } } },
+      {
+        summary: "Bytes of one of them",
+        answers: { 200: { description: "base64 from there on, in parts", schema: logBytesAnswer } },
+      },
       ({ body }) => ({ status: 200, body: { bytes: custody.readLog(body.name, body.from).toString("base64") } }),
       open,
     ),

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { offerAnswer } from "./answers.ts";
+import { attestedAnswer, offerAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -19,7 +19,10 @@ export function logRoutes(steward: Steward): readonly PlaneRoute<OperatorContext
     ),
     planeRoute(
       { method: "POST", path: "/v1/log/attestation", body: { kind: "json", schema: attestationSchema } },
-      { summary: "A signed attestation", answers: { 200: { description: "The head after it" } } },
+      {
+        summary: "A signed attestation",
+        answers: { 200: { description: "The head after it", schema: attestedAnswer } },
+      },
       async ({ body }) => ({ status: 200, body: await steward.attest(Buffer.from(body.statement, "base64")) }),
       loggedIn,
     ),

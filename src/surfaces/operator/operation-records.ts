@@ -3,22 +3,22 @@ import {
   compareUrgency,
   needsPerson,
   type OperationBoard,
+  type OperationDetail,
   type OperationSummary,
   type Standing,
 } from "../../conventions/operation/summary.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { operationRecord } from "../../gateway/operation/operation.ts";
+import { cancelRecord, operationRecord } from "../../gateway/operation/operation.ts";
 import type { Operation } from "../../gateway/operation/operations.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 
 /** Operations as operators see them: everybody's, with who started each, and times as what is left of them. */
 export interface OperationRecords {
   /** One whole, with its history and its result. */
-  detail(operation: Operation): JsonObject;
+  detail(operation: Operation): OperationDetail;
   /** All of them, without results: those can be large, and one operation's own record has its. */
-  list(): readonly JsonObject[];
+  list(): readonly OperationDetail[];
   board(): OperationBoard;
 }
 
@@ -31,7 +31,7 @@ export function createOperationRecords(gateway: Gateway, clock: Pick<Clock, "boo
       }),
     );
   const summary = (operation: Operation, names: ReadonlyMap<string, string>): OperationSummary => {
-    const { cancel, problem } = operation;
+    const { problem } = operation;
     return {
       ...standingOf(operation, clock.bootMs()),
       kind: operation.kind,
@@ -43,12 +43,12 @@ export function createOperationRecords(gateway: Gateway, clock: Pick<Clock, "boo
       remote_job_id: operation.remoteJobId,
       remote_state: operation.remoteState,
       progress: operation.progress,
-      cancel: cancel === null ? null : { actor: cancel.actor, reason: cancel.reason },
+      cancel: cancelRecord(operation),
       problem: problem === null ? null : { code: problem.code, detail: problem.detail },
       unreadable: gateway.operations.readRefusal(operation),
     };
   };
-  const whole = (operation: Operation, names: ReadonlyMap<string, string>): JsonObject => ({
+  const whole = (operation: Operation, names: ReadonlyMap<string, string>): OperationDetail => ({
     ...summary(operation, names),
     session_id: operation.sessionId,
     faults: operation.faults,

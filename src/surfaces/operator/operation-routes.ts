@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { adoptionAnswer } from "./answers.ts";
+import { adoptionAnswer, operationAnswer, operationsAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import type { OperationRecords } from "./operation-records.ts";
 import { loggedIn, mayRead } from "./permit.ts";
@@ -30,13 +30,19 @@ export function operationRoutes(
     ),
     planeRoute(
       { method: "GET", path: "/v1/custody/operations", body: { kind: "none" } },
-      { summary: "All operations that are open or ended lately", answers: { 200: { description: "A list" } } },
+      {
+        summary: "All operations that are open or ended lately",
+        answers: { 200: { description: "A list", schema: operationsAnswer } },
+      },
       () => ({ status: 200, body: records.list() }),
       mayRead,
     ),
     planeRoute(
       { method: "GET", path: "/v1/custody/operations/{operation_id}", params: operationParams, body: { kind: "none" } },
-      { summary: "One operation with its history", answers: { 200: { description: "The operation" } } },
+      {
+        summary: "One operation with its history",
+        answers: { 200: { description: "The operation", schema: operationAnswer } },
+      },
       ({ params }) => ({
         status: 200,
         body: records.detail(gateway.operations.get(readId("op", params.operation_id))),
@@ -50,7 +56,10 @@ export function operationRoutes(
         params: operationParams,
         body: { kind: "json", schema: reasonSchema },
       },
-      { summary: "Ask the provider to stop it", answers: { 200: { description: "The operation after the request" } } },
+      {
+        summary: "Ask the provider to stop it",
+        answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
+      },
       async ({ params, body }, context) => {
         const { operator } = context.login();
         const id = readId("op", params.operation_id);
@@ -67,7 +76,7 @@ export function operationRoutes(
       },
       {
         summary: "Ask the provider to go on with failed work, where it documents that",
-        answers: { 200: { description: "The operation after the request" } },
+        answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
       },
       async ({ params, body }, context) => {
         const { operator } = context.login();
@@ -85,7 +94,7 @@ export function operationRoutes(
       },
       {
         summary: "A signed word on what became of it, where nothing else can tell",
-        answers: { 200: { description: "The operation, settled" } },
+        answers: { 200: { description: "The operation, settled", schema: operationAnswer } },
       },
       async ({ params, body }) => {
         const signed = body as never as { statement: SettlementStatement; signature: string };
@@ -105,7 +114,7 @@ export function operationRoutes(
       },
       {
         summary: "Read it now, once more if need be",
-        answers: { 200: { description: "The operation after the read" } },
+        answers: { 200: { description: "The operation after the read", schema: operationAnswer } },
       },
       async ({ params }, context) => {
         const { operator } = context.login();

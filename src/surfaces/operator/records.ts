@@ -3,9 +3,9 @@ import { encodeCaller } from "../../conventions/caller/evidence.ts";
 import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Approval } from "../../gateway/approval/question.ts";
 import type { Run, Session } from "../../gateway/run/run.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { ApprovalRecord, SessionRecord } from "./answers.ts";
 
-export function approvalRecord(approval: Approval, nowBootMs: number): JsonObject {
+export function approvalRecord(approval: Approval, nowBootMs: number): ApprovalRecord {
   const { card } = approval;
   return {
     approval_id: approval.approvalId,
@@ -23,14 +23,14 @@ export function approvalRecord(approval: Approval, nowBootMs: number): JsonObjec
     given: approval.given.map(({ operator, decidedAt, narrow }) => ({
       operator,
       decided_at: decidedAt,
-      narrow: narrow as JsonValue,
+      narrow,
     })),
     card,
   };
 }
 
 /** The session record: caller evidence, what was granted, by whom, and how it ended. */
-export function sessionRecord(session: Session, run: Run | undefined): JsonObject {
+export function sessionRecord(session: Session, run: Run | undefined): SessionRecord {
   return {
     session_id: session.id,
     run_id: session.runId,

@@ -2,6 +2,7 @@ import type { RevocationStatement } from "../../conventions/approval/decision.ts
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { sessionsAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { mayRead, signed as signedOrder } from "./permit.ts";
 import { sessionRecord } from "./records.ts";
@@ -13,7 +14,7 @@ export function sessionRoutes({ gateway }: Steward): readonly PlaneRoute<Operato
   return [
     planeRoute(
       { method: "GET", path: "/v1/sessions", body: { kind: "none" } },
-      { summary: "The sessions of this process", answers: { 200: { description: "A list" } } },
+      { summary: "The sessions of this process", answers: { 200: { description: "A list", schema: sessionsAnswer } } },
       () => ({ status: 200, body: gateway.sessions().map((one) => sessionRecord(one, gateway.runOf(one))) }),
       mayRead,
     ),

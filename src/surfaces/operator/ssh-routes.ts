@@ -2,6 +2,7 @@ import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { hostCheckAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -11,7 +12,10 @@ export function sshRoutes(steward: Steward): readonly PlaneRoute<OperatorContext
   return [
     planeRoute(
       { method: "POST", path: "/v1/ssh/check", body: { kind: "json", schema: checkSchema } },
-      { summary: "Try what a host must refuse", answers: { 200: { description: "What each attempt showed" } } },
+      {
+        summary: "Try what a host must refuse",
+        answers: { 200: { description: "What each attempt showed", schema: hostCheckAnswer } },
+      },
       async ({ body: { host, port, user, host_key, credential } }, context) => {
         const key = readSshPublicLine(host_key);
         if (key === undefined)

@@ -1,9 +1,10 @@
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";
+import type { Attested, offerAnswer, Status } from "./answers.ts";
 import type { HomeCustody } from "./custody.ts";
 import type { Login } from "./logins.ts";
 
@@ -14,7 +15,7 @@ export interface Steward {
   /** Its home, for operators who cannot read it. */
   readonly custody: HomeCustody;
   vaultId(): string;
-  status(): JsonObject;
+  status(): Status;
   operatorConnected(login: Login): Promise<void>;
   /** Somebody tried to log in and could not. Recorded at most once a second. */
   operatorRefused(code: string, operator: string): Promise<void>;
@@ -40,8 +41,8 @@ export interface Steward {
   adoptOperations(gateway: string, login: Login): Promise<number>;
   /** The public halves of what this gateway asks with on a hub while it is locked. Drawn into a private file when first asked for. */
   waitingKey(): Promise<{ readonly signing_key: string; readonly reading_key: string }>;
-  offerAttestation(): Promise<JsonObject>;
-  attest(statement: Buffer): Promise<JsonObject>;
+  offerAttestation(): Promise<FromSchema<typeof offerAnswer>>;
+  attest(statement: Buffer): Promise<Attested>;
   /** Records a cut that whoever is logged in signed; refuses any other. */
   noteArchived(cut: string, login: Login): Promise<void>;
 }

@@ -4,8 +4,8 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { Run } from "../../gateway/run/run.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { type TicketView, ticketAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn, mayRead } from "./permit.ts";
 
@@ -16,7 +16,7 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
       { method: "GET", path: "/v1/runs/{run_id}/ticket", params: runParams, body: { kind: "none" } },
       {
         summary: "The work context attached to a run, and until when one can be issued",
-        answers: { 200: { description: "The run and its ticket, which is null without one" } },
+        answers: { 200: { description: "The run and its ticket, which is null without one", schema: ticketAnswer } },
       },
       ({ params }) => {
         const { run, evidence } = gateway.ticketOf(readId("run", params.run_id));
@@ -33,7 +33,7 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
       },
       {
         summary: "Attach a signed work context to its run",
-        answers: { 200: { description: "The run and its ticket" } },
+        answers: { 200: { description: "The run and its ticket", schema: ticketAnswer } },
       },
       async ({ params, body }) => {
         const runId = readId("run", params.run_id);
@@ -46,7 +46,7 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
   ];
 }
 
-function ticketRecord(run: Run, evidence: TicketEvidence | null): JsonObject {
+function ticketRecord(run: Run, evidence: TicketEvidence | null): TicketView {
   return {
     run_id: run.id,
     state: run.state,
@@ -55,7 +55,7 @@ function ticketRecord(run: Run, evidence: TicketEvidence | null): JsonObject {
       evidence === null
         ? null
         : {
-            ...(evidence.context as unknown as JsonObject),
+            ...evidence.context,
             issued_by_kind: evidence.issuer.kind,
             scope_digest: evidence.scopeDigest,
             observed_at: evidence.observedAt,

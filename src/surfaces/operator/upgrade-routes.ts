@@ -1,15 +1,15 @@
 import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import { verdicts } from "../../conventions/upgrade/decision/statement.ts";
 import type { ProbeExchange } from "../../conventions/upgrade/probe/exchange.ts";
 import { readOrigin } from "../../conventions/url/origin.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { RunId } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
-import { probeAnswer, suspendedAnswer } from "./answers.ts";
+import { exchangeAnswer, probeAnswer, suspendedAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
 import { loggedIn } from "./permit.ts";
 import type { Steward } from "./steward.ts";
@@ -53,7 +53,10 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
         params: runParams,
         body: { kind: "json", schema: sendSchema },
       },
-      { summary: "Send one request of the corpus", answers: { 200: { description: "What came of it" } } },
+      {
+        summary: "Send one request of the corpus",
+        answers: { 200: { description: "What came of it", schema: exchangeAnswer } },
+      },
       async ({ params, body }) => {
         const exchange = await probes.send(params.run_id as RunId, {
           caseId: body.case_id,
@@ -97,7 +100,7 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
   ];
 }
 
-function exchangeRecord(exchange: ProbeExchange): JsonObject {
+function exchangeRecord(exchange: ProbeExchange): FromSchema<typeof exchangeAnswer> {
   switch (exchange.kind) {
     case "answered": {
       const { kind, status, headers, body } = exchange;

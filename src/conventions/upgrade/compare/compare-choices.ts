@@ -1,8 +1,6 @@
 import type { JsonValue } from "../../../kernel/json.ts";
 import type { SchemaShape, Schemas } from "../model/shape.ts";
-import { emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
-
-type Descend = (old: SchemaShape, next: SchemaShape) => void;
+import { type CompareParts, emit, kindOf, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
 interface Choice {
   readonly shape: SchemaShape;
@@ -16,13 +14,7 @@ const FIELDS = 30;
  * Alternatives have no order. Those with one name or one content belong together, then those that share the most fields, so
  * that what changed inside one is told field by field; what has no partner is shown by its fields.
  */
-export function compareChoices(
-  context: ShapeContext,
-  old: SchemaShape,
-  next: SchemaShape,
-  place: Place,
-  descend: Descend,
-): void {
+export const compareChoices: CompareParts = (context, old, next, place, descend) => {
   compareRule(context, old, next, place);
   let news = choicesOf(context.after, next);
   let left: Choice[] = [];
@@ -33,13 +25,13 @@ export function compareChoices(
     if (match === undefined) left.push(choice);
     else {
       news = news.filter((other) => other !== match);
-      descend(choice.shape, match.shape);
+      descend(choice.shape, match.shape, place);
     }
   }
   for (const [one, other] of pairUp(left, news)) {
     left = left.filter((choice) => choice !== one);
     news = news.filter((choice) => choice !== other);
-    descend(one.shape, other.shape);
+    descend(one.shape, other.shape, place);
   }
   for (const { shape } of left) {
     emit(context, place, {
@@ -62,7 +54,7 @@ export function compareChoices(
       binding: context.after.contentPrint(schema),
     });
   }
-}
+};
 
 /** Exactly one of several, or any of them: with anyOf a request may carry what two alternatives take. */
 function compareRule(context: ShapeContext, old: SchemaShape, next: SchemaShape, place: Place): void {

@@ -1,18 +1,10 @@
 import { choosesResources, isPaging, type Steering, steeringOf } from "../meaning/steering.ts";
 import type { Property, SchemaShape } from "../model/shape.ts";
 import type { Draft } from "./difference.ts";
-import { emit, kindOf, type Place, reach, type ShapeContext, togetherOf } from "./shape-context.ts";
-
-type Descend = (old: SchemaShape, next: SchemaShape, place: Place) => void;
+import { type CompareParts, emit, kindOf, type Place, reach, type ShapeContext, togetherOf } from "./shape-context.ts";
 
 /** The members of an object: which came, which went, which became required. */
-export function compareFields(
-  context: ShapeContext,
-  old: SchemaShape,
-  next: SchemaShape,
-  place: Place,
-  descend: Descend,
-): void {
+export const compareFields: CompareParts = (context, old, next, place, descend) => {
   for (const name of new Set([...old.properties.keys(), ...next.properties.keys()])) {
     const before = old.properties.get(name);
     const after = next.properties.get(name);
@@ -27,7 +19,7 @@ export function compareFields(
       if (!elsewhere) descend(context.before.shapeOf(before.schema), context.after.shapeOf(after.schema), inner);
     }
   }
-}
+};
 
 /** A component folded in on both sides tells its own story once, under its own name. */
 function foldedIn(context: ShapeContext, owner: string | null, other: SchemaShape): boolean {

@@ -3,7 +3,7 @@ import type { SchemaShape } from "../model/shape.ts";
 import { compareChoices } from "./compare-choices.ts";
 import { compareFields } from "./compare-fields.ts";
 import { compareKind, compareValue } from "./compare-values.ts";
-import { emit, type Place, reach, type ShapeContext } from "./shape-context.ts";
+import { type Descend, emit, type Place, reach, type ShapeContext } from "./shape-context.ts";
 
 interface Seen {
   readonly shapes: Map<SchemaShape, Set<SchemaShape>>;
@@ -43,10 +43,11 @@ function walk(
     return;
   }
   compareValue(context, old, next, place);
-  compareFields(context, old, next, place, (left, right, inner) => walk(context, left, right, inner, seen, false));
+  const descend: Descend = (left, right, inner) => walk(context, left, right, inner, seen, false);
+  compareFields(context, old, next, place, descend);
   compareAdditional(context, old, next, place, seen);
   compareItems(context, old, next, place, seen);
-  compareChoices(context, old, next, place, (left, right) => walk(context, left, right, place, seen, false));
+  compareChoices(context, old, next, place, descend);
 }
 
 /** Two components are compared once, however many references lead to them; other shapes are themselves. */

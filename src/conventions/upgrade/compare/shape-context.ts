@@ -71,3 +71,15 @@ export function createContext(
     add,
   };
 }
+
+/** Goes on with a pair of shapes below, at their own place. */
+export type Descend = (old: SchemaShape, next: SchemaShape, place: Place) => void;
+
+/** Compares what two shapes consist of. */
+export type CompareParts = (
+  context: ShapeContext,
+  old: SchemaShape,
+  next: SchemaShape,
+  place: Place,
+  descend: Descend,
+) => void;

@@ -6,7 +6,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import type { SeenHead } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 import type { HubSession } from "./hub-session.ts";
 import { type BoardedOperation, readBoard } from "./read-board.ts";
 import { readCard } from "./read-card.ts";

@@ -4,7 +4,6 @@ import { HUB_SCHEMA, shortText } from "../../../hub/schema.ts";
 import { type EnrolmentStatement, peekEnrolment, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { type HubSecrets, sealHubSecrets } from "../../../vault/hub-secrets.ts";
 import { GATEWAY_NAME, membershipOf, withGatewayIn } from "../../../vault/policy/hub-entries.ts";
 import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
@@ -34,7 +33,7 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
     const groups = [...new Set(options.group ?? [])].map((group) => readWord(group, "A group's name", "")).sort();
     const login = await takeHubLogin(url, options, io);
     return await withGateway(options, deps, async (session) => {
-      const logId = logOf(await session.client.status());
+      const logId = (await session.client.status()).log.log_id;
       const keys = await session.client.hostKeys();
       const connection = await connectHub(login, null);
       try {
@@ -160,11 +159,4 @@ function readName(given: string | undefined): string {
 function readWord(word: string, what: string, how: string): string {
   if (GATEWAY_NAME.test(word)) return word;
   throw new Denied("value_not_allowed", `${what} is 1 to 63 letters a to z, digits, dots and hyphens${how}`);
-}
-
-function logOf(status: JsonObject): string {
-  const { log } = status;
-  const id = isJsonObject(log) ? log["log_id"] : undefined;
-  if (typeof id !== "string") throw new Denied("log_unreadable", "The gateway does not say which log it writes.");
-  return id;
 }

@@ -15,7 +15,12 @@ const cardWith = (more: JsonObject): JsonObject => ({
   mode: "guard-rail",
   caller: {},
   context: {},
-  run: { run_id: "run_1", purpose_claimed: "p", budget: {}, deadline_at: "2030-01-01T01:00:00.000Z" },
+  run: {
+    run_id: "run_1",
+    purpose_claimed: "p",
+    budget: { attempts: 1, side_effects: 0, duration_seconds: 60, spend_cents: 0 },
+    deadline_at: "2030-01-01T01:00:00.000Z",
+  },
   scope: null,
   call: null,
   notes: [],
@@ -24,7 +29,9 @@ const cardWith = (more: JsonObject): JsonObject => ({
 });
 const content = (card: JsonObject, more: JsonObject = {}): JsonObject => ({
   approval: {
-    ...{ approval_id: "apr_1", state: "pending", run_id: "run_1", card_digest: digestJson(card), given: [] },
+    ...{ approval_id: "apr_1", state: "pending", run_id: "run_1", call_id: null, mode: "session", action: null },
+    ...{ created_at: null, expires_at: null, expires_in_ms: 1, decided_by: null, reason: null, given: [] },
+    card_digest: digestJson(card),
     ...more,
     card,
   },
@@ -40,6 +47,7 @@ test("what a gateway sealed is a question only as far as it can be shown whole",
     content(cardWith({ asks: "everything" })),
     content(cardWith({ scope: { actions: 7 } })),
     content(cardWith({ plan: { effects: null } })),
+    content(cardWith({ also: "a member that nobody would be shown" })),
     content(cardWith({ approval_id: "apr_2" })),
     content(cardWith({}), { card_digest: "sha256:00" }),
     content(cardWith({}), { state: "\u001b[2J" }),

@@ -7,7 +7,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { draftDecision } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { VaultSession } from "../vault/session.ts";
 import type { WatchClient } from "../watch/feed.ts";

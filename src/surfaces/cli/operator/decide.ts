@@ -8,7 +8,7 @@ import type { JsonValue } from "../../../kernel/json.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import type { Decision, TicketEntered } from "../../client/draft-decision.ts";
 import { ordersOf } from "../../client/orders.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -149,7 +149,7 @@ async function signProposed(
 }
 
 /** Two people have to approve it, and this was the first. */
-function stillWanted({ state, given }: ApprovalView): string {
+function stillWanted({ state, given }: ApprovalRecord): string {
   return state === "pending" && given.length > 0
     ? "; your yes is on record, and a second operator has to approve it"
     : "";

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { openConnection } from "../../client/connection.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { readStatus } from "../../client/read-status.ts";
+import type { Status } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { hubLines } from "../hub/status-lines.ts";
@@ -48,8 +49,8 @@ export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> 
     if (options.json) io.out(JSON.stringify(status, null, 2));
     else for (const line of statusLines(status)) io.out(line);
     // A health check reads the exit alone: what sends nothing any more is not well.
-    if (status["stopped"] !== null || status["trouble"] !== null) return exits.denied;
-    return status["locked"] === true ? exits.locked : exits.done;
+    if (status.stopped !== null || status.trouble !== null) return exits.denied;
+    return status.locked ? exits.locked : exits.done;
   });
 }
 
@@ -58,7 +59,7 @@ export function runMetrics(options: BaseOptions, { io }: CliDeps): Promise<Exit>
   return answering(io, async () => {
     const connection = openConnection(operatorDoor(options));
     try {
-      io.out((await connection.read("/v1/metrics")).trimEnd());
+      io.out((await connection.bytes("GET", "/v1/metrics")).body.toString("utf8").trimEnd());
       return exits.done;
     } finally {
       connection.close();
@@ -80,7 +81,7 @@ export function runUnlock(options: OperatorOptions & { readonly first?: boolean 
 /** `gw resume`: after a full disk or a shortage that has passed. The gateway verifies its log before it records again. */
 export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const told = "It records again. Every session has ended; agents ask anew.";
-  const work = async (client: GatewaySession["client"], session: GatewaySession): Promise<JsonObject> => {
+  const work = async (client: GatewaySession["client"], session: GatewaySession): Promise<Status> => {
     const status = await client.resume();
     // Now it can be vouched for: what was written before the stop is what stands there.
     await attestLog(options, deps, session, client);
@@ -104,7 +105,7 @@ export function runLock(options: OperatorOptions & { readonly reason: string }, 
 function change(
   options: OperatorOptions,
   deps: CliDeps,
-  work: (client: GatewaySession["client"], session: GatewaySession) => Promise<JsonObject>,
+  work: (client: GatewaySession["client"], session: GatewaySession) => Promise<Status>,
   told: string,
   attest = true,
 ): Promise<Exit> {
@@ -118,26 +119,22 @@ function change(
 }
 
 /** Old files are refused where the person can read why, not by a gateway that stands there locked. */
-function isGoingBack(trouble: JsonObject[string] | undefined): boolean {
-  const codes: readonly unknown[] = ["vault_rolled_back", "vault_forked", "policy_rolled_back"];
-  return isJsonObject(trouble) && codes.includes(trouble["code"]);
+function isGoingBack({ code }: NonNullable<Status["trouble"]>): boolean {
+  return ["vault_rolled_back", "vault_forked", "policy_rolled_back"].includes(code);
 }
 
-export function statusLines(status: JsonObject): readonly string[] {
-  const text = (name: string): string => showIdentifier(String(status[name] ?? ""));
-  const list = (name: string): readonly string[] => {
-    const value = status[name];
-    return Array.isArray(value) ? value.map((item) => showIdentifier(String(item))) : [];
-  };
+export function statusLines(status: Status): readonly string[] {
+  const text = (name: keyof Status): string => showIdentifier(String(status[name] ?? ""));
+  const list = (name: "packs" | "lowered"): readonly string[] => (status[name] ?? []).map(showIdentifier);
   const { trouble, open_folder: open } = status;
   const mode =
-    status["mode"] === "dedicated"
+    status.mode === "dedicated"
       ? "dedicated: it runs as its own user, and so do those who decide"
       : "guard-rail: it stops this user's mistakes, not this user's malware";
   const packs = list("packs");
   return [
     `gw ${text("version")}, process ${text("pid")}, home ${text("home")}`,
-    `  ${status["locked"] === true ? "LOCKED    gw unlock (the first time since it started: gw unlock --first)" : "unlocked"}`,
+    `  ${status.locked ? "LOCKED    gw unlock (the first time since it started: gw unlock --first)" : "unlocked"}`,
     `  mode      ${mode}`,
     ...(isJsonObject(open)
       ? [
@@ -146,22 +143,20 @@ export function statusLines(status: JsonObject): readonly string[] {
       : []),
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
-    `  callbacks ${callbacksLine(status["callbacks"])}`,
-    ...webhookLines(status["webhooks"]),
-    ...hubLines(status["hub"]),
+    `  callbacks ${callbacksLine(status.callbacks)}`,
+    ...webhookLines(status.webhooks),
+    ...hubLines(status.hub),
     ...(list("lowered").length === 0
       ? []
       : [`  LOWERED   ${list("lowered").map(settingName).join(", ")} (signed policy)`]),
-    ...keyFileLines(status["key_file"]),
-    ...(status["stopped"] === null
+    ...keyFileLines(status.key_file),
+    ...(status.stopped === null
       ? []
       : [
           `  STOPPED   it can no longer record and sends nothing: ${text("stopped")} (gw resume, when that has passed)`,
         ]),
-    ...(status["disk_low"] === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
-    ...(isJsonObject(trouble)
-      ? [`  TROUBLE   ${showIdentifier(String(trouble["code"]))}: ${showIdentifier(String(trouble["message"]))}`]
-      : []),
+    ...(status.disk_low === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
+    ...(trouble === null ? [] : [`  TROUBLE   ${showIdentifier(trouble.code)}: ${showIdentifier(trouble.message)}`]),
   ];
 }
 

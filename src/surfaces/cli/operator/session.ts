@@ -5,11 +5,11 @@ import { openReader } from "../../../audit/read/reader.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { JsonObject } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
 import { openReading, type ReadingClient } from "../../client/reading.ts";
+import type { Status } from "../../operator/answers.ts";
 import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
@@ -92,8 +92,8 @@ async function requireNewest(client: OperatorClient, seen: SeenLine): Promise<vo
   }
 }
 
-function isBehind(status: JsonObject, { vault, policy }: SeenLine) {
-  const generation = Number(status["vault_generation"] ?? 0);
+function isBehind(status: Status, { vault, policy }: SeenLine) {
+  const generation = status.vault_generation;
   if (vault !== null && generation < vault.generation) {
     return {
       code: "vault_rolled_back",
@@ -102,8 +102,8 @@ function isBehind(status: JsonObject, { vault, policy }: SeenLine) {
     } as const;
   }
   // Without a policy in force the gateway says what is wrong itself, and stays locked.
-  const version = status["policy_version"];
-  if (policy !== null && typeof version === "number" && version < policy.version) {
+  const version = status.policy_version;
+  if (policy !== null && version !== null && version < policy.version) {
     return {
       code: "policy_rolled_back",
       shown: `policy version ${version}`,

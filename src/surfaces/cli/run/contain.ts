@@ -7,7 +7,7 @@ import { type BoxPlan, type BoxTier, portsOf } from "../../../conventions/box/pl
 import type { Clock, Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { JsonObject } from "../../../kernel/json.ts";
+import type { ActionView, RunView } from "../../agent/answers.ts";
 import { boxEnvironment } from "../../box/environment.ts";
 import type { BoxPort, OpenBox } from "../../box/port.ts";
 import { relayAgent } from "../../box/relay-agent.ts";
@@ -15,7 +15,7 @@ import { reportRefusals } from "../../box/report-refusals.ts";
 import { serveNames } from "../../box/serve-names.ts";
 import { serveBoxProxy } from "../../box/serve-proxy.ts";
 import { serveRequests, type WayOut } from "../../box/serve-requests.ts";
-import type { AgentClient, RunView } from "../../client/agent.ts";
+import type { AgentClient } from "../../client/agent.ts";
 import type { Door } from "../../place/place.ts";
 import type { CliIo } from "../io.ts";
 import { openNotebook } from "../learn/notebook.ts";
@@ -82,7 +82,7 @@ export async function prepareContainment(
   return {
     tier,
     async start({ run_id: runId, ...run }) {
-      const env = boxEnvironment(tier, process.env, runId, tools.variables, String(run["placeholder"] ?? ""));
+      const env = boxEnvironment(tier, process.env, runId, tools.variables, run.placeholder ?? "");
       const begin = async (): Promise<{ readonly running: RunningCommand; readonly open: OpenBox }> => {
         let open: OpenBox | null = null;
         const planned = plan(tier, tools.origins, env);
@@ -135,15 +135,14 @@ export async function prepareContainment(
 }
 
 /** Where the actions of trusted packs lead, and the variables in which tools look for a token for that. */
-export function toolsOf(actions: readonly JsonObject[]): {
+export function toolsOf(actions: readonly ActionView[]): {
   readonly origins: readonly string[];
   readonly variables: readonly string[];
 } {
-  const listed = (name: string): readonly string[] =>
-    actions
-      .flatMap(({ [name]: value }) => (Array.isArray(value) ? value : [value]))
-      .filter((value) => typeof value === "string");
-  return { origins: [...new Set(listed("origin"))], variables: [...new Set(listed("token_variables"))] };
+  return {
+    origins: [...new Set(actions.flatMap(({ origin }) => origin ?? []))],
+    variables: [...new Set(actions.flatMap(({ token_variables }) => token_variables ?? []))],
+  };
 }
 
 function folderAt(path: string): string {

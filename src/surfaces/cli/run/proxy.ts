@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { createAuthority } from "../../../conventions/box/authority.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
+import type { RunView } from "../../agent/answers.ts";
 import { proxyEnvironment } from "../../box/environment.ts";
 import { reportRefusals } from "../../box/report-refusals.ts";
 import { serveProxy } from "../../box/serve-proxy.ts";
-import type { AgentClient, RunView } from "../../client/agent.ts";
+import type { AgentClient } from "../../client/agent.ts";
 import type { CliIo } from "../io.ts";
 import { type Containment, type ContainPorts, toolsOf } from "./contain.ts";
 import { type RunningCommand, startCommand } from "./start-command.ts";
@@ -42,7 +43,7 @@ export async function prepareProxy(
         token,
         findPeer !== null,
       );
-      const placeholder = String(run["placeholder"] ?? "");
+      const placeholder = run.placeholder ?? "";
       const env = proxyEnvironment(process.env, certificate, proxy.url, tools.variables, placeholder);
       const running = startCommand(command, { ...env, GW_RUN: runId, GW_HOME: home }, ports);
       const ended = running.ended.finally(async () => {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { RunView } from "../../client/agent.ts";
+import type { RunView } from "../../agent/answers.ts";
 import { findProgram } from "./find-program.ts";
 import { summaryLines } from "./summary.ts";
 
@@ -48,13 +48,14 @@ test("a name is shown escaped: it may hold what a terminal obeys", () => {
 });
 
 const ended = { exit: 0, signal: null, fault: null } as const;
-const view = (change: Record<string, unknown>): RunView => ({
-  run_id: "run_1",
-  state: "open",
+const view = (change: Partial<RunView>): RunView => ({
+  ...{ run_id: "run_1", state: "open", purpose: "p", created_at: "2026-01-01T00:00:00.000Z", session_id: null },
+  ...{ scope: null, descendants: true },
   approval_id: null,
   end_reason: null,
   calls: { started: 4, success: 1, error: 0, denied: 1, unknown: 1, unknown_calls: ["call_9"] },
   budget: {
+    ...{ run_id: "run_1", deadline_at: "2026-01-01T01:00:00.000Z" },
     ...{ attempts_used: 3, attempts_remaining: 37, side_effect_attempts: 1, side_effects_remaining: 4 },
     ...{ settled_spend: 20, spend_remaining_cents: 50, reserved_spend: 30, budget_stop_reason: null },
   },

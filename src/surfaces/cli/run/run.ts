@@ -1,5 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
-import { type AgentClient, connectAgent, type RunView } from "../../client/agent.ts";
+import type { RunView } from "../../agent/answers.ts";
+import { type AgentClient, connectAgent } from "../../client/agent.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
@@ -118,7 +119,7 @@ function requireShowable(command: readonly string[]): void {
 
 /** The gateway refuses what there is none or too much of, so that its log has the refusal. */
 async function everyPack(client: AgentClient): Promise<readonly string[]> {
-  const packs = new Set((await client.actions()).map(({ pack }) => `${String(pack)}.*`));
+  const packs = new Set((await client.actions()).map(({ pack }) => `${pack}.*`));
   return packs.size === 0 ? [NO_PACK] : [...packs];
 }
 

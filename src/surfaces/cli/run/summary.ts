@@ -1,6 +1,5 @@
 import { showText } from "../../../kernel/display.ts";
-import type { JsonObject } from "../../../kernel/json.ts";
-import type { RunView } from "../../client/agent.ts";
+import type { RunView } from "../../agent/answers.ts";
 import type { Ended } from "./start-command.ts";
 
 /** What was done, in a few lines, from the gateway's own record of the run. */
@@ -16,27 +15,22 @@ export function summaryLines(command: string, ended: Ended, leftBehind: number, 
   return lines;
 }
 
-function runLines(run: RunView): string[] {
-  const calls = run["calls"] as JsonObject;
-  const budget = run["budget"] as JsonObject;
-  const number = (from: JsonObject, name: string): number => Number(from[name] ?? 0);
-  const of = (used: string, left: string): string =>
-    `${number(budget, used)} of ${number(budget, used) + number(budget, left)}`;
-  const kinds = ["success", "error", "denied", "unknown"].map((kind) => `${number(calls, kind)} ${kind}`);
-  const open =
-    number(calls, "started") -
-    ["success", "error", "denied", "unknown"].reduce((sum, kind) => sum + number(calls, kind), 0);
+function runLines({ run_id, state, calls, budget, end_reason }: RunView): string[] {
+  const of = (used: number, left: number): string => `${used} of ${used + left}`;
+  const kinds = (["success", "error", "denied", "unknown"] as const).map((kind) => `${calls[kind]} ${kind}`);
+  const open = calls.started - calls.success - calls.error - calls.denied - calls.unknown;
+  const attempts = of(budget.attempts_used, budget.attempts_remaining);
+  const effects = of(budget.side_effect_attempts, budget.side_effects_remaining);
+  const spent = of(budget.settled_spend, budget.spend_remaining_cents);
+  const reserved = budget.reserved_spend > 0 ? ` (${budget.reserved_spend} still reserved)` : "";
   const lines = [
-    `  ${plural(number(calls, "started"), "call")}: ${kinds.join(", ")}${open > 0 ? `, ${open} not answered yet` : ""}`,
-    `  used ${of("attempts_used", "attempts_remaining")} attempts, ${of("side_effect_attempts", "side_effects_remaining")} side effects; spent ${of("settled_spend", "spend_remaining_cents")} cents${number(budget, "reserved_spend") > 0 ? ` (${number(budget, "reserved_spend")} still reserved)` : ""}`,
+    `  ${plural(calls.started, "call")}: ${kinds.join(", ")}${open > 0 ? `, ${open} not answered yet` : ""}`,
+    `  used ${attempts} attempts, ${effects} side effects; spent ${spent} cents${reserved}`,
   ];
-  const stop = budget["budget_stop_reason"];
-  if (typeof stop === "string") lines.push(`  the budget stopped it: ${stop}`);
-  if (run.state === "ended") lines.push(`  the run had ended before: ${showText(String(run["end_reason"]))}`);
-  const unknown = calls["unknown_calls"];
-  if (Array.isArray(unknown) && unknown.length > 0) {
-    lines.push(`  outcome unknown, so do not repeat: ${unknown.join(", ")} (gw activity --run ${run.run_id})`);
-  }
+  if (budget.budget_stop_reason !== null) lines.push(`  the budget stopped it: ${budget.budget_stop_reason}`);
+  if (state === "ended") lines.push(`  the run had ended before: ${showText(String(end_reason))}`);
+  if (calls.unknown_calls.length > 0)
+    lines.push(`  outcome unknown, so do not repeat: ${calls.unknown_calls.join(", ")} (gw activity --run ${run_id})`);
   return lines;
 }
 

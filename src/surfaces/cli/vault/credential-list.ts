@@ -2,7 +2,7 @@ import { openHome } from "../../../vault/files/home.ts";
 import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
 import { sourcePage } from "../../../vault/source/source.ts";
 import { exchangeMember } from "../../../vault/token/exchange.ts";
-import type { CredentialUse } from "../../client/reading.ts";
+import type { CredentialUse } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { VaultCliPorts, VaultOptions } from "./session.ts";

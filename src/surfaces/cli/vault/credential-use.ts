@@ -1,7 +1,8 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { connectOperator } from "../../client/operator.ts";
-import type { CredentialUse, ReadingClient, TokenView } from "../../client/reading.ts";
+import type { ReadingClient } from "../../client/reading.ts";
+import type { CredentialUse, TokenView } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";

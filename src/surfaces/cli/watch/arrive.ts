@@ -1,7 +1,8 @@
 import { digestCard } from "../../../conventions/approval/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import { hasCard } from "../../client/reading.ts";
+import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import { rowsFor } from "./reading.ts";
 import {
   type Item,
@@ -15,12 +16,12 @@ import {
 } from "./state.ts";
 
 /** News of one question, from the stream, from the list, or as the answer to a decision of ours. */
-export function arrive(state: WatchState, view: ApprovalView): WatchStep {
+export function arrive(state: WatchState, view: ApprovalRecord): WatchStep {
   const id = view.approval_id;
   if (state.gone.includes(id)) return stay(state);
   if (view.state !== "pending") return leave(markGone(state, id), id, endingOf(view));
   // Still in line behind others of the same caller: nobody may see it yet.
-  if (view.card === null) return stay(state);
+  if (!hasCard(view)) return stay(state);
   const known = state.queue.find((item) => item.view.approval_id === id);
   const expiresMs = state.nowMs + view.expires_in_ms;
   if (known === undefined) return open(state, makeItem(state, view, expiresMs));
@@ -30,7 +31,7 @@ export function arrive(state: WatchState, view: ApprovalView): WatchStep {
 }
 
 /** The whole list. What we show and it lacks has ended while no news reached us, unless it came in after the list was asked for. */
-export function reconcile(state: WatchState, views: readonly ApprovalView[], askedMs: number): WatchStep {
+export function reconcile(state: WatchState, views: readonly ApprovalRecord[], askedMs: number): WatchStep {
   const listed = new Set(views.map(({ approval_id }) => approval_id));
   let next = state;
   const effects: WatchEffect[] = [];
@@ -137,7 +138,7 @@ function promptedFor({ prompt }: WatchState): string | null {
   }
 }
 
-function endingOf({ state, decided_by, reason }: ApprovalView): string {
+function endingOf({ state, decided_by, reason }: ApprovalRecord): string {
   const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
   const why = reason === null || reason === "" ? "" : ` (${showText(reason)})`;
   switch (state) {

@@ -3,18 +3,18 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import type { OperatorClient } from "../../client/operator.ts";
-import type { ApprovalView, OperatorNews } from "../../client/reading.ts";
+import type { OperatorNews } from "../../client/reading.ts";
+import type { ApprovalRecord, Status } from "../../operator/answers.ts";
 
 export type FeedEvent =
   | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
   | OperatorNews
-  | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number };
+  | { readonly kind: "list"; readonly views: readonly ApprovalRecord[]; readonly askedMs: number };
 
 /** What a live screen asks of whoever has the questions: a gateway, or a hub with many. */
 export type WatchClient = Pick<
   OperatorClient,
-  | "status"
   | "approvals"
   | "watch"
   | "sessions"
@@ -25,7 +25,7 @@ export type WatchClient = Pick<
   | "cancelOperation"
   | "reconcileOperation"
   | "close"
->;
+> & { status(): Promise<Pick<Status, "mode" | "locked" | "uid">> };
 
 export interface FeedPorts<Client extends WatchClient = WatchClient> {
   readonly clock: Pick<Clock, "bootMs">;
@@ -91,8 +91,8 @@ export function startFeed<Client extends WatchClient>(
         if (both.aborted) return;
         works();
         // What the gateway says of itself lowers nothing: its user has to be another one than ours.
-        const guardRail = status["mode"] !== "dedicated" || status["uid"] === process.geteuid?.();
-        ports.tell({ kind: "live", guardRail, locked: status["locked"] === true });
+        const guardRail = status.mode !== "dedicated" || status.uid === process.geteuid?.();
+        ports.tell({ kind: "live", guardRail, locked: status.locked });
         ports.tell({ kind: "list", views, askedMs });
         await ports.sleep.sleep(defaults.watchPollMs, both);
       }

@@ -1,7 +1,7 @@
 import type { OperationBoard, OperationDetail } from "../../../conventions/operation/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalRecord } from "../../operator/answers.ts";
 import { arrive, reconcile } from "./arrive.ts";
 import { postBoard } from "./board.ts";
 import type { WatchKey } from "./keys.ts";
@@ -36,16 +36,16 @@ export type WatchEvent =
   | { readonly kind: "secretChecked"; readonly attempt: number; readonly answer: SecretAnswer }
   | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
-  | { readonly kind: "approval"; readonly view: ApprovalView }
-  | { readonly kind: "list"; readonly views: readonly ApprovalView[]; readonly askedMs: number }
+  | { readonly kind: "approval"; readonly view: ApprovalRecord }
+  | { readonly kind: "list"; readonly views: readonly ApprovalRecord[]; readonly askedMs: number }
   | { readonly kind: "operations"; readonly board: OperationBoard }
   | { readonly kind: "operation"; readonly detail: OperationDetail }
   | { readonly kind: "operationRefused"; readonly code: string }
   | { readonly kind: "errandDone"; readonly errand: Errand["kind"]; readonly detail: OperationDetail }
   | { readonly kind: "errandFailed"; readonly text: string }
   | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] }
-  | { readonly kind: "decided"; readonly view: ApprovalView }
-  | { readonly kind: "extended"; readonly view: ApprovalView }
+  | { readonly kind: "decided"; readonly view: ApprovalRecord }
+  | { readonly kind: "extended"; readonly view: ApprovalRecord }
   | { readonly kind: "revoked"; readonly sessionId: string }
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   | { readonly kind: "silent"; readonly message: string };

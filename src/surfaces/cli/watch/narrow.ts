@@ -1,6 +1,6 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 
 /** What a person takes away before approving. A limit can only go down, an action can only go off. */
 export interface NarrowDraft {

@@ -375,7 +375,7 @@ test("whatever a provider or a caller calls things, the screen stays ours", () =
         authorized_by: three,
         problem: { code: one, detail: two },
         next_poll_in_ms: null,
-        cancel: { actor: two, reason: three },
+        cancel: { actor: two, reason: three, expected_effect: "e", at: "2026-01-01T00:00:00.000Z" },
       });
       const clean = (): void => {
         for (const { text } of viewWatch(table.state)) assert.match(text, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);

@@ -1,5 +1,5 @@
 import { defaults } from "../../../kernel/defaults.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 import { type CardLayout, layoutCard } from "./layout.ts";
 import type { Item, Size } from "./state.ts";
 

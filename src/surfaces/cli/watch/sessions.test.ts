@@ -1,20 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { JsonObject } from "../../../kernel/json.ts";
 import { sessionLine, sortSessions } from "./sessions.ts";
+import { sessionOf } from "./testing/session.ts";
 
-const record: JsonObject = {
-  session_id: "ses_1",
-  run_id: "run_1",
-  state: "approved",
-  caller: { process: { pid: 7, uid: 1000 }, path_observed: "/usr/bin/agent" },
-  scope_granted: { actions: ["acme.a"] },
-  approved_by: "ada",
-  approved_at: "2026-01-01T00:00:00.000Z",
-  ended_at: null,
-  end_reason: null,
-};
+const record = sessionOf("ses_1");
 
 test("a session says who, what, by whom and since when", () => {
   const { live, text } = sessionLine(record);
@@ -35,13 +25,15 @@ test("live sessions stand first", () => {
   );
 });
 
-test("whatever a record holds, its line is one line of visible characters", () => {
+test("whatever its texts are, its line is one line of visible characters", () => {
+  const odd = fc.string({ unit: "binary" });
+  const names = ["session_id", "approved_by", "approved_at", "ended_at", "end_reason"] as const;
   fc.assert(
-    fc.property(
-      fc.dictionary(fc.constantFrom(...Object.keys(record)), fc.jsonValue({ stringUnit: "binary" })),
-      (odd) => {
-        assert.match(sessionLine({ ...record, ...(odd as JsonObject) }).text, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
-      },
-    ),
+    fc.property(fc.dictionary(fc.constantFrom(...names), odd), odd, odd, (texts, path_observed, action) => {
+      const caller = { ...record.caller, path_observed };
+      const scope_granted = { ...record.scope_granted, actions: [action] };
+      const { text } = sessionLine({ ...record, ...texts, caller, scope_granted });
+      assert.match(text, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
+    }),
   );
 });

@@ -1,28 +1,26 @@
 import { showBounded, showIdentifier, showText } from "../../../kernel/display.ts";
-import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import type { SessionRecord } from "../../operator/answers.ts";
 import type { WatchKey } from "./keys.ts";
 import { note, type Screen, type SessionLine, stay, type WatchState, type WatchStep } from "./state.ts";
 
 const MAX_PATH = 60;
 
 /** A session record of the operator plane as one line of ours. */
-export function sessionLine(record: JsonObject): SessionLine {
-  const caller = objectOf(record["caller"]);
-  const process = objectOf(caller["process"]);
-  const live = record["ended_at"] === null;
-  const ended = live ? "live " : "ended";
-  const scope = arrayOf(objectOf(record["scope_granted"])["actions"]);
+export function sessionLine(record: SessionRecord): SessionLine {
+  const { session_id: id, caller, scope_granted: scope } = record;
+  const live = record.ended_at === null;
+  const [only = ""] = scope.actions;
   return {
-    id: textOf(record["session_id"]),
+    id,
     live,
     text: [
-      ended,
-      showIdentifier(textOf(record["session_id"])),
-      `pid ${numberOf(process["pid"])} uid ${numberOf(process["uid"])}`,
-      scope.length === 1 ? showIdentifier(textOf(scope[0])) : `${scope.length} actions`,
-      `by ${showIdentifier(textOf(record["approved_by"]))}`,
-      live ? `since ${showText(textOf(record["approved_at"]))}` : `(${showText(textOf(record["end_reason"]))})`,
-      `"${showBounded(textOf(caller["path_observed"]), MAX_PATH)}"`,
+      live ? "live " : "ended",
+      showIdentifier(id),
+      `pid ${caller.process.pid} uid ${caller.process.uid}`,
+      scope.actions.length === 1 ? showIdentifier(only) : `${scope.actions.length} actions`,
+      `by ${showIdentifier(record.approved_by)}`,
+      live ? `since ${showText(record.approved_at)}` : `(${showText(record.end_reason ?? "not known")})`,
+      `"${showBounded(caller.path_observed, MAX_PATH)}"`,
     ].join("  "),
   };
 }
@@ -79,20 +77,4 @@ function startRevocation(state: WatchState, screen: Screen & { readonly kind: "s
   if (state.link.kind !== "live") return note(state, "not connected: nothing can be revoked now", "warning");
   if (state.busy !== null) return note(state, "wait: the last decision is still under way");
   return { ...state, prompt: { kind: "reason", to: { kind: "revoke", sessionId: chosen.id }, text: "" } };
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
-}
-
-function arrayOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "not known";
-}
-
-function numberOf(value: JsonValue | undefined): string {
-  return typeof value === "number" ? String(value) : "?";
 }

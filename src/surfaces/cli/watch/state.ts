@@ -2,7 +2,7 @@ import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import type { OperationDetail, OperationSummary } from "../../../conventions/operation/summary.ts";
 import { FRESH_PIN_GUARD, type PinGuard } from "../../../vault/passphrase/pin.ts";
 import type { TicketEntered } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 import type { CardRow } from "./layout.ts";
 import type { NarrowDraft } from "./narrow.ts";
 

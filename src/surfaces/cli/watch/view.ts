@@ -1,6 +1,6 @@
 import { sayLeft } from "../../../conventions/operation/words.ts";
 import { printable, showIdentifier } from "../../../kernel/display.ts";
-import type { ApprovalView } from "../../client/reading.ts";
+import type { ApprovalView } from "../../operator/answers.ts";
 import { wants } from "./arrive.ts";
 import { type Line, line, type Style } from "./line.ts";
 import { clipText, widthOf, wrapText } from "./measure.ts";

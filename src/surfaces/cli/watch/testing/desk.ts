@@ -2,8 +2,10 @@ import type { OperationBoard, OperationDetail } from "../../../../conventions/op
 import { Unreachable } from "../../../client/connection.ts";
 import type { Decision } from "../../../client/draft-decision.ts";
 import type { OperatorClient } from "../../../client/operator.ts";
-import type { ApprovalView, OperatorNews } from "../../../client/reading.ts";
+import type { OperatorNews } from "../../../client/reading.ts";
+import type { ApprovalView } from "../../../operator/answers.ts";
 import { detailOf, noOperations } from "./board.ts";
+import { sessionOf } from "./session.ts";
 
 /** A gateway's operator plane as far as a watcher uses it, without a gateway: what a test says happens, happens. */
 export interface TestDesk {
@@ -40,7 +42,7 @@ export function openDesk(): TestDesk {
         return { ...approval, state, decided_by: "ada", reason: decision.reason } as ApprovalView;
       }),
     extend: (id: string) => answer(() => ({ ...desk.open.get(id), expires_in_ms: 900_000 }) as ApprovalView),
-    sessions: () => answer(() => [{ session_id: "ses_1", ended_at: null }]),
+    sessions: () => answer(() => [sessionOf("ses_1")]),
     revoke: () => answer(() => undefined),
     operation: (id: string) => answer(() => told(`show ${id}`, id)),
     cancelOperation: (id: string, reason: string) => answer(() => told(`cancel ${id} ${reason}`, id)),

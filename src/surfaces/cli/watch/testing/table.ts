@@ -1,7 +1,7 @@
 import { type Card, digestCard } from "../../../../conventions/approval/card.ts";
 import { cardOf } from "../../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../../kernel/defaults.ts";
-import type { ApprovalView } from "../../../client/reading.ts";
+import type { ApprovalView } from "../../../operator/answers.ts";
 import type { WatchKey } from "../keys.ts";
 import { step, type WatchEvent } from "../model.ts";
 import { startState, type WatchEffect, type WatchState } from "../state.ts";
@@ -15,6 +15,8 @@ export function viewOf(id: string, change: Partial<ApprovalView> = {}, card: Par
     call_id: null,
     mode: "session",
     action: "acme.a",
+    created_at: shown.created_at,
+    expires_at: shown.expires_at,
     expires_in_ms: 300_000,
     decided_by: null,
     reason: null,

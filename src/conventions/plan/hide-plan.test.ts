@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonValue } from "../../kernel/json.ts";
+import { hideProvidersPlan } from "./hide-plan.ts";
+
+const answerOf = (body: JsonValue) => ({
+  status: 200,
+  headers: { location: "/v1/plans/p%2F1", etag: "7" },
+  body,
+  body_kind: "json" as const,
+  provider_request_id: null,
+});
+
+test("the provider's name of a plan stands nowhere in what an agent gets: as a value, a member, in lists or in a URL", () => {
+  const body = {
+    plan_id: "p/1",
+    plan_token: "tok-2",
+    links: ["/v1/plans/p%2F1/execute", { "p/1": "use tok-2", count: 3, none: null, yes: true }],
+  };
+  const { headers, body: shown } = hideProvidersPlan(answerOf(body), "plan_ours");
+  assert.deepEqual(headers, { location: "/v1/plans/plan_ours", etag: "7" });
+  assert.deepEqual(shown, {
+    plan_id: "plan_ours",
+    plan_token: "plan_ours",
+    links: ["/v1/plans/plan_ours/execute", { plan_ours: "use plan_ours", count: 3, none: null, yes: true }],
+  });
+});
+
+test("an answer that names no plan stays as it is", () => {
+  for (const body of [{ plan_id: "" }, { plan_id: 7, text: "7" }, "plan_id", null, ["plan_id"]] as const) {
+    const answer = answerOf(body);
+    assert.equal(hideProvidersPlan(answer, "plan_ours"), answer);
+  }
+});

@@ -1,0 +1,85 @@
+import { isUtf8 } from "node:buffer";
+import { parseJson } from "../../conventions/request/json/parse.ts";
+import {
+  compileSchema,
+  type JsonSchema,
+  type SchemaCheck,
+  type ValueSpelling,
+} from "../../conventions/request/schema.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import { list, object, text } from "../../conventions/request/shape.ts";
+import { type Code, codes } from "../../kernel/codes.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied, type Finding } from "../../kernel/failure.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+
+const checks = new WeakMap<JsonSchema, SchemaCheck>();
+
+/** One answer, read as strictly as the planes read requests, and typed by what the route declares of it. */
+export function readAnswer<const Schema extends JsonSchema>(
+  bytes: Uint8Array,
+  answer: Schema,
+  asked: string,
+): FromSchema<Schema> {
+  const check = checks.get(answer) ?? compileSchema(answer);
+  checks.set(answer, check);
+  let first: Finding | undefined;
+  try {
+    const { value, spelling } = parse(bytes);
+    first = check(value, spelling)[0];
+    if (first === undefined) return value as FromSchema<Schema>;
+  } catch (error) {
+    throw error instanceof Denied ? unfit(asked, error.message) : error;
+  }
+  throw unfit(asked, `${first.path || "it"}: ${first.message}`);
+}
+
+/** What a provider wrote was let in at the depth of a request, and stands a few members down here. */
+const limits = { depth: defaults.jsonDepth * 2 };
+
+function parse(bytes: Uint8Array): { readonly value: JsonValue; readonly spelling?: ValueSpelling } {
+  try {
+    return parseJson(bytes, limits);
+  } catch (error) {
+    const foreign = error instanceof Denied && FOREIGN.includes(error.code) && isUtf8(bytes);
+    if (!foreign) throw error;
+    try {
+      return { value: JSON.parse(Buffer.from(bytes).toString("utf8")) as JsonValue };
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** Providers may write integers that a double loses, and halves of characters: an answer of theirs is passed on with them. */
+const FOREIGN: readonly Code[] = ["json_number_out_of_range", "json_malformed"];
+
+export function unfit(asked: string, why: string): Denied {
+  const done = asked.startsWith("POST") ? " Whether it was carried out is not known: look before you ask again." : "";
+  return new Denied(
+    "answer_not_declared",
+    `What the gateway answered to ${asked} is not what it declares (${why}). Nothing of it was used.${done} gw version tells whether the gateway that runs is of another version than this gw.`,
+  );
+}
+
+/** Every refusal has these; what stands beside the envelope belongs to this one, such as what made a plan stale. */
+const problem = {
+  ...object(
+    { code: text, message: text },
+    { errors: list(object({ code: text, path: text, message: text })), retry_allowed: { type: "boolean" } },
+  ),
+  additionalProperties: true,
+} as const;
+
+const ENVELOPE = new Set(["type", "title", "status", "detail", "code", "message", "errors", "retry_allowed"]);
+
+/** A problem document becomes the refusal that it stands for; a code that this client does not know is one of ours gone wrong. */
+export function readProblem(bytes: Uint8Array, asked: string): Denied {
+  const told = readAnswer(bytes, problem, asked);
+  const known = (code: string): Code => (Object.hasOwn(codes, code) ? (code as Code) : "internal_fault");
+  return new Denied(known(told.code), told.message, {
+    retryAllowed: told.retry_allowed === true,
+    errors: (told.errors ?? []).map((one) => ({ ...one, code: known(one.code) })),
+    extra: Object.fromEntries(Object.entries(told).filter(([name]) => !ENVELOPE.has(name))),
+  });
+}
