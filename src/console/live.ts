@@ -4,14 +4,15 @@ import type { OperationBoard } from "../conventions/operation/summary.ts";
 import { writeGrantLine } from "../surfaces/cli/grant/line.ts";
 import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
-import type { ApprovalRecord } from "../surfaces/operator/answers.ts";
+import { hasCard } from "../surfaces/client/reading.ts";
+import type { ApprovalView } from "../surfaces/operator/answers.ts";
 
 /** An approval with its card in the words of the terminal: one renderer, whatever the screen. */
-export interface ShownApproval extends ApprovalRecord {
+export interface ShownApproval extends ApprovalView {
   readonly lines: readonly string[];
   readonly evidence: readonly string[];
   /** The narrowest grant that would have answered it, as `gw grant add` takes it; or why there is none. */
-  readonly grant: { readonly line: string } | { readonly none: string } | null;
+  readonly grant: { readonly line: string } | { readonly none: string };
 }
 
 export type Connection =
@@ -56,10 +57,12 @@ export function followGateway(
         setConnection({ kind: "lost", why: event.why });
         return;
       case "list":
-        waiting = event.views.map(show);
+        waiting = event.views.filter(hasCard).map(show);
         tell({ kind: "waiting", approvals: waiting });
         return;
       case "approval": {
+        // What waits in line has no card yet: nobody could read it.
+        if (!hasCard(event.view)) return;
         const approval = show(event.view);
         const others = waiting.filter(({ approval_id }) => approval_id !== approval.approval_id);
         waiting = approval.state === "pending" ? [...others, approval] : others;
@@ -93,10 +96,8 @@ export function followGateway(
   };
 }
 
-/** What waits in line has no card yet: nobody could read it. */
-export function show(view: ApprovalRecord): ShownApproval {
+export function show(view: ApprovalView): ShownApproval {
   const { card } = view;
-  if (card === null) return { ...view, lines: [], evidence: [], grant: null };
   const proposal = proposeGrant(card);
   return {
     ...view,

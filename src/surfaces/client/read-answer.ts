@@ -1,17 +1,10 @@
-import { isUtf8 } from "node:buffer";
 import { parseJson } from "../../conventions/request/json/parse.ts";
-import {
-  compileSchema,
-  type JsonSchema,
-  type SchemaCheck,
-  type ValueSpelling,
-} from "../../conventions/request/schema.ts";
+import { compileSchema, type JsonSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import { list, object, text } from "../../conventions/request/shape.ts";
 import { type Code, codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, type Finding } from "../../kernel/failure.ts";
-import type { JsonValue } from "../../kernel/json.ts";
 
 const checks = new WeakMap<JsonSchema, SchemaCheck>();
 
@@ -25,7 +18,7 @@ export function readAnswer<const Schema extends JsonSchema>(
   checks.set(answer, check);
   let first: Finding | undefined;
   try {
-    const { value, spelling } = parse(bytes);
+    const { value, spelling } = parseJson(bytes, limits);
     first = check(value, spelling)[0];
     if (first === undefined) return value as FromSchema<Schema>;
   } catch (error) {
@@ -34,25 +27,11 @@ export function readAnswer<const Schema extends JsonSchema>(
   throw unfit(asked, `${first.path || "it"}: ${first.message}`);
 }
 
-/** What a provider wrote was let in at the depth of a request, and stands a few members down here. */
-const limits = { depth: defaults.jsonDepth * 2 };
-
-function parse(bytes: Uint8Array): { readonly value: JsonValue; readonly spelling?: ValueSpelling } {
-  try {
-    return parseJson(bytes, limits);
-  } catch (error) {
-    const foreign = error instanceof Denied && FOREIGN.includes(error.code) && isUtf8(bytes);
-    if (!foreign) throw error;
-    try {
-      return { value: JSON.parse(Buffer.from(bytes).toString("utf8")) as JsonValue };
-    } catch {
-      throw error;
-    }
-  }
-}
-
-/** Providers may write integers that a double loses, and halves of characters: an answer of theirs is passed on with them. */
-const FOREIGN: readonly Code[] = ["json_number_out_of_range", "json_malformed"];
+/**
+ * What a provider wrote was let in at the depth of a request, and stands a few members down here; its integers may be more than a
+ * double holds, and its texts half a character. Nothing else is read less strictly for it.
+ */
+const limits = { depth: defaults.jsonDepth * 2, foreign: true };
 
 export function unfit(asked: string, why: string): Denied {
   const done = asked.startsWith("POST") ? " Whether it was carried out is not known: look before you ask again." : "";

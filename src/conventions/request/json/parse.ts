@@ -13,6 +13,8 @@ import { firstIllFormedByte } from "./utf8.ts";
 
 export interface JsonLimits {
   readonly depth?: number;
+  /** Takes numbers that a double rounds (none of them an integer for a schema) and lone surrogates: others wrote them, and we pass them on. */
+  readonly foreign?: boolean;
 }
 
 export interface JsonDocument {
@@ -28,7 +30,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = {}): JsonDocum
     return denyJson(buffer.toString("utf8", 0, offset), "", { kind: "malformed", expected: "well-formed UTF-8" });
   }
   const text = buffer.toString(isAscii(buffer) ? "latin1" : "utf8");
-  const parser = new Parser(text, limits.depth ?? defaults.jsonDepth);
+  const parser = new Parser(text, limits.depth ?? defaults.jsonDepth, limits.foreign === true);
   const value = parser.parseText();
   return { value, spelling: parser.spelling() };
 }
@@ -60,6 +62,7 @@ const NAME_LENGTH = 40;
 class Parser {
   readonly #text: string;
   readonly #depth: number;
+  readonly #foreign: boolean;
   #at = 0;
   readonly #names: (string | undefined)[] = new Array(NAME_SLOTS);
   /** Set by a number that is an integer in value alone, and taken up by whatever holds it. */
@@ -67,9 +70,10 @@ class Parser {
   /** The names and indexes of such numbers; almost always empty. */
   readonly #floats = new Map<object, Set<string | number>>();
 
-  constructor(text: string, depth: number) {
+  constructor(text: string, depth: number, foreign: boolean) {
     this.#text = text;
     this.#depth = depth;
+    this.#foreign = foreign;
   }
 
   parseText(): JsonValue {
@@ -189,8 +193,11 @@ class Parser {
         // The running sum may have rounded; the conversion of the whole text does so once, and shows it.
         whole = Number(text.slice(digits, at));
         if (at - digits > SAFE_DIGITS + 1 || !Number.isSafeInteger(whole)) {
-          this.#at = start;
-          this.#deny({ kind: "number", expected: "an integer within ±(2^53−1)" });
+          if (!this.#foreign) {
+            this.#at = start;
+            this.#deny({ kind: "number", expected: "an integer within ±(2^53−1)" });
+          }
+          this.#float = true;
         }
       }
       return first === MINUS ? -whole : whole;
@@ -211,7 +218,8 @@ class Parser {
     }
     const literal = this.#text.slice(start, at);
     const value = Number(literal);
-    if (!Number.isFinite(value) || (value === 0 && /^-?[0.]*[1-9]/.test(literal))) {
+    const lost = !Number.isFinite(value) || (value === 0 && /^-?[0.]*[1-9]/.test(literal));
+    if (lost && !this.#foreign) {
       this.#at = start;
       this.#deny({ kind: "number", expected: "a number within the range of a double" });
     }
@@ -284,11 +292,11 @@ class Parser {
           at += 6;
           if ((unit & 0xf800) !== 0xd800) result += String.fromCharCode(unit);
           else {
-            if (unit >= 0xdc00) this.#refuseAt(at - 6, "a pair of surrogates, the high one first");
-            const low = text.startsWith("\\u", at) ? this.#readUnit(at) : 0;
-            if ((low & 0xfc00) !== 0xdc00) this.#refuseAt(at - 6, "a pair of surrogates, the high one first");
-            result += String.fromCharCode(unit, low);
-            at += 6;
+            const low = unit < 0xdc00 && text.startsWith("\\u", at) ? this.#readUnit(at) : 0;
+            const isPair = (low & 0xfc00) === 0xdc00;
+            if (!isPair && !this.#foreign) this.#refuseAt(at - 6, "a pair of surrogates, the high one first");
+            result += isPair ? String.fromCharCode(unit, low) : String.fromCharCode(unit);
+            if (isPair) at += 6;
           }
         }
       } else {
