@@ -111,6 +111,16 @@ export type WaitingStatement = {
   readonly log_id: string;
   /** The last frame of its log. */
   readonly frame: number;
+  /** What the live log offers for an operator's signature. */
+  readonly attestation: {
+    readonly open_frame: number;
+    readonly open_link: string;
+    readonly head_frame: number;
+    readonly head_link: string;
+    readonly before_frame: number;
+    readonly before_link: string;
+    readonly unclean: boolean;
+  };
   /** When it said so, by the database's clock. */
   readonly hub_ms: number;
 };
@@ -123,6 +133,8 @@ export type UnlockStatement = {
   readonly vault_id: string;
   readonly nonce: string;
   readonly sealed: string;
+  /** The operator's word for the log of that process; null where what they know of it does not suffice. */
+  readonly attestation: string | null;
   readonly knows: { readonly vault: number; readonly policy: number };
   readonly operator: string;
   readonly operator_key_id: string;

@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import type { AttestationOffer } from "../audit/attestation.ts";
 import { openSealed, sealFor } from "../audit/keys/hpke.ts";
 import { publicKeyOf } from "../audit/keys/raw.ts";
 import { canonicalJson } from "../kernel/canonical-json.ts";
@@ -14,12 +15,18 @@ type Bound = Pick<WaitingStatement, "hub_id" | "gateway" | "vault_id" | "nonce" 
 
 const INFO = Buffer.from("gw hub unlock v1");
 const RAW_KEY_BYTES = 32;
+const LINK = /^[0-9a-f]{64}$/;
 
 /** For whoever has the private half of the request's own key, and nobody else. */
 export function sealUnlock(bound: Bound, serviceKey: Secret, random: Random): string {
-  const recipient = publicKeyOf("x25519", Buffer.from(bound.sealing_key, "base64url"));
-  const { encapsulated, sealed } = serviceKey.use((bytes) => sealFor(recipient, INFO, aadOf(bound), bytes, random));
-  return Buffer.concat([encapsulated, sealed]).toString("base64url");
+  try {
+    const recipient = publicKeyOf("x25519", Buffer.from(bound.sealing_key, "base64url"));
+    const { encapsulated, sealed } = serviceKey.use((bytes) => sealFor(recipient, INFO, aadOf(bound), bytes, random));
+    return Buffer.concat([encapsulated, sealed]).toString("base64url");
+  } catch {
+    // A point of small order: no process draws one.
+    throw new Denied("signature_invalid", `${bound.gateway} asks with a key that no process has. Look at that host.`);
+  }
 }
 
 /** Undefined for what was sealed to another request. */
@@ -44,7 +51,12 @@ export interface KnownGateway {
   /** The newest signed files that this client knows. */
   readonly knows: Generations;
   /** How far its log was seen, by its own word on the hub and in this client's memory. */
-  readonly log: { readonly id: string; readonly frame: number };
+  readonly log: {
+    readonly id: string;
+    readonly frame: number;
+    /** Its own word on the hub; null where there is none, or less than this client's memory has. */
+    readonly head: { readonly frame: number; readonly link: string } | null;
+  };
 }
 
 /** Undefined for what this gateway did not sign for this vault and hub. */
@@ -52,9 +64,42 @@ export function readWaiting(given: SignedText, known: KnownGateway): WaitingStat
   const said = readHubStatement<WaitingStatement>(given, "gw.hub-waiting/v1", known.signingKey);
   if (said?.hub_id !== known.hubId || said.gateway !== known.gateway || said.vault_id !== known.vaultId)
     return undefined;
-  const { hub_ms, frame, knows, sealing_key } = said;
-  const whole = [hub_ms, frame, knows?.vault, knows?.policy].every((one) => Number.isSafeInteger(one) && one >= 0);
+  const { hub_ms, frame, knows, nonce, sealing_key, attestation: offer } = said;
+  const numbers = [
+    hub_ms,
+    frame,
+    knows?.vault,
+    knows?.policy,
+    offer?.open_frame,
+    offer?.head_frame,
+    offer?.before_frame,
+  ];
+  const links = [offer?.open_link, offer?.head_link, offer?.before_link];
+  const whole =
+    numbers.every((one) => Number.isSafeInteger(one) && one >= 0) &&
+    [nonce, sealing_key, ...links].every((one) => typeof one === "string") &&
+    links.every((one) => LINK.test(one)) &&
+    typeof offer.unclean === "boolean";
   return whole && Buffer.from(sealing_key, "base64url").length === RAW_KEY_BYTES ? said : undefined;
+}
+
+/**
+ * What an operator may sign for without seeing the log: that it goes on from the very frame at which its own word on the hub ends.
+ * Null where that is not so: the hub has not all of what was before, or this life of the process is on it already.
+ */
+export function offerOf({ attestation: said }: WaitingStatement, { log }: KnownGateway): AttestationOffer | null {
+  if (said.before_frame !== log.head?.frame || said.before_link !== log.head.link) return null;
+  const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
+  return {
+    logId: bytes(log.id),
+    openFrame: said.open_frame,
+    openLink: bytes(said.open_link),
+    headFrame: said.head_frame,
+    headLink: bytes(said.head_link),
+    beforeFrame: said.before_frame,
+    beforeLink: bytes(said.before_link),
+    unclean: said.unclean,
+  };
 }
 
 /** One that was said long ago, by the database's own clock, is over: its process says it anew every few seconds. */
@@ -74,6 +119,13 @@ export function requireNotBack(said: WaitingStatement, { gateway, knows, log }: 
     throw new Denied(
       "log_rolled_back",
       `${gateway} shows its log up to frame ${said.frame}, and frame ${log.frame} of log ${log.id} was seen before: it was cut back or replaced. No key was handed over. Look at it with: gw audit verify --hub`,
+    );
+  }
+  const { before_frame: before, before_link: link } = said.attestation;
+  if (before === log.head?.frame && link !== log.head.link) {
+    throw new Denied(
+      "log_rolled_back",
+      `${gateway} has another frame ${before} in its log than it put on the hub: it was cut back or replaced. No key was handed over. Look at it with: gw audit verify --hub`,
     );
   }
 }
@@ -100,7 +152,12 @@ export function readUnlock(
 ): UnlockStatement | undefined {
   for (const { name, keyId, approverKey } of operators) {
     const said = readHubStatement<UnlockStatement>(given, "gw.hub-unlock/v1", approverKey);
-    if (said !== undefined && said.operator === name && said.operator_key_id === keyId) return said;
+    if (said !== undefined && said.operator === name && said.operator_key_id === keyId && isWhole(said)) return said;
   }
   return undefined;
+}
+
+function isWhole({ sealed, knows, attestation }: UnlockStatement): boolean {
+  const numbers = [knows?.vault, knows?.policy].every((one) => Number.isSafeInteger(one));
+  return numbers && typeof sealed === "string" && (attestation === null || typeof attestation === "string");
 }

@@ -22,6 +22,11 @@ export interface WaitingParts {
   connect(): Promise<HubConnection>;
   knows(): Generations;
   log(): { readonly id: string; readonly frame: number };
+  /** Written into the log, once for each request. */
+  offerAttestation(): Promise<WaitingStatement["attestation"]>;
+  attest(statement: Buffer): Promise<unknown>;
+  /** Denied where what this gateway said of its log on the hub does not stand in the log. */
+  requireOwnPast(connection: HubConnection): Promise<void>;
   operators(): Parameters<typeof readUnlock>[1];
   unlock(serviceKey: Secret, operator: { readonly operator: string; readonly operatorKeyId: string }): Promise<void>;
   /** Null when all is well again. */
@@ -35,7 +40,7 @@ export interface Waiting {
 /** Asks on the hub to be unlocked, for as long as nobody did. Every try has a key of its own, so that none is played again. */
 export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
-  let request = drawRequest(parts.random);
+  let request = drawRequest(parts);
   let woken = new AbortController();
   let closed = false;
 
@@ -44,6 +49,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
     const [now] = await connection.ask<{ ms: string }>(
       "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms",
     );
+    const attestation = await request.offer();
     const { id: log_id, frame } = parts.log();
     const statement: WaitingStatement = {
       format: "gw.hub-waiting/v1",
@@ -55,6 +61,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
       knows: parts.knows(),
       log_id,
       frame,
+      attestation,
       hub_ms: Number(now?.ms ?? 0),
     };
     const { text, signature } = signHubWith(statement, parts.signing);
@@ -125,11 +132,12 @@ export function startWaiting(parts: WaitingParts): Waiting {
       );
     }
     // Whatever comes of it, nobody plays it again.
-    request = drawRequest(parts.random);
+    request = drawRequest(parts);
     const bound = { hub_id: hubId, gateway, vault_id: vaultId, nonce, sealing_key: sealingKey };
     using serviceKey = openUnlock(bound, own, said.sealed);
     if (serviceKey === undefined)
       throw new Denied("unlock_request_over", "What was sent is not sealed to the key that waits. It stays locked.");
+    if (said.attestation !== null) await parts.attest(Buffer.from(said.attestation, "base64url"));
     await parts.unlock(serviceKey, { operator: said.operator, operatorKeyId: said.operator_key_id });
   }
 
@@ -139,6 +147,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
       try {
         connection = await parts.connect();
         connection.onLost(() => woken.abort());
+        await parts.requireOwnPast(connection);
         await connection.listen((what) => {
           if (isForGateway(what, gateway)) woken.abort();
         });
@@ -173,8 +182,14 @@ export function startWaiting(parts: WaitingParts): Waiting {
   };
 }
 
-function drawRequest(random: Random) {
+function drawRequest({ random, offerAttestation }: Pick<WaitingParts, "random" | "offerAttestation">) {
   const own = takePrivateKey("x25519", random.bytes(32));
   const sealingKey = rawPublicOf("x25519", own).toString("base64url");
-  return { nonce: random.bytes(16).toString("hex"), own, sealingKey };
+  // Each one is a seal in the log: said again every few seconds, it is the same one.
+  let offered: WaitingStatement["attestation"] | null = null;
+  const offer = async (): Promise<WaitingStatement["attestation"]> => {
+    offered ??= await offerAttestation();
+    return offered;
+  };
+  return { nonce: random.bytes(16).toString("hex"), own, sealingKey, offer };
 }

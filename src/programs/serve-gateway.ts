@@ -255,7 +255,11 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     createHubDesk({ gateway, log, clock, state, operations, onFault: (error) => onFault(error, correlationId()) }),
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
     gateway.fleet,
-    (serviceKey, operator) => steward.unlockByHub(serviceKey, operator),
+    {
+      offerAttestation: () => steward.offerAttestation(),
+      attest: (statement) => steward.attest(statement),
+      unlock: (serviceKey, operator) => steward.unlockByHub(serviceKey, operator),
+    },
   );
   const steward: DaemonSteward = createSteward({
     ...{

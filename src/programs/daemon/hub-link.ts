@@ -37,7 +37,7 @@ export interface HubLink {
   /** Policy or the compartment may be others now. */
   adjust(): Promise<void>;
   /** From now on questions are shown on the hub too, what operators sign there is taken, and signed files are followed. */
-  attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"], unlock: UnlockByHub): void;
+  attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"], byHub: UnlockByHub): void;
   /** The store of this host, of which the hub has what signed policy shares. */
   share(store: StateStore): StateStore;
   /** Takes over what a silent gateway had under way, at an operator's word. */
@@ -255,9 +255,9 @@ export function createHubLink(parts: LinkParts): HubLink {
         );
       return await keeper.adopt(gateway, operator);
     },
-    attend(desk, home, fleet, unlock) {
+    attend(desk, home, fleet, byHub) {
       attended = { desk, home, fleet };
-      waiting = createHubWaiting({ ...parts, unlock, onTrouble: tell });
+      waiting = createHubWaiting({ ...parts, byHub, onTrouble: tell });
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,

@@ -1,10 +1,13 @@
 import { readHubAddress } from "../../hub/address.ts";
-import { connectHub } from "../../hub/connect.ts";
-import { startWaiting, type Waiting } from "../../hub/waiting.ts";
+import { connectHub, type HubConnection } from "../../hub/connect.ts";
+import { readPeerHead } from "../../hub/fetch-log.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../hub/schema.ts";
+import { reachedOf } from "../../hub/ship.ts";
+import { judgePast } from "../../hub/take-part.ts";
+import { startWaiting, type Waiting, type WaitingParts } from "../../hub/waiting.ts";
 import type { Random, Sleep } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { Secret } from "../../kernel/secret.ts";
 import { openHubSecrets } from "../../vault/hub-secrets.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
 import type { HubMembership } from "../../vault/policy/policy.ts";
@@ -20,19 +23,19 @@ export interface HubWaiting {
   close(): Promise<void>;
 }
 
-export type UnlockByHub = (
-  serviceKey: Secret,
-  operator: { readonly operator: string; readonly operatorKeyId: string },
-) => Promise<void>;
+/** What an operator's word from the hub does here. */
+export type UnlockByHub = Pick<WaitingParts, "unlock" | "offerAttestation" | "attest">;
 
 interface HubWaitingParts {
   readonly home: string;
+  /** Of the log. */
+  readonly folder: string;
   readonly log: { readonly logId: string; head(): { readonly frame: number } };
   readonly random: Random;
   readonly sleep: Sleep;
   /** What is in force now. */
   readonly state: { readonly trust: Trust; readonly compartment: object | null };
-  unlock: UnlockByHub;
+  readonly byHub: UnlockByHub;
   onTrouble(error: Denied): void;
 }
 
@@ -64,12 +67,29 @@ export function createHubWaiting(parts: HubWaitingParts): HubWaiting {
     const { hubId, gateway } = membership;
     return startWaiting({
       ...{ hubId, gateway, vaultId: state.trust.vault.vaultId, signing: key.signing },
-      ...{ random: parts.random, sleep: parts.sleep, unlock: parts.unlock, tell },
+      ...{ ...parts.byHub, random: parts.random, sleep: parts.sleep, tell },
       connect: () => connectHub({ address, password, authority }, hubId),
       knows: () => ({ vault: state.trust.vault.generation, policy: state.trust.policy?.version ?? 0 }),
       log: () => ({ id: parts.log.logId, frame: parts.log.head().frame }),
       operators: () => state.trust.vault.operators,
+      requireOwnPast: (connection) => requireOwnPast(connection, membership),
     });
+  }
+
+  /** Frames that were cut off may have been written anew since: a number alone does not tell. */
+  async function requireOwnPast(connection: HubConnection, membership: HubMembership): Promise<void> {
+    const { gateway } = membership;
+    const [row] = await connection.ask<{ statement: string | null; signature: Buffer | null }>(
+      `select ${shortText("statement")}, ${shortBytes("signature")} from ${HUB_SCHEMA}.log_head where gateway = $1`,
+      [gateway],
+    );
+    const { statement: text = null, signature = null } = row ?? {};
+    const head = text === null || signature === null ? undefined : readPeerHead({ text, signature }, membership);
+    if (head?.log_id !== parts.log.logId || judgePast(parts.folder, reachedOf(head)) !== "foreign") return;
+    throw new Denied(
+      "log_rolled_back",
+      `The log of this host does not have what ${gateway} put on the hub up to frame ${head.next_frame - 1}: it was cut back or replaced. It does not ask there to be unlocked. Look at it with gw audit verify, and unlock it here: gw unlock`,
+    );
   }
 
   function end(): void {

@@ -1,3 +1,4 @@
+import { signAttestation } from "../../../audit/attestation.ts";
 import { signHub, type UnlockStatement } from "../../../hub/statement.ts";
 import { sealUnlock, unlockBody } from "../../../hub/unlock.ts";
 import { isoTime } from "../../../kernel/clock.ts";
@@ -9,7 +10,7 @@ import type { OperatorOptions } from "../options.ts";
 import { policyInForce } from "../vault/session.ts";
 import { type HubSession, knownTo, type OnHub, onHub } from "./hub-session.ts";
 import { recallFleet } from "./memory.ts";
-import { refusalIn, sayEach } from "./say.ts";
+import { refusalIn, type Said, sayEach } from "./say.ts";
 import { findWaiting, type WaitingGateway } from "./waiting.ts";
 
 export type HubUnlockOptions = OperatorOptions & OnHub & { readonly all?: boolean };
@@ -60,9 +61,17 @@ async function unlockEach(
   chosen: readonly WaitingGateway[],
   deps: CliDeps,
 ): Promise<readonly Outcome[]> {
-  const sound = chosen.filter(({ refused }) => refused === null);
-  const said = sound.map(({ gateway, signingKey, request }) => {
+  const sign = ({ gateway, signingKey, request, offer, unseen }: WaitingGateway): Said => {
     const { operator } = session;
+    const nowMs = deps.clock.wallMs();
+    const attestation =
+      offer === null
+        ? null
+        : signAttestation(offer, operator.name, operator.approver.key, Math.floor(nowMs / 1000)).toString("base64url");
+    if (unseen)
+      deps.io.err(
+        `WARNING: the hub does not have all of what ${showIdentifier(gateway)} wrote before it started, so that its log was not attested. Do that on the host, before it stops: gw unlock`,
+      );
     const statement: UnlockStatement = {
       format: "gw.hub-unlock/v1",
       hub_id: request.hub_id,
@@ -70,17 +79,30 @@ async function unlockEach(
       vault_id: request.vault_id,
       nonce: request.nonce,
       sealed: sealUnlock(request, operator.serviceKey, deps.random),
+      attestation,
       knows: knownTo(session),
       operator: operator.name,
       operator_key_id: operator.keyId,
-      signed_at: isoTime(deps.clock.wallMs()),
+      signed_at: isoTime(nowMs),
     };
     const signed = signHub(statement, (bytes) => operator.approver.sign(bytes));
     return { gateway, key: signingKey, body: unlockBody(signed) };
-  });
+  };
+  const said: Said[] = [];
+  const refusals = new Map<string, Denied>();
+  for (const one of chosen) {
+    try {
+      if (one.refused !== null) throw one.refused;
+      said.push(sign(one));
+    } catch (error) {
+      if (!(error instanceof Denied)) throw error;
+      refusals.set(one.gateway, error);
+    }
+  }
   const answered = said.length === 0 ? [] : await sayEach(session.connection, "unlock", said, deps);
-  return chosen.map(({ gateway, refused }) => {
-    if (refused !== null) return { gateway, state: "refused", refusal: refused };
+  return chosen.map(({ gateway }) => {
+    const refused = refusals.get(gateway);
+    if (refused !== undefined) return { gateway, state: "refused", refusal: refused };
     const answer = answered.find((one) => one.gateway === gateway)?.answer ?? null;
     if (answer === null) return { gateway, state: "no_answer", refusal: null };
     if (answer.code === null) return { gateway, state: "unlocked", refusal: null };

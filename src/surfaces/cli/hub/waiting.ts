@@ -1,9 +1,10 @@
+import type { AttestationOffer } from "../../../audit/attestation.ts";
 import type { HubConnection } from "../../../hub/connect.ts";
 import { readHead } from "../../../hub/fetch-log.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import type { WaitingStatement } from "../../../hub/statement.ts";
-import { isFresh, type KnownGateway, readWaiting, requireNotBack } from "../../../hub/unlock.ts";
+import { isFresh, type KnownGateway, offerOf, readWaiting, requireNotBack } from "../../../hub/unlock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { HubPolicy } from "../../../vault/policy/policy.ts";
@@ -15,6 +16,10 @@ export interface WaitingGateway {
   readonly signingKey: Buffer;
   readonly request: WaitingStatement;
   readonly refused: Denied | null;
+  /** What to sign of its log; null where that cannot be known from here. */
+  readonly offer: AttestationOffer | null;
+  /** It was at more than the hub has of it when this process began: nobody here can vouch for that. */
+  readonly unseen: boolean;
 }
 
 interface Row {
@@ -53,7 +58,10 @@ export async function findWaiting(
     const [request] = requests;
     if (request === undefined) return [];
     const { gateway, signingKey } = one;
-    return [{ gateway, signingKey, request, refused: judge(requests, request, one) }];
+    const unseen = request.attestation.before_frame > (one.log.head?.frame ?? -1);
+    return [
+      { gateway, signingKey, request, refused: judge(requests, request, one), offer: offerOf(request, one), unseen },
+    ];
   });
 }
 
@@ -90,6 +98,11 @@ async function knowGateway(
   );
   const { statement: text = null, signature = null } = row ?? {};
   const head = text === null || signature === null ? undefined : readHead({ text, signature }, speaker);
-  const frame = Math.max((head?.next_frame ?? 0) - 1, seen[gateway]?.frame ?? -1);
-  return [{ hubId, vaultId, gateway, signingKey: named.waiting.signingKey, knows, log: { id: logId, frame } }];
+  const shown = head === undefined ? null : { frame: head.next_frame - 1, link: head.link };
+  const before = seen[gateway] ?? null;
+  const frame = Math.max(shown?.frame ?? -1, before?.frame ?? -1);
+  const isLess =
+    before !== null && (frame > (shown?.frame ?? -1) || (before.frame === frame && before.link !== shown?.link));
+  const log = { id: logId, frame, head: isLess ? null : shown };
+  return [{ hubId, vaultId, gateway, signingKey: named.waiting.signingKey, knows, log }];
 }
