@@ -148,6 +148,7 @@ describe("gw console --listen", able, () => {
     for (const path of [
       "/api/credentials/add",
       "/api/credentials/rotate",
+      "/api/credentials/bind",
       "/api/policy/set",
       "/api/grants",
       "/api/packs/demo/trust",

@@ -297,16 +297,16 @@ describe("gw console", able, () => {
     assert.equal(lost.body["outcome"], "unknown", lost.text);
     await go(desk, "#/now");
     await desk.page.getByRole("button", { name: "It did not" }).click();
-    await desk.page.getByLabel(/Why/).fill("looked at the provider");
+    await desk.page.getByLabel(/Why/).fill("looked at C:\\jobs");
     await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
     await prove(desk, home);
     await says(desk, /Settled by your signed word/);
     await clean(desk, "now-settled");
     const [said] = (await home.events("operation_settled")).slice(-1);
-    assert.deepEqual(
-      [said?.["happened"], said?.["reason"], said?.["although"]],
-      [false, "looked at the provider", null],
-    );
+    assert.deepEqual([said?.["happened"], said?.["reason"], said?.["although"]], [false, "looked at C:\\jobs", null]);
+    // What stands beside is written out once: a backslash that was typed is two, and not four.
+    await go(desk, `#/call/${String(lost.body["call_id"])}`);
+    await desk.page.locator("li.aside").filter({ hasText: "reason looked at C:\\\\jobs" }).waitFor();
     agent.close();
   });
 
@@ -437,7 +437,14 @@ describe("gw console", able, () => {
       assert.equal((await knock(port, "POST", "/api/enter", { ...json, ...headers }, body)).status, status, what);
     }
     // What another user of this machine can do: connect, and be refused.
-    for (const path of ["/api/me", "/api/events", "/api/activity", "/api/log/checkpoint", "/api/passkeys"]) {
+    for (const path of [
+      "/api/me",
+      "/api/events",
+      "/api/activity",
+      "/api/calls/x",
+      "/api/log/checkpoint",
+      "/api/passkeys",
+    ]) {
       const bare = await knock(port, "GET", path, { host });
       assert.equal(bare.status, 401, path);
       assert.equal(bare.headers["access-control-allow-origin"], undefined);
@@ -446,11 +453,17 @@ describe("gw console", able, () => {
       (await knock(port, "GET", "/api/me", { host, authorization: `Bearer ${"x".repeat(43)}` })).status,
       401,
     );
-    const { headers } = await knock(port, "GET", "/", { host });
-    const policy = String(headers["content-security-policy"]);
-    for (const rule of ["default-src 'none'", "trusted-types 'none'", "frame-ancestors 'none'"])
-      assert.ok(policy.includes(rule));
-    assert.equal(headers["set-cookie"], undefined);
+    const bind = JSON.stringify({ label: "demo-token", bound_to: "https://evil.example" });
+    const unkeyed = await knock(port, "POST", "/api/credentials/bind", { ...json, host, origin: origin() }, bind);
+    assert.equal(unkeyed.status, 401);
+    assert.equal((await knock(port, "GET", "/icon-3.svg", { host: `evil.example:${port}` })).status, 403);
+    for (const path of ["/", "/icon-3.svg"]) {
+      const { headers } = await knock(port, "GET", path, { host });
+      const policy = String(headers["content-security-policy"]);
+      for (const rule of ["default-src 'none'", "trusted-types 'none'", "frame-ancestors 'none'"])
+        assert.ok(policy.includes(rule));
+      assert.equal(headers["set-cookie"], undefined);
+    }
     const large = await knock(
       port,
       "POST",

@@ -55,3 +55,20 @@ test("nothing is signed before one of the operator's passkeys answered for exact
   const without = decisions.draft("apr_1", { decision: "approve", card_digest: DIGEST });
   await assert.rejects(without, (error) => error instanceof Denied && error.code === "passkey_needed");
 });
+
+test("a condition that is none is refused in words, and nothing is drafted", async () => {
+  const budget = { attempts: 1, side_effects: 1, duration_seconds: 60, spend_cents: 0 };
+  const card = { scope: { actions: ["demo.get"] }, run: { budget } };
+  const client = {
+    approval: async () => ({ card_digest: DIGEST, mode: "session", card }),
+  } as unknown as OperatorClient;
+  const decisions = createDecisions({
+    ...{ clock: { bootMs: () => 0 }, random: { bytes: (size) => randomBytes(size) }, client: () => client },
+    ...{ passkeys: () => [], secret: { require: async () => undefined }, passkeysOnly: false, readWhere: () => ({}) },
+  });
+  const whole = { action: "demo.get", text: "id=1" };
+  for (const where of [[null], ["id=1"], [[]], [{ ...whole, text: 1 }], Array.from({ length: 65 }, () => whole)]) {
+    const drafted = decisions.draft("apr_1", { decision: "approve", card_digest: DIGEST, narrow: { where } });
+    await assert.rejects(drafted, (error) => error instanceof Denied && error.code === "value_not_allowed");
+  }
+});

@@ -10,7 +10,7 @@ import { isTicketReference } from "../conventions/ticket/context.ts";
 import type { Clock, Random } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { WhereWords } from "../surfaces/cli/operator/where.ts";
 import type { TicketEntered } from "../surfaces/client/draft-decision.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
@@ -154,8 +154,8 @@ const CONDITIONS = 64;
 function wordsOf(value: unknown): readonly WhereWords[] {
   if (!Array.isArray(value)) return [];
   if (value.length > CONDITIONS) throw new Denied("value_not_allowed", `${CONDITIONS} conditions at most.`);
-  return value.map((one) => ({
-    action: textOf(one as JsonObject, "action", 200),
-    text: textOf(one as JsonObject, "text", 1_200),
-  }));
+  return value.map((one: JsonValue) => {
+    const words = isJsonObject(one) ? one : {};
+    return { action: textOf(words, "action", 200), text: textOf(words, "text", 1_200) };
+  });
 }

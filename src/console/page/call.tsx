@@ -58,7 +58,7 @@ function stepsOf({ record, told, recordings }: CallAnswer): Step[] {
       at,
       shown: (
         <li key={id} class="aside">
-          <Time at={at} /> {showText(words)}
+          <Time at={at} /> {words}
         </li>
       ),
     })),

@@ -10,10 +10,10 @@ const GATHERING = 100;
 /** What the log says beside the entries of the journal: who approved, and the texts of cards, requests and decisions. */
 export interface Beside {
   add(item: LogItem): void;
-  /** Whether somebody of this name, or a part of it, approved or decided it. */
-  isBy(entry: ActivityEntry, name: string): boolean;
-  /** Whether a text that was kept of it says this. */
-  says(entry: ActivityEntry, text: string): boolean;
+  /** Whether somebody of this name, or a part of it, approved or decided an entry. */
+  by(name: string): (entry: ActivityEntry) => boolean;
+  /** Whether a text that was kept of an entry says this. Each is looked through once, however many entries it stands behind. */
+  saying(text: string): (entry: ActivityEntry) => boolean;
   /** False once older texts were let go. */
   isWhole(): boolean;
 }
@@ -21,7 +21,7 @@ export interface Beside {
 const DIGESTS = ["card_digest", "statement_digest", "kept_digest", "fields_digest"] as const;
 const PEOPLE = ["operator", "approved_by"] as const;
 
-export function startBeside(): Beside {
+export function startBeside(mostCharacters = TEXT_CHARACTERS): Beside {
   const people = new Map<string, Set<string>>();
   const digests = new Map<string, Set<string>>();
   const texts = new Map<string, string>();
@@ -31,10 +31,12 @@ export function startBeside(): Beside {
 
   function keep(digest: string, text: string): void {
     if (texts.has(digest)) return;
-    texts.set(digest, text.toLowerCase());
-    characters += text.length;
+    // There are letters of which lower case makes two: what is held counts.
+    const lower = text.toLowerCase();
+    texts.set(digest, lower);
+    characters += lower.length;
     for (const [oldest, { length }] of texts) {
-      if (characters <= TEXT_CHARACTERS) return;
+      if (characters <= mostCharacters) return;
       texts.delete(oldest);
       characters -= length;
       whole = false;
@@ -63,17 +65,24 @@ export function startBeside(): Beside {
 
   return {
     add: (item) => void (item.kind === "record" && take(item.event)),
-    isBy: (entry, name) =>
-      keysOf(entry).some((key) => [...(people.get(key) ?? [])].some((one) => one.toLowerCase().includes(name))),
-    says(entry, text) {
+    by: (name) => behind(people, (one) => one.toLowerCase().includes(name)),
+    saying(text) {
       // Kept texts are JSON: what is looked for stands in them as JSON writes it.
       const written = JSON.stringify(text).slice(1, -1);
-      return keysOf(entry).some((key) =>
-        [...(digests.get(key) ?? [])].some((digest) => texts.get(digest)?.includes(written) === true),
-      );
+      const fitting = new Set([...texts].flatMap(([digest, kept]) => (kept.includes(written) ? [digest] : [])));
+      return behind(digests, (digest) => fitting.has(digest));
     },
     isWhole: () => whole,
   };
+}
+
+/** Whether something noted under a name that leads to an entry fits. */
+function behind(
+  noted: ReadonlyMap<string, ReadonlySet<string>>,
+  fits: (value: string) => boolean,
+): (entry: ActivityEntry) => boolean {
+  const keys = new Set([...noted].flatMap(([key, values]) => ([...values].some(fits) ? [key] : [])));
+  return (entry) => keysOf(entry).some((key) => keys.has(key));
 }
 
 function keysOf(entry: ActivityEntry): readonly string[] {

@@ -92,7 +92,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
       const key = JSON.stringify([filter, part.from ?? null, part.items]);
       if (fitting?.key !== key) {
         const all = [...part.settled, ...part.fold.rest().map(found)];
-        const rows = all.filter((one) => fits(one, wanted, part.beside)).sort((a, b) => b.entry.frame - a.entry.frame);
+        const rows = all.filter(fitsOf(wanted, part.beside)).sort((a, b) => b.entry.frame - a.entry.frame);
         fitting = { key, rows, read: all.length };
       }
       return {
@@ -152,11 +152,17 @@ function found(entry: ActivityEntry): Found {
   return { entry, words: said.join("\n").toLowerCase() };
 }
 
-function fits({ entry, words }: Found, wanted: Wanted, beside: Beside): boolean {
-  const { outcome, fields, since, until } = wanted;
+function fitsOf(wanted: Wanted, beside: Beside): (found: Found) => boolean {
   const text = wanted.text.toLowerCase();
-  if (text !== "" && !words.includes(text) && !beside.says(entry, text)) return false;
-  if (wanted.operator !== "" && !beside.isBy(entry, wanted.operator.toLowerCase())) return false;
+  const says = text === "" ? null : beside.saying(text);
+  const isBy = wanted.operator === "" ? null : beside.by(wanted.operator.toLowerCase());
+  return (one) =>
+    (says === null || one.words.includes(text) || says(one.entry)) &&
+    (isBy === null || isBy(one.entry)) &&
+    fits(one.entry, wanted);
+}
+
+function fits(entry: ActivityEntry, { outcome, fields, since, until }: Wanted): boolean {
   if (outcome !== "" && outcomeOf(entry) !== outcome) return false;
   const said = entry as unknown as Readonly<Record<string, unknown>>;
   const names = Object.keys(FIELDS) as FieldName[];
