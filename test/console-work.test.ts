@@ -170,6 +170,10 @@ describe("the console while agents work", able, () => {
     await go(desk, `#/call/${String(answered.body["call_id"])}`);
     await says(desk, /Followed the redirect to/);
     await says(desk, /Sent again/);
+    const steps = await desk.page.locator("ol.timeline > li").allTextContents();
+    const order = ["A card was shown", "Approved by", "authorization granted", "Sent GET", "status 302", "Followed"];
+    const found = order.map((words) => steps.findIndex((step) => step.includes(words)));
+    assert.deepEqual(found, [0, 1, 2, 3, 4, 5], steps.join("\n"));
     await clean(desk, "call-redirected");
   });
 

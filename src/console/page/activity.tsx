@@ -131,7 +131,7 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
         </Button>
         <details class="more">
           <summary>
-            More filters{Object.values(fields).some((value) => value !== "") && <Chip kind="acts">in use</Chip>}
+            More filters {Object.values(fields).some((value) => value !== "") && <Chip kind="acts">in use</Chip>}
           </summary>
           <div class="more-fields">
             {FILTERS.map(([name, label, type]) => (

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { ApprovalRecord, AttemptRecord, DecisionRecord } from "../../surfaces/cli/audit/trace-record.ts";
 import type { CallAnswer } from "../reading/asks.ts";
+import { decisionStep, endStep } from "../reading/steps.ts";
 import { ask } from "./api.ts";
 import { Words } from "./card.tsx";
 import { Chip, Id, Problem, Time } from "./parts.tsx";
@@ -29,11 +30,7 @@ export function Call({ id }: { readonly id: string }) {
       {answer === null && problem === null && <p class="muted">Opening the log with your key…</p>}
       {answer !== null && (
         <>
-          <ol class="timeline">
-            {stepsOf(answer)
-              .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
-              .map(({ shown }) => shown)}
-          </ol>
+          <ol class="timeline">{stepsOf(answer).map(({ shown }) => shown)}</ol>
           <details open>
             <summary>All of it, word by word</summary>
             <Words label="The record, word by word" lines={answer.lines} />
@@ -44,18 +41,21 @@ export function Call({ id }: { readonly id: string }) {
   );
 }
 
-/** One of the things that happened. Those of the same moment stay in the order of the log. */
+/** One of the things that happened. */
 interface Step {
   readonly at: string;
+  readonly step: string;
   readonly shown: preact.JSX.Element;
 }
 
-function stepsOf({ record, told, recordings }: CallAnswer): Step[] {
-  return [
+/** By their times, and those of the same moment in the order of the log. */
+function stepsOf({ record, told, places, recordings }: CallAnswer): readonly Step[] {
+  const placeOf = ({ step }: Step): number => places[step] ?? 0;
+  const steps = [
     ...record.approvals.flatMap(approvalSteps),
     ...record.attempts.flatMap((one) => attemptSteps(one, recordings)),
     ...told.map(({ id, at, words }) => ({
-      at,
+      ...{ at, step: id },
       shown: (
         <li key={id} class="aside">
           <Time at={at} /> {words}
@@ -63,6 +63,7 @@ function stepsOf({ record, told, recordings }: CallAnswer): Step[] {
       ),
     })),
   ];
+  return steps.sort((one, other) => (one.at === other.at ? placeOf(one) - placeOf(other) : one.at < other.at ? -1 : 1));
 }
 
 function approvalSteps(approval: ApprovalRecord): readonly Step[] {
@@ -75,11 +76,11 @@ function approvalSteps(approval: ApprovalRecord): readonly Step[] {
     </li>
   );
   return [
-    { at: approval.shown_at ?? "", shown: asked },
-    ...decisions.map((one) => ({
-      at: one.at,
-      shown: <Decision key={`${approval.approval_id} ${one.at} ${one.operator}`} decision={one} />,
-    })),
+    { at: approval.shown_at ?? "", step: approval.approval_id, shown: asked },
+    ...decisions.map((one) => {
+      const step = decisionStep(approval.approval_id, one);
+      return { at: one.at, step, shown: <Decision key={step} decision={one} /> };
+    }),
   ];
 }
 
@@ -113,7 +114,7 @@ function attemptSteps(attempt: AttemptRecord, recordings: readonly string[]): re
     </li>
   );
   const end = (
-    <li key={`${id} end`}>
+    <li key={endStep(id)}>
       <Time at={attempt.ended_at} />{" "}
       <Chip kind={outcome === "succeeded" ? "good" : outcome === "failed" ? "grave" : "acts"}>{SAID[outcome]}</Chip>
       {status === null ? "" : ` status ${status}`} {attempt.reason === null ? "" : showText(attempt.reason)}
@@ -127,9 +128,9 @@ function attemptSteps(attempt: AttemptRecord, recordings: readonly string[]): re
     </li>
   );
   return [
-    { at: attempt.at, shown: sent },
+    { at: attempt.at, step: id, shown: sent },
     // What has no end yet comes last.
-    { at: attempt.ended_at ?? "~", shown: end },
+    { at: attempt.ended_at ?? "~", step: endStep(id), shown: end },
   ];
 }
 

@@ -20,6 +20,8 @@ export interface CallAnswer {
   readonly lines: readonly string[];
   /** Whatever else happened to it, each with when. */
   readonly told: readonly { readonly id: string; readonly at: string; readonly words: string }[];
+  /** Where in the log each step stands, by its name. */
+  readonly places: Readonly<Record<string, number>>;
   /** Attempts of it that were recorded. */
   readonly recordings: readonly string[];
 }

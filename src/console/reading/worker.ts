@@ -5,6 +5,7 @@ import { eventWords, traceLines } from "../../surfaces/cli/audit/trace-lines.ts"
 import { followLastUses } from "../../surfaces/cli/grant/last-use.ts";
 import type { Asks, CallAnswer, Question, ReadingStart, Reply } from "./asks.ts";
 import { createJournal } from "./journal.ts";
+import { placesOf } from "./steps.ts";
 
 const { log, readingKey } = workerData as ReadingStart;
 const journal = createJournal(log, readingKey);
@@ -19,11 +20,11 @@ const answers: { readonly [Name in keyof Asks]: (of: Asks[Name]["of"]) => Asks[N
 };
 
 function showCall(id: string, reading: Reading): CallAnswer {
-  const { record, recorded } = openTrace(id, log, reading);
+  const { record, events, recorded } = openTrace(id, log, reading);
   const told = record.events.map((event) => ({
     ...{ id: event.event_id, at: event.occurred_at, words: eventWords(event) },
   }));
-  return { record, lines: traceLines(record), told, recordings: recorded };
+  return { record, lines: traceLines(record), told, places: placesOf(events), recordings: recorded };
 }
 
 parentPort?.on("message", ({ number, name, of }: Question) => {

@@ -34,19 +34,19 @@ export function runActivityShow(id: string, options: ShowOptions, reading: Readi
   return isSound(record) ? exits.done : exits.denied;
 }
 
-/** One thing of the log, put together for whoever shows it, and which attempts of it were recorded. */
+/** One thing of the log, put together for whoever shows it, its events in the order of the log, and which attempts of it were recorded. */
 export function openTrace(
   id: string,
   log: string,
   { readingKey, signers }: Reading,
-): { readonly record: TraceRecord; readonly recorded: readonly string[] } {
+): { readonly record: TraceRecord; readonly events: Trace["events"]; readonly recorded: readonly string[] } {
   const trace = findTrace(id, log, readingKey);
   const recorded = trace.events.flatMap((event) =>
     event.event_type === "action_finished" && event.recording_digest != null && event.attempt_id !== undefined
       ? [event.attempt_id]
       : [],
   );
-  return { record: recordTrace(id, trace, signers), recorded };
+  return { record: recordTrace(id, trace, signers), events: trace.events, recorded };
 }
 
 /** What an attempt wrote, as lines of an asciicast. The log says what was recorded; a file that says otherwise is not shown. */
