@@ -173,7 +173,12 @@ describe("the console while agents work", able, () => {
     const steps = await desk.page.locator("ol.timeline > li").allTextContents();
     const order = ["A card was shown", "Approved by", "authorization granted", "Sent GET", "status 302", "Followed"];
     const found = order.map((words) => steps.findIndex((step) => step.includes(words)));
-    assert.deepEqual(found, [0, 1, 2, 3, 4, 5], steps.join("\n"));
+    assert.ok(!found.includes(-1), steps.join("\n"));
+    assert.deepEqual(
+      found,
+      found.toSorted((one, other) => one - other),
+      steps.join("\n"),
+    );
     await clean(desk, "call-redirected");
   });
 

@@ -127,13 +127,14 @@ describe("gw console", able, () => {
       budget: {},
     });
     await approveButton(desk).waitFor();
+    await desk.page.locator("link[rel=icon][href='/icon-1.svg']").waitFor({ state: "attached" });
     assert.equal(await desk.page.title(), "(1) gw");
-    assert.equal(await desk.page.locator("link[rel=icon]").getAttribute("href"), "/icon-1.svg");
     const icon = await knock(port, "GET", "/icon-1.svg", { host: `gw.localhost:${port}` });
     assert.match(icon.bytes.toString("utf8"), /^<svg .*>1<\/text><\/svg>$/);
     const offered = await desk.page.getByRole("button", { name: "Tell me of new cards" }).count();
     const settled = (await desk.page.evaluate("Notification.permission")) !== "default";
     assert.equal(offered, settled ? 0 : 1);
+    await desk.page.locator(".decide button:enabled").first().waitFor();
     await clean(desk, "waiting-session");
     await press(desk, /Approve with passkey/);
     await says(desk, /is approved/);
@@ -396,6 +397,12 @@ describe("gw console", able, () => {
     );
     await authenticator.verify(true);
     await clean(phone, "phone-waiting");
+    const overflow = () => phone.page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    await phone.page.getByText("Narrow what you approve").click();
+    await phone.page.getByLabel("demo.thing.get only where").fill("id in 1,2");
+    await clean(phone, "phone-narrow");
+    assert.ok(Number(await overflow()) <= 0, "what narrows scrolls sideways");
+    await phone.page.getByLabel("demo.thing.get only where").fill("");
     await press(phone, /Approve with passkey/);
     await says(phone, new RegExp(`${id} is approved`));
     for (const screen of [
@@ -412,9 +419,13 @@ describe("gw console", able, () => {
       await go(phone, `#/${screen}`);
       await phone.page.locator("main h2").first().waitFor();
       await clean(phone, `phone-${screen.replace("/", "-")}`);
-      const overflow = await phone.page.evaluate("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(Number(overflow) <= 0, `${screen} scrolls sideways by ${overflow}`);
+      assert.ok(Number(await overflow()) <= 0, `${screen} scrolls sideways`);
     }
+    await go(phone, "#/activity");
+    await phone.page.locator("li.entry a").first().click();
+    await phone.page.locator("ol.timeline > li").first().waitFor();
+    await clean(phone, "phone-call");
+    assert.ok(Number(await overflow()) <= 0, "a call scrolls sideways");
     agent.close();
     assert.deepEqual(ownComplaints(phone), []);
     await phone.context.close();
