@@ -310,6 +310,19 @@ test("the person can narrow scope and budget while approving", async () => {
   await assert.rejects(get(run), denies("attempts_exhausted"));
 });
 
+test("what a person says of the arguments holds for the very call that they are asked about", async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const run = await openApproved();
+  const where = [{ action: "acme.thing.get", kind: "one_of", input: "id", values: ["8"] }] as const;
+  const pending = get(run);
+  await bench.approve({ actions: null, request_bytes: null, budget: null, where });
+  await assert.rejects(pending, denies("action_not_permitted"));
+  assert.equal(provider.received.length, 0);
+  const other = call(run as never, "acme.thing.get", { id: "8" });
+  await bench.approve({ actions: null, request_bytes: null, budget: null, where });
+  assert.equal((await other).outcome, "success");
+});
+
 test("approval waits count toward the deadline, and an expired run is never revived", async () => {
   const run = await bench.openRun(caller, ["acme.thing.get"], { durationMs: 10_000 });
   await bench.time.advance(9_980);

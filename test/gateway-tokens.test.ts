@@ -273,6 +273,19 @@ test("a call's own attempt pays for its exchange: none that its budget refuses c
   assert.equal(endpoint.received.length, 2);
 });
 
+test("nothing of a session leaves that is revoked while its token is got", async () => {
+  const run = await begin();
+  endpoint.answer(async (_request, response) => {
+    const [session] = bench.gateway.sessions();
+    await bench.gateway.revoke(bench.revocation(session?.id ?? ""));
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ access_token: "token-number-1", token_type: "Bearer", expires_in: 600 }));
+  });
+  await assert.rejects(write(run), denies("session_ended"));
+  assert.equal(endpoint.received.length, 1);
+  assert.deepEqual(api.received, []);
+});
+
 test("less than was asked for is told, and the token is used", async () => {
   grantToken({ scope: "issues:read" });
   const run = await begin();

@@ -16,7 +16,7 @@ import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
-import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 /** Writes that cost: one is found again by its own name, one by its state, one by a repeat under its token. */
@@ -77,10 +77,15 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function startGateway(time?: ManualTime, change = (pack: string): string => pack): Promise<void> {
+async function startGateway(
+  time?: ManualTime,
+  change = (pack: string): string => pack,
+  hub?: BenchOptions["hub"],
+): Promise<void> {
   bench = await startBench(change(`${consequentialPack(provider.origin)}${PAID}`), {
     folder,
     ...(time === undefined ? {} : { time }),
+    ...(hub === undefined ? {} : { hub }),
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
   });
 }
@@ -360,6 +365,23 @@ test("a refusal under the token proves nothing, stops, and keeps the reserve", a
   assert.deepEqual([operation.state, operation.problem?.code], ["create_unknown", "operation_needs_person"]);
   assert.deepEqual([...spend(run), operation.held], [40, 0, 40]);
   assert.deepEqual(storedSpend(run.id), [40, 0]);
+});
+
+test("a repeat that the fleet has no room for is not sent, and leaves the reserve of the first one as it was", async () => {
+  await bench.close();
+  let counts = 0;
+  const full = new Denied("fleet_limit_reached", "The fleet has done enough for today.");
+  await startGateway(undefined, undefined, {
+    admit: () => undefined,
+    beforeSend: () => Promise.resolve(),
+    count: () => (++counts === 1 ? Promise.resolve(null) : Promise.reject(full)),
+    beforeAnswer: () => Promise.resolve(),
+  });
+  run = await openApproved();
+  const operation = operationOf((await call("payment.make")).operation_id);
+  await bench.gateway.reconcile(caller, operation.id).catch(() => undefined);
+  assert.deepEqual([operation.problem?.code, posts().length], ["fleet_limit_reached", 1]);
+  assert.deepEqual([...spend(run), operation.held], [40, 0, 40]);
 });
 
 test("a repeat that the run cannot pay for is not sent, and its record says which ceiling it was", async () => {

@@ -91,7 +91,7 @@ const reservations: readonly Mutant[] = [
   {
     rule: "an intent that was not written gives its reservation back",
     file: "src/gateway/attempt/attempt.ts",
-    text: '    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));\n    if (claim',
+    text: "    giveBack(core, sending, reservation);\n    if (claim",
     becomes: "    if (claim",
     tests: ["test/gateway-spend.test.ts", "test/gateway-unknown.test.ts"],
   },

@@ -247,6 +247,8 @@ async function authorize(
   const ask = core.desk.ask(writeQuestion(core, { mode, run, caller, scope, call: asked }));
   call.approvalId = ask.approvalId;
   const decision = await (scope === null ? ask.answer : widenedBy(core, run, session, scope, call, ask));
+  // What the session has is held to it elsewhere; this is for the call that was asked about by itself.
+  if (scope === null) requireScope(narrowScope(session.scope, decision.statement.narrow), prepared.outbound);
   const authorization = authorizedByCard(decision);
   return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
 }

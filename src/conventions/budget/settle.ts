@@ -37,6 +37,11 @@ export function takeOver(budget: RunBudget, { maximumCents, spent = false }: Car
     : { ...budget, reservedSpendCents: budget.reservedSpendCents - maximumCents };
 }
 
+/** The next send never left: what it took over is as it was before. */
+export function handBack(budget: RunBudget, carried: Carried): RunBudget {
+  return takeOver(budget, { ...carried, maximumCents: -carried.maximumCents });
+}
+
 /** Holds a reserve again that was given back too soon: its outcome is still unknown. */
 export function holdReserve(budget: RunBudget, cents: number): RunBudget {
   return { ...budget, reservedSpendCents: budget.reservedSpendCents + cents };

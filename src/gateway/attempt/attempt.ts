@@ -21,7 +21,7 @@ import { completionRecord, intentEvents, tellGranted } from "./events.ts";
 import { withholdMinted } from "./mint.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import { readJson } from "./read-json.ts";
-import { countForFleet, makeReady, reserve, spend } from "./reserve.ts";
+import { countForFleet, giveBack, makeReady, reserve, spend } from "./reserve.ts";
 import { attemptRow } from "./row.ts";
 import { send } from "./send.ts";
 import { type Attempted, type Beside, type Claim, type CustodySending, isPreview, type Sending } from "./sending.ts";
@@ -38,8 +38,10 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   // The allowance of an operation is for its reads: what is got for them is not paid from it.
   if (sending.custody !== undefined) await core.tokens.ready(sending);
   const { reservation, timeoutMs: grantedMs, cents } = await reserve(core, sending, () => payerRows(core, sending));
-  const timeoutMs = sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs) : grantedMs;
-  const counted = await countForFleet(core, sending, reservation, cents, () => requireStill(core, sending));
+  const still = (): void => requireStill(core, sending);
+  const timeoutMs =
+    sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs, still) : grantedMs;
+  const counted = await countForFleet(core, sending, reservation, cents, still);
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, ticket, claim).catch((error: unknown) => {
     counted?.giveBack();
@@ -49,7 +51,7 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
-  const answer = await send(core, sending, receipt, timeoutMs, attemptId, () => requireStill(core, sending))
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId, still)
     .then((seen) => sending.take?.(seen) ?? seen)
     .catch(lostAnswer);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
@@ -135,7 +137,7 @@ async function intend(
   ticket: TicketEvidence | null,
   claim: Claim | null,
 ): Promise<IntentReceipt> {
-  const { run, outbound } = sending;
+  const { outbound } = sending;
   const held = claim?.holder ?? null;
   try {
     if (sending.custody === undefined || sending.behindLock !== true) requireUnlocked(core);
@@ -159,7 +161,7 @@ async function intend(
     tellGranted(sending);
     return receipt;
   } catch (error) {
-    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
+    giveBack(core, sending, reservation);
     if (claim !== null) await withdrawClaim(core, claim, held, sending, error);
     throw error;
   }

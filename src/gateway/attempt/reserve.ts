@@ -2,7 +2,7 @@ import { type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
-import { settleReservation, takeOver } from "../../conventions/budget/settle.ts";
+import { handBack, settleReservation, takeOver } from "../../conventions/budget/settle.ts";
 import { grantOf } from "../approval/authorize.ts";
 import { now } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, reservedFor } from "../outbound/admit.ts";
@@ -56,16 +56,18 @@ export async function makeReady(
   sending: Sending,
   reservation: Reservation,
   timeoutMs: number,
+  requireStill: () => void,
 ): Promise<number> {
-  const { run, carries } = sending;
+  const { run } = sending;
   try {
     await core.tokens.ready(sending);
+    // Somebody may have revoked while a token was got.
+    requireStill();
     const leftMs = Math.min(timeoutMs, timeLeftMs(run.budget, now(core)));
     if (leftMs <= 0) throw budgetDenied("run_deadline_exhausted", run.budget);
     return leftMs;
   } catch (error) {
-    // What an earlier send of the same call may have cost stays reserved.
-    if (carries === undefined) spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
+    giveBack(core, sending, reservation);
     throw error;
   }
 }
@@ -78,7 +80,7 @@ export async function countForFleet(
   cents: number,
   requireStill: () => void,
 ): Promise<Counted | null> {
-  const { run, outbound, authorization, custody, errand } = sending;
+  const { outbound, authorization, custody, errand } = sending;
   if (core.ports.hub === undefined || custody !== undefined || errand === "probe") return null;
   const { definition, credential, sideEffect } = outbound;
   let counted: Counted | null = null;
@@ -90,9 +92,19 @@ export async function countForFleet(
     return counted;
   } catch (error) {
     counted?.giveBack();
-    spend(core, run, settleReservation(run.budget, reservation, { kind: "released" }));
+    giveBack(core, sending, reservation);
     throw error;
   }
+}
+
+/** Nothing of this attempt left. What an earlier send of the same call holds or was charged stays with the run. */
+export function giveBack(
+  core: Pick<AttemptNeeds, "daySpend">,
+  { run, carries }: Sending | CustodySending,
+  reservation: Reservation,
+): void {
+  const free = settleReservation(run.budget, reservation, { kind: "released" });
+  spend(core, run, carries === undefined ? free : handBack(free, carries));
 }
 
 /** What a run spends counts for the day too. Says how much more that is. */
