@@ -52,8 +52,10 @@ export const gatewayEvents = {
   vault_changed: {
     vault_generation: open.integer,
     vault_hash: open.text,
-    change: oneOf("added", "rotated", "removed", "disabled", "enabled", "marked", "passphrase", "resealed"),
+    change: oneOf("added", "rotated", "removed", "disabled", "enabled", "marked", "bound", "passphrase", "resealed"),
     credential_label: optional(nullable(open.text)),
+    /** Where it may go from here on, where that changed. */
+    bound_to: optional(open.texts),
     operator: optional(person.text),
     by: optional(nullable(person.text)),
   },

@@ -107,7 +107,6 @@ test("a credential that was added, rotated, disabled, enabled, marked or removed
     ["rotated", [{ ...acme, version: 2 }], "rotated", "acme"],
     ["disabled", [{ ...acme, disabled: true }], "disabled", "acme"],
     ["marked", [{ ...acme, eachUse: true }], "marked", "acme"],
-    ["bound elsewhere", [{ ...acme, boundTo: ["https://other.example"] }], "marked", "acme"],
     ["removed", [], "removed", "acme"],
   ];
   for (const [name, credentials, change, label] of cases) {
@@ -125,6 +124,14 @@ test("a credential that was added, rotated, disabled, enabled, marked or removed
       ],
       name,
     );
+  }
+  const elsewhere = { ...acme, boundTo: ["https://other.example"] };
+  for (const [entry, change] of [
+    [elsewhere, "bound"],
+    [{ ...elsewhere, version: 2 }, "rotated"],
+  ] as const) {
+    const [told] = vaultAfter({ credentials: [entry] });
+    assert.deepEqual([told?.["change"], told?.["bound_to"]], [change, elsewhere.boundTo]);
   }
   const stopped = trust({ vault: vault({ credentials: [{ ...acme, disabled: true }] }) });
   const again = trust({ vault: vault({ credentials: [acme], manifestHash: digest("b") }) });

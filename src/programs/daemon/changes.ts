@@ -95,7 +95,7 @@ function vaultChanges(before: Vault, next: Vault, envelope: Envelope): HouseEven
   const by = nameOfKey(next, next.signedBy);
   const changed = (
     change: VaultChange,
-    about: { readonly credential_label?: string; readonly operator?: string } = {},
+    about: Pick<Partial<VaultChanged>, "credential_label" | "bound_to" | "operator"> = {},
   ): HouseEvent => ({
     ...envelope("vault_changed"),
     vault_generation: next.generation,
@@ -114,7 +114,10 @@ function vaultChanges(before: Vault, next: Vault, envelope: Envelope): HouseEven
   for (const { label } of credentials.added) events.push(changed("added", { credential_label: label }));
   for (const entry of credentials.changed) {
     const old = before.credentials.find(({ label }) => label === entry.label);
-    if (old !== undefined) events.push(changed(changeOf(old, entry), { credential_label: entry.label }));
+    if (old === undefined) continue;
+    const { label, boundTo } = entry;
+    const about = isDeepStrictEqual(old.boundTo, boundTo) ? {} : { bound_to: boundTo };
+    events.push(changed(changeOf(old, entry), { credential_label: label, ...about }));
   }
   for (const { label } of credentials.gone) events.push(changed("removed", { credential_label: label }));
   const operators = compare(before.operators, next.operators, ({ keyId }) => keyId);
@@ -140,12 +143,13 @@ function withoutSeal({ sealed: _, ...entry }: CredentialEntry): Omit<CredentialE
   return entry;
 }
 
-type VaultChange = Extract<HouseEvent, { readonly event_type: "vault_changed" }>["change"];
+type VaultChanged = Extract<HouseEvent, { readonly event_type: "vault_changed" }>;
+type VaultChange = VaultChanged["change"];
 
 function changeOf(old: Omit<CredentialEntry, "sealed">, entry: Omit<CredentialEntry, "sealed">): VaultChange {
   if (old.version !== entry.version) return "rotated";
   if (old.disabled !== entry.disabled) return entry.disabled ? "disabled" : "enabled";
-  return "marked";
+  return old.eachUse === entry.eachUse && !isDeepStrictEqual(old.boundTo, entry.boundTo) ? "bound" : "marked";
 }
 
 interface Compared<Part> {
