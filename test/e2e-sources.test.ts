@@ -148,6 +148,12 @@ actions:
     return (await call(agent, run, `${label}.${action}`, input)).body;
   }
 
+  function isAssertedBy(key: KeyObject, request: Received | undefined): boolean {
+    const [head = "", claims = "", signature = ""] = (formOf(request).get("assertion") ?? "").split(".");
+    const how = { key, dsaEncoding: "ieee-p1363" } as const;
+    return verify("sha256", Buffer.from(`${head}.${claims}`), how, Buffer.from(signature, "base64url"));
+  }
+
   test("a fixed command prints it, systemd has it beside the service: each goes where its entry is bound to", async () => {
     assert.equal((await read("command"))["outcome"], "success");
     assert.equal(sentBy(0), `Basic ${Buffer.from("user:from-the-command").toString("base64")}`);
@@ -171,9 +177,7 @@ actions:
     assert.equal(apis[3]?.received.at(-1)?.headers.authorization, "DPoP token-1-0123");
     assert.equal((await read("robot"))["outcome"], "success");
     assert.equal(apis[4]?.received.at(-1)?.headers.authorization, "Bearer token-2-0123");
-    const [head = "", claims = "", signature = ""] = (formOf(asked[1]).get("assertion") ?? "").split(".");
-    const how = { key: robotKey, dsaEncoding: "ieee-p1363" } as const;
-    assert.ok(verify("sha256", Buffer.from(`${head}.${claims}`), how, Buffer.from(signature, "base64url")));
+    assert.ok(isAssertedBy(robotKey, asked[1]));
     // What is kept there is no client's secret any more: nothing is exchanged, and not one byte is shown.
     writeFileSync(clientSecret, "client secret with spaces\n");
     await home.must(["lock"]);
@@ -182,6 +186,18 @@ actions:
     assert.equal(codeOf(refused), "source_unfit");
     assert.ok(!refused.err.includes("with spaces"));
     assert.equal(asked.length, 2);
+    // Replaced in the store while the older one is still lent: its refusal suspends nobody, and the new one is got next.
+    const next = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    await home.must(["credential", "test", "robot"]);
+    store.secret = { ...store.secret, key: next.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+    endpoint.answer((request, response) => {
+      const known = isAssertedBy(next.publicKey, request);
+      response.writeHead(known ? 200 : 400, { "content-type": "application/json" });
+      const token = { access_token: "token-of-the-next-key", token_type: "bearer", expires_in: 600 };
+      response.end(JSON.stringify(known ? token : { error: "invalid_grant" }));
+    });
+    assert.equal(codeOf(await home.operator(["credential", "test", "robot"])), "token_grant_ended");
+    await home.must(["credential", "test", "robot"]);
   });
 
   test("a store gives it to a role that logs in once; a token that was taken back is got anew", async () => {
@@ -277,6 +293,16 @@ actions:
     const { origin } = JSON.parse(reference.out()) as { readonly origin: string };
     const plain = await fetch(`${origin}/v1/projects`);
     assert.equal(plain.status, 401);
+  });
+
+  test("the removal ends the login, also of a credential that was disabled before", async () => {
+    store.secret = { token: "from-the-store-0123" };
+    await home.must(["credential", "test", "store"]);
+    const before = store.live;
+    await home.must(["credential", "disable", "store"]);
+    const removed = await home.must(["credential", "remove", "store"]);
+    assert.ok(!removed.err.includes("may not be ended"), removed.err);
+    assert.equal(store.live, before - 1);
   });
 
   test("no secret of any of them is in the log", async () => {

@@ -111,6 +111,9 @@ const call = (action: string, input: JsonObject = { name: "x" }): Promise<CallRe
   settled(bench.gateway.startCall(caller, run.id, { action: `acme.${action}`, input }).done);
 
 const operationOf = (id: string | null): Operation => bench.gateway.operations.get(id as OperationId);
+/** The gateway's own look may have come to the same end first, and then says so. */
+const reconcileOnce = ({ id }: Operation): Promise<unknown> =>
+  bench.gateway.reconcile(caller, id).catch((error) => assert.ok(denies("operation_settled")(error)));
 const posts = () => provider.received.filter(({ method }) => method === "POST");
 const spend = ({ budget }: Run): readonly [number, number] => {
   const { reserved_spend, settled_spend } = budgetRecord(budget);
@@ -144,9 +147,9 @@ test("the reserve of an unknown outcome is held until somebody knows", async () 
 });
 
 test("a reconciliation that proves success spends the reserve, in the same commit, once", async () => {
-  const operation = operationOf((await call("order.place")).operation_id);
   read = (response) => answerJson(response, 200, { name: "x" });
-  await bench.gateway.reconcile(caller, operation.id);
+  const operation = operationOf((await call("order.place")).operation_id);
+  await reconcileOnce(operation);
   assert.equal(operation.state, "succeeded");
   assert.deepEqual([spend(run), operation.held], [[0, 40], 0]);
   assert.deepEqual(storedSpend(run.id), [0, 40]);
@@ -247,9 +250,9 @@ test("over any sequence of calls and discoveries the ceiling holds and nothing i
 
 test("a write is reconciled by a repeat under its token, with exactly the stored payload", async () => {
   const before = run.budget.sideEffectAttempts;
+  post = (response) => (posts().length === 1 ? drop(response) : answerJson(response, 201, { payment: "p-1" }));
   const operation = operationOf((await call("payment.make", { name: "rent" })).operation_id);
-  post = (response) => answerJson(response, 201, { payment: "p-1" });
-  await bench.gateway.reconcile(caller, operation.id);
+  await reconcileOnce(operation);
   assert.equal(operation.state, "succeeded");
   const [first, second] = posts();
   assert.ok(first !== undefined && second !== undefined && posts().length === 2);

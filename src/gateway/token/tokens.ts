@@ -102,8 +102,8 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     if (plan === null) return sourced;
     const narrowing = narrow(plan.exchange);
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
-      if (sourced !== null && find(core, sourced.key, sourced.version) === null)
-        await obtain(core, label, sourced, need);
+      const older = sourced !== null && find(core, sourced.key, sourced.version) !== null;
+      if (sourced !== null && !older) await obtain(core, label, sourced, need);
       const secret = (): Secret | null =>
         sourced === null ? null : (find(core, sourced.key, sourced.version)?.token ?? lapsed(label));
       const { tokenEndpoint, dpop } = plan.exchange;
@@ -116,9 +116,10 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       const late = Math.abs(skewMs(label, tokenEndpoint) - beforeMs) > defaults.tokenClockMs;
       if (wantsNonce || (late && answer.kind !== "token" && signsTime(plan.exchange))) exchanged = await ask();
       const got = readGot(label, exchanged, waitMs);
-      // It may have been replaced where it is kept: whoever asks next gets it from there.
-      if (got.kind === "refused" && sourced !== null) forget(sourced.key);
-      return got;
+      if (got.kind !== "refused" || sourced === null) return got;
+      // It may have been replaced where it is kept: whoever asks next gets it from there, and only that one's refusal is the end.
+      forget(sourced.key);
+      return { ...got, ended: got.ended && !older };
     };
     return { version: plan.version, key: keyOf(label, narrowing), leased: false, renewMs: 0, get };
   }
@@ -130,7 +131,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> =>
       readSourced(core, label, await sources.read(core, label, kept, need), waitMs);
     const renewMs = kept.source.kind === "vault-dynamic" ? defaults.sourceRenewMs : 0;
-    return { version: kept.version, key: `${label} source`, leased: true, renewMs, get };
+    return { version: kept.version, key: sourceKey(label), leased: true, renewMs, get };
   }
 
   function skewMs(label: string, url: string): number {
@@ -228,8 +229,11 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     },
     async revoke(label, operator) {
       const core = coreOf();
+      if (requireUnlocked(core).sourceOf(label) !== null) {
+        forget(sourceKey(label));
+        return alone(label, () => sources.end(label, false));
+      }
       requireEnabled(core, label);
-      if (requireUnlocked(core).sourceOf(label) !== null) return alone(label, () => sources.end(label, false));
       const plan = requireUnlocked(core).exchangeOf(label) ?? sealedHere(label);
       const { grant, revocationEndpoint } = plan.exchange;
       if (grant !== "refresh_token" || revocationEndpoint === null) return false;
@@ -283,6 +287,8 @@ function sealedHere(label: string): never {
 function signsTime({ grant, clientAuth }: TokenExchange): boolean {
   return grant !== "refresh_token" && (grant !== "client_credentials" || clientAuth === "private_key_jwt");
 }
+
+const sourceKey = (label: string): string => `${label} source`;
 
 function lapsed(label: string): never {
   throw new Denied("source_unavailable", `${label}: its lease ended before what its source gave could be used.`);

@@ -183,7 +183,8 @@ export function createVaultStore() {
 
     function endAlone(lease: Lease): Promise<boolean> {
       const loan = loanOrNull(() => loanFor(lease.asking));
-      return loan === null ? Promise.resolve(false) : endLease(lease, () => loan, behindLock);
+      if (loan === null) return Promise.resolve(false);
+      return endLease(lease, () => loan, behindLock).finally(() => loan.release());
     }
   }
 
@@ -195,7 +196,7 @@ export function createVaultStore() {
       const lease = leases.get(label);
       if (lease !== undefined) leases.set(label, { ...lease, renewable: false });
     },
-    labels: (): readonly string[] => [...new Set([...logins.keys(), ...leases.keys()])],
+    labels: (): readonly string[] => [...new Set([...logins.keys(), ...leases.keys(), ...earlier.keys()])],
   };
 }
 
@@ -250,9 +251,8 @@ async function endLease({ id, secret, asking, endBootMs }: Lease, lend: () => Ht
 
 async function endLogin({ token, asking }: Login, behindLock: boolean): Promise<boolean> {
   const lend = () => tokenLoan(asking.label, token.copy());
-  const done = await isDone(askVault(asking, "revoke", "auth/token/revoke-self", {}, lend, behindLock));
-  token.wipe();
-  return done;
+  const asked = askVault(asking, "revoke", "auth/token/revoke-self", {}, lend, behindLock);
+  return isDone(asked).finally(() => token.wipe());
 }
 
 function isDone(asked: ReturnType<typeof askStore>): Promise<boolean> {
