@@ -19,7 +19,7 @@ import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 import { createSeats, type Seat, type Standing } from "../../surfaces/plane/seats.ts";
 import { readTraceparent } from "../../surfaces/plane/traceparent.ts";
 import { boundHeads } from "./bound-heads.ts";
-import { isPlainConnection, servePlainly } from "./plain-door.ts";
+import { isPlainConnection, type PlainReply, type PlainRequest, servePlainly } from "./plain-door.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
 export interface AgentListenerOptions {
@@ -103,6 +103,15 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     },
     begin,
   );
+  /** The newest that was served past node:http, which does not know of it. */
+  const plainReplies = new WeakMap<Duplex, PlainReply>();
+  server.on("checkContinue", (request, response) => {
+    const goOn = (): void => void (response.headersSent || response.writeContinue());
+    const earlier = plainReplies.get(request.socket);
+    if (earlier === undefined) goOn();
+    else earlier.once("close", goOn);
+    server.emit("request", request, response);
+  });
   // Refused in our own words, like every other request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   const clientError = createClientErrorHandler<Duplex & { readonly bytesWritten: number }>(
@@ -198,7 +207,11 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       identified.set(connection, caller);
       const handOver = (): void => void server.emit("connection", connection);
       if (!isPlainConnection(connection)) return handOver();
-      servePlainly(connection, { serve: begin, handOver, late: () => late(connection) });
+      const serve = (request: PlainRequest, reply: PlainReply): void => {
+        plainReplies.set(connection, reply);
+        begin(request, reply);
+      };
+      servePlainly(connection, { serve, handOver, late: () => late(connection) });
     },
   });
   return {

@@ -139,8 +139,12 @@ export class PlainReply implements OutgoingReply {
       this.write(body);
       this.#send("0\r\n\r\n");
     }
-    if (this.#ends && this.#connection.writable) this.#connection.end(() => this.destroy());
-    this.over();
+    const connection = this.#connection;
+    const ends = this.#ends && connection.writable;
+    // Over when the kernel has it: whoever does not read its answers has none of its further requests served here.
+    if (connection.writable && connection.writableLength > 0) connection.write("", () => this.over());
+    else this.over();
+    if (ends) connection.end(() => this.destroy());
   }
   destroy(): void {
     this.#connection.destroy();
