@@ -110,7 +110,7 @@ export function Decide({
       await approve();
     });
   };
-  const proposed = !me.remote && approval.grant !== null && "line" in approval.grant ? approval.grant.line : null;
+  const proposed = !me.remote && "line" in approval.grant ? approval.grant.line : null;
   const askGrant = (): void => {
     if (ready && proposed !== null) setAsking({ kind: "grant", line: proposed });
   };
@@ -172,7 +172,7 @@ export function Decide({
           5 min more
         </Button>
       </div>
-      {approval.grant !== null && "none" in approval.grant && card.call !== null && (
+      {"none" in approval.grant && card.call !== null && (
         <p class="muted">No grant could answer this: {showText(approval.grant.none)}.</p>
       )}
       {granted !== null && (
