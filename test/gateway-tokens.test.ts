@@ -317,6 +317,21 @@ test("a refresh token that the provider replaces is the next one used, also afte
   assert.ok(!JSON.stringify(bench.events()).includes("refresh-token-"));
 });
 
+test("a refresh token that comes with a token which cannot be used is kept all the same", async () => {
+  const asked: (string | undefined)[] = [];
+  endpoint.answer((request, response) => {
+    asked.push(formOf(request)["refresh_token"]);
+    response.writeHead(200, { "content-type": "application/json" });
+    const tokens = { access_token: "token-number-1", refresh_token: `refresh-token-${asked.length}` };
+    response.end(JSON.stringify({ ...tokens, token_type: "bearer", expires_in: asked.length === 1 ? 0 : 600 }));
+  });
+  const run = await begin({ grant: "refresh_token", clientAuth: "none", clientId: "cli" }, REFRESH);
+  await assert.rejects(read(run), denies("token_unavailable"));
+  await bench.time.advance(10_000);
+  assert.equal((await read(run)).outcome, "success");
+  assert.deepEqual(asked, [REFRESH, "refresh-token-1"], "the one before is spent");
+});
+
 test("a lock that meets an exchange: it holds at once, and the refresh token that comes later is kept, its token is not", async () => {
   const asked = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();

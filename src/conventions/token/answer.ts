@@ -6,16 +6,18 @@ import type { Asked, Granted, TokenAnswer } from "./result.ts";
 
 type ReadJson = () => JsonValue;
 
+interface Exchange {
+  readonly grant: string;
+  readonly dpop: boolean;
+  readonly subject: string | null;
+  readonly scopes: readonly string[];
+}
+
 /** The answer of a token endpoint (RFC 6749, section 5). */
 export function readTokenAnswer(
   observation: TransportObservation,
   readJson: ReadJson,
-  exchange: {
-    readonly grant: string;
-    readonly dpop: boolean;
-    readonly subject: string | null;
-    readonly scopes: readonly string[];
-  },
+  exchange: Exchange,
   asked: Asked,
 ): TokenAnswer {
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
@@ -26,6 +28,12 @@ export function readTokenAnswer(
   if (!isJsonObject(body)) return failed(`it answered ${status} without a JSON object`);
   if (status === 201 && exchange.grant === "github_app") return readInstallation(observation, body, asked);
   if (status !== 200) return refusalOf(status, body["error"]);
+  const answer = readGranted(body, exchange, asked);
+  const { refresh_token: refreshToken } = body;
+  return answer.kind === "failed" && isToken(refreshToken) ? { ...answer, refreshToken } : answer;
+}
+
+function readGranted(body: JsonObject, exchange: Exchange, asked: Asked): TokenAnswer {
   const token = body["access_token"];
   if (!isToken(token)) return failed("its answer has no access_token that could be sent");
   const type = body["token_type"];

@@ -13,7 +13,12 @@ export type TokenAnswer =
   /** Whoever agreed to it took that back, or the refresh token is spent: only a person can mend it. */
   | { readonly kind: "ended"; readonly error: string }
   /** Nothing that says yes or no: down, slow, a redirect, a page for people, an answer that makes no sense. */
-  | { readonly kind: "failed"; readonly why: string };
+  | {
+      readonly kind: "failed";
+      readonly why: string;
+      /** It came with an answer that is good for nothing else. The one before may be spent. */
+      readonly refreshToken?: string;
+    };
 
 /** What was asked for and not given is told; what was given and not asked for is refused. */
 export interface Granted {

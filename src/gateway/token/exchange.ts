@@ -134,11 +134,12 @@ function after(kept: KeptGrant, exchange: TokenExchange, answer: TokenAnswer): K
   return isRotated(exchange, answer) ? { ...kept, refreshToken: answer.refreshToken } : kept;
 }
 
-type Rotated = Extract<TokenAnswer, { readonly kind: "token" }> & { readonly refreshToken: string };
+type Rotated = Extract<TokenAnswer, { readonly kind: "token" | "failed" }> & { readonly refreshToken: string };
 
 /** Whatever else the answer says: the old one may be spent from here on. */
 function isRotated({ grant }: TokenExchange, answer: TokenAnswer): answer is Rotated {
-  return grant === "refresh_token" && answer.kind === "token" && answer.refreshToken !== null;
+  if (grant !== "refresh_token" || !(answer.kind === "token" || answer.kind === "failed")) return false;
+  return typeof answer.refreshToken === "string";
 }
 
 export function jsonOf(observation: TransportObservation) {
