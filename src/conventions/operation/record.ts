@@ -1,6 +1,6 @@
 /**
  * Who observes, and until when. Within one boot its time decides, as everywhere; another boot may be another host's, so that
- * its lease runs out by the wall. Every taking has a term of its own, so that whoever was overtaken cannot write any more.
+ * its lease runs out once it was seen for as long as a lease lasts. No wall clock ends one. Every taking has a term of its own, so that whoever was overtaken cannot write any more.
  */
 export type Lease = {
   readonly owner: string;
@@ -24,9 +24,10 @@ export type JobStatus = {
 export function mayLease(
   lease: Lease | null,
   owner: string,
-  now: { readonly bootMs: number; readonly bootId: string; readonly wallMs: number },
+  /** `seenMs`: for how long this very lease has been known here. */
+  now: { readonly bootMs: number; readonly bootId: string; readonly seenMs: number; readonly lastsMs: number },
 ): boolean {
   if (lease === null || lease.owner === owner) return true;
   if (lease.boot_id === now.bootId) return lease.expires_boot_ms <= now.bootMs;
-  return Date.parse(lease.expires_at) <= now.wallMs;
+  return now.seenMs >= now.lastsMs;
 }

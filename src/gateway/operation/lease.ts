@@ -15,6 +15,8 @@ const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
 /** Of an operation that another gateway took over: it runs out for nobody here. */
 export const TAKEN_AWAY = "9999-12-31T23:59:59.999Z";
 
+export const isTakenAway = ({ lease }: Pick<Operation, "lease">): boolean => lease?.expires_at === TAKEN_AWAY;
+
 /** A lease of this process. Only a change of hands begins another term: what this process has on its way still counts. */
 export function nextLease(core: Pick<OperationNeeds, "ports" | "worker">, before: Lease | null): Lease {
   const { bootMs, bootId, wallMs } = now(core);
@@ -37,7 +39,9 @@ export async function takeLease(core: OperationNeeds, operation: Operation): Pro
   let holder: Lease | null = null;
   const row = await core.ledger.change("lease.taken", "operations", operation.id, (stored) => {
     const theirs = readOperation(core, stored);
-    if (!mayLease(theirs.lease, core.worker, now(core))) {
+    const seenMs = seenFor(core, operation, theirs.lease);
+    const away = isTakenAway(theirs);
+    if (away || !mayLease(theirs.lease, core.worker, { ...now(core), seenMs, lastsMs: LEASE_MS })) {
       holder = theirs.lease;
       return null;
     }
@@ -62,6 +66,18 @@ export async function takeLease(core: OperationNeeds, operation: Operation): Pro
   return taken;
 }
 
+/** Leases of other boots, and since when by this boot's time they stand as they do. */
+const seen = new WeakMap<Operation, { readonly lease: string; readonly atMs: number }>();
+
+function seenFor(core: Pick<OperationNeeds, "ports">, operation: Operation, lease: Lease | null): number {
+  const text = lease === null ? "" : `${lease.owner} ${lease.term} ${lease.expires_at}`;
+  const { bootMs } = now(core);
+  const known = seen.get(operation);
+  if (known?.lease === text) return bootMs - known.atMs;
+  seen.set(operation, { lease: text, atMs: bootMs });
+  return 0;
+}
+
 /** Whoever acts on it acts on what is stored, and alone. */
 export async function requireLease(core: OperationNeeds, operation: Operation): Promise<void> {
   if (await takeLease(core, operation)) return;
@@ -81,12 +97,16 @@ export function yieldTo(core: Pick<OperationNeeds, "ledger" | "packs" | "ports">
 
 /** Looks again when the lease has run out. */
 export function waitFor(core: Pick<OperationNeeds, "ports">, operation: Operation, holder: Lease | null): void {
-  const { bootMs, bootId, wallMs } = now(core);
+  if (isTakenAway({ lease: holder })) {
+    learn(operation, { kind: "look_again", at: null });
+    return;
+  }
+  const { bootMs, bootId } = now(core);
   const leftMs =
     holder === null
       ? 0
       : holder.boot_id === bootId
         ? holder.expires_boot_ms - bootMs
-        : Date.parse(holder.expires_at) - wallMs;
+        : LEASE_MS - seenFor(core, operation, holder);
   learn(operation, { kind: "look_again", at: momentIn(core, Math.min(Math.max(1_000, leftMs), 2 * LEASE_MS)) });
 }
