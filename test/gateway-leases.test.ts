@@ -4,10 +4,12 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { operationRow } from "../src/gateway/operation/operation-row.ts";
 import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { HttpTransport, StateStore } from "../src/gateway/ports.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
@@ -67,8 +69,10 @@ function observed(id: string, response: ServerResponse): void {
   }, 3);
 }
 
-async function start(name: string, more: Partial<BenchOptions> = {}, cents = 0): Promise<Bench> {
-  const pack = consequentialPack(provider.origin).replace("max_cost_cents: 0", `max_cost_cents: ${cents}`);
+async function start(name: string, more: Partial<BenchOptions> = {}, cents = 0, reconcile?: string): Promise<Bench> {
+  const costly = consequentialPack(provider.origin).replace("max_cost_cents: 0", `max_cost_cents: ${cents}`);
+  const found = "retry_allowed: true, reconcile: report.by_reference";
+  const pack = reconcile === undefined ? costly : costly.replace(found, `reconcile: ${reconcile}`);
   const bench = await startBench(pack, {
     folder,
     time,
@@ -264,6 +268,29 @@ test("the run of another gateway is not written over by who finds out what becam
   assert.equal(theirs.held, 0, "what it may have cost is settled");
   assert.deepEqual(first.rows("runs", "open"), before);
   slow.open();
+});
+
+test("what another gateway says it had under way moves nothing of this host's own, and sends nothing again in its name", async () => {
+  const bench = await start("first", {}, 30, "token_retry");
+  const run = await openRun(bench, 100);
+  const mine = await create(bench, run);
+  await untilDone(time, 1_000, () => mine.checks > 0);
+  // Signed by its gateway, and all invented: an operation of ours, and another one in the name of our session and run.
+  const body = JSON.parse(
+    JSON.stringify(operationRow({ ports: { clock: time.clock } } as never, mine).body),
+  ) as JsonObject;
+  const state = "create_unknown";
+  const forged = { ...body, lease: null, remoteJobId: null, held: 60, repeats: 0, token: "theirs" };
+  const row = (id: string) => ({ table: "operations" as const, id, runId: run.id, state, body: forged });
+  const before = { sent: bench.sent.filter((line) => line.startsWith("POST")).length, budget: run.budget };
+  const left = { gateway: "web9", term: 1, aheadMs: 0, rows: [row(mine.id), row("op_invented")] };
+  assert.equal(await bench.gateway.fleet.adopt(left, "ada"), 1);
+  assert.equal(bench.gateway.operations.get(mine.id), mine);
+  assert.equal(mine.state, "observing");
+  const theirs = bench.gateway.operations.get("op_invented" as OperationId);
+  await untilDone(time, 1_000, () => theirs.state !== state || theirs.problem !== null);
+  assert.equal(bench.sent.filter((line) => line.startsWith("POST")).length, before.sent);
+  assert.deepEqual(run.budget.settledSpendCents, before.budget.settledSpendCents);
 });
 
 test("what an operator asks while a read is under way is read after it", async () => {

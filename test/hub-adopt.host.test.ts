@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { rawPublicOf } from "../src/audit/keys/raw.ts";
 import { readHubAddress } from "../src/hub/address.ts";
 import { type Adopted, adoptTerm } from "../src/hub/adopt.ts";
-import { connectHub } from "../src/hub/connect.ts";
+import { connectDatabase, connectHub } from "../src/hub/connect.ts";
 import { startState } from "../src/hub/state.ts";
 import type { SharedRow } from "../src/hub/state-rows.ts";
 import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
@@ -285,10 +285,103 @@ real("whatever an administrator does to the rows of a dead gateway, nothing is t
   assert.equal(sentTo("/v1/things/mine"), 1);
 });
 
+/** Kills `by` after the hub has its word that it takes `from` over, and before it has anything of it. */
+async function dieTakingOver(by: Host, from: Host): Promise<void> {
+  await cluster.sql(`create or replace function wait() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock(7); return null; end'`);
+  await cluster.sql("create trigger wait after insert on gw_hub.adoptions for each row execute function wait()");
+  const login = { address: readHubAddress(cluster.url("owner")), password: null, authority: null };
+  const door = await connectDatabase(login);
+  await door.ask("select pg_advisory_lock(7)");
+  const asked = by.home.operator(["operation", "adopt", from.name]);
+  await until("it is about to take over", async () => {
+    const waiting = await cluster.sql("select from pg_locks where locktype = 'advisory' and not granted");
+    return waiting.length === 1;
+  });
+  await killHard(by);
+  await door.close();
+  assert.notEqual((await asked).code, 0);
+  await until("the hub has its word", async () => {
+    const rows = await cluster.sql("select from gw_hub.adoptions where gateway = $1 and by = $2 and term = $3", [
+      ...[from.name, by.name],
+      ...(
+        await cluster.sql<{ term: string }>("select max(term) as term from gw_hub.state_head where gateway = $1", [
+          from.name,
+        ])
+      ).map(({ term }) => term),
+    ]);
+    return rows.length === 1;
+  });
+  await cluster.sql("drop trigger wait on gw_hub.adoptions");
+}
+
+/** A write of `host` that the provider has, and whose end nobody sees: the host dies. */
+async function dieSending(host: Host, id: string): Promise<void> {
+  holds = true;
+  held = null;
+  await until("effects go on", async () => {
+    await change(host, id, 0);
+    return held !== null;
+  });
+  await killHard(host);
+  holds = false;
+  (held as ServerResponse | null)?.destroy();
+  await silence(host);
+}
+
+real("who dies before it has what it took over is followed by the next, and brings none of it home", async () => {
+  await restart(web1);
+  await dieSending(web1, "chain");
+  await dieTakingOver(web2, web1);
+  const before = (await web1.home.events("operations_released")).length;
+  await restart(web1);
+  await until("it let it go", async () => (await web1.home.events("operations_released")).length > before);
+  await silence(web2);
+  const refused = await web1.home.operator(["operation", "adopt", "web7"]);
+  assert.equal(codeOf(refused), "not_found", refused.err);
+  const adopted = await web1.home.must(["operation", "adopt", "web2", "--json"]);
+  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web2", operations: 1 });
+  await until("it is settled", async () => (await operationsOf(web1)).some(({ state }) => state === "succeeded"));
+  assert.equal(sentTo("/v1/things/chain"), 1);
+  // A row that the administrator put there in web2's name.
+  await cluster.sql(
+    "insert into gw_hub.adoptions select gateway, term, tick, 'web2', '{}', '\\x00' from gw_hub.state_head where gateway = 'web1' order by term desc limit 1",
+  );
+  const told = (await web2.home.events("operations_adopted")).length;
+  await restart(web2);
+  await until("it let that go", async () => (await web2.home.events("operations_released")).length === 1);
+  await until("effects go on", async () => outcomeOf(await change(web2, "own")) === "success");
+  assert.equal((await web2.home.events("operations_adopted")).length, told, "and takes nothing over by itself");
+});
+
+real("what was taken over comes home after a kill, and a person ends what it holds back where it was", async () => {
+  await dieSending(web1, "home");
+  await dieTakingOver(web2, web1);
+  const theirs = "gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')";
+  await cluster.sql(`update gw_hub.state set sealed = sealed || '\\x00' where ${theirs}`);
+  const before = (await web2.home.events("operations_adopted")).length;
+  await restart(web2);
+  await until("its own work goes on", async () => outcomeOf(await change(web2, "mine too")) === "success");
+  await cluster.sql(`update gw_hub.state set sealed = substring(sealed for length(sealed) - 1) where ${theirs}`);
+  await cluster.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'web2'");
+  await until("it came home", async () => (await web2.home.events("operations_adopted")).length > before);
+  await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
+  assert.equal(sentTo("/v1/things/home"), 1);
+  const letGo = (await web1.home.events("operations_released")).length;
+  await restart(web1);
+  await until("it let it go", async () => (await web1.home.events("operations_released")).length > letGo);
+  const again = await change(web1, "home");
+  assert.equal(outcomeOf(again), "outcome_unsettled", again.text);
+  const id = String(again.body["operation_id"]);
+  await web1.home.must(["operation", "settle", id, "--happened", "yes", "--reason", "web2 knows"]);
+  assert.equal(outcomeOf(await change(web1, "home")), "success");
+  const status = await web1.home.run(["status"]);
+  assert.match(status.out, /^ {2}shared {4}term \d+, \d+ rows on the hub/m);
+});
+
 real(
   "a hub that was put back is noticed at once, and sends nothing with an effect before a person looked",
   async () => {
-    await restart(web1);
     assert.equal(outcomeOf(await change(web1, "kept")), "success");
     await killHard(web1);
     await cluster.sql(
@@ -362,6 +455,7 @@ real(
         return Promise.resolve();
       },
       has: () => true,
+      isHome: () => true,
       onAdopted: () => Promise.resolve(0),
       onTrouble: () => undefined,
     });
@@ -389,7 +483,7 @@ real(
       fault = null;
       await until("all of it is there", async () => keeper.status().waiting === 0 && keeper.status().trouble === null);
       const by = await connect("g1");
-      const adopting = { hubId, gateway: "g1", vaultId, identity: other, seal, operators };
+      const adopting = { hubId, gateway: "g1", vaultId, identity: other, seal, operators, isHome: () => true };
       const there = await until("no word is on its way", () =>
         adoptTerm(by, adopting, "g0").catch((error: unknown) => {
           assert.ok(error instanceof Denied && error.code === "hub_gateway_alive", String(error));
@@ -432,6 +526,13 @@ real("a hub of another format is refused by name, and its owner brings an older 
   );
   await cluster.sql("update gw_hub.hub set version = 1");
   assert.equal(codeOf(await status()), "hub_unknown");
+  // Whatever stops it half-way leaves the older one as it was.
+  await cluster.sql("create table gw_hub.adoptions ()");
+  assert.equal(codeOf(await web2.home.run(["hub", "init", cluster.url("owner")])), "hub_refused");
+  assert.deepEqual(await cluster.sql("select to_regclass('gw_hub.state_head') as made, version from gw_hub.hub"), [
+    { made: null, version: 1 },
+  ]);
+  await cluster.sql("drop table gw_hub.adoptions");
   assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
   assert.equal((await status()).code, 0);
 });

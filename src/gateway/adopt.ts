@@ -1,14 +1,18 @@
+import type { NewEvent } from "../audit/event.ts";
 import type { Moment } from "../conventions/operation/evolve.ts";
 import type { Lease } from "../conventions/operation/record.ts";
 import { isSettled } from "../conventions/operation/state.ts";
 import { isoTime } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
 import type { Core } from "./core.ts";
-import { nextLease, TAKEN_AWAY } from "./operation/lease.ts";
-import { operationRow } from "./operation/operation-row.ts";
+import { isTakenAway, nextLease, TAKEN_AWAY } from "./operation/lease.ts";
+import { step } from "./operation/operation.ts";
+import { operationRow, readOperation } from "./operation/operation-row.ts";
 import { learn, type Operation } from "./operation/operations.ts";
+import { CUSTODIAN } from "./operation/read-operation.ts";
 import type { StateRow, StateStore } from "./ports.ts";
 import { takeUp } from "./recover.ts";
 
@@ -21,7 +25,10 @@ export interface LeftBehind {
   readonly aheadMs: number;
 }
 
-const NOTE = "adopted";
+/** A term that is this gateway's, or was and went on to another. */
+type Taken = Pick<LeftBehind, "gateway" | "term">;
+
+export const ADOPTED = "adopted";
 
 /**
  * Goes on with what another gateway left, as after a start of our own: jobs are observed, what was sent and not answered is asked
@@ -30,11 +37,14 @@ const NOTE = "adopted";
 export async function adopt(core: Core, left: LeftBehind, operator: string | null): Promise<readonly Operation[]> {
   if (hasAdopted(core, left.gateway, left.term)) return [];
   const store = storeOf(left.rows.map((row) => ownedRow(core, row, left.aheadMs)));
-  const { operations, events, rows } = takeUp(core, store, () => true);
+  const found = takeUp(core, store, () => true);
+  const operations = found.operations.filter((one) => isFree(core, one)).map(standingAlone);
+  const taken = new Set<unknown>(operations.map(({ id }) => id));
+  const events = found.events.filter((event) => !("operation_id" in event) || taken.has(event.operation_id));
   // Claims are merged with what this host holds itself; the rest of what takeUp writes is of the other's store.
   const claims = left.rows.filter(({ table, state }) => table === "notes" && state === CLAIM);
   const open = new Map(claims.map((row) => [row.id, row as StateRow]));
-  for (const row of rows) if (row.table === "notes") open.set(row.id, row);
+  for (const row of found.rows) if (row.table === "notes") open.set(row.id, row);
   const merged = [...open.values()].map((row) => {
     const own = holdersOf(core, keyOfRow(row));
     const theirs = readHolders(row).filter(({ call_id }) => own.every((one) => one.call_id !== call_id));
@@ -44,9 +54,8 @@ export async function adopt(core: Core, left: LeftBehind, operator: string | nul
     ...core.envelope("operations_adopted"),
     ...{ gateway: left.gateway, term: left.term, operations: operations.length, operator },
   };
-  const note: StateRow = { table: "notes", id: noteId(left.gateway, left.term), runId: "", state: NOTE, body: {} };
   const kept = operations.map((operation) => unfenced(operationRow(core, operation)));
-  await core.ledger.record("operation.taken_over", [told, ...events], [...kept, ...merged, note]);
+  await core.ledger.record("operation.taken_over", [told, ...events], [...kept, ...merged, noteOf(left)]);
   for (const operation of operations) {
     core.operations.put(operation);
     core.schedule(operation);
@@ -59,19 +68,24 @@ export function hasAdopted({ ledger }: Pick<Core, "ledger">, gateway: string, te
 }
 
 /** Another gateway looks after all that was under way here: nothing of it is read, moved or settled here any more. */
-export async function release(core: Core, gateway: string): Promise<void> {
-  const open = core.operations.all().filter(({ state }) => !isSettled(state));
-  if (open.length === 0) return;
+export async function release(core: Core, gateway: string, along: readonly Taken[]): Promise<void> {
+  const open = core.operations.all().filter((one) => !isSettled(one.state) && !isTakenAway(one));
+  if (open.length === 0 && along.length === 0) return;
+  const events: NewEvent[] = [];
   // A copy: whatever is still on its way with the old one finds that the term is not its own, and writes nothing.
   const released = open.map((operation) => {
     const copy = { ...operation };
     learn(copy, { kind: "leased", lease: leaseOf(gateway, operation.lease) });
     learn(copy, { kind: "look_again", at: null });
+    // Nobody here learns any more how that ended; a person who does can say so.
+    const lost = { observation: "taken_over_before_the_result" } as const;
+    events.push(...step(core, copy, { kind: "no_clear_answer", ...lost }, CUSTODIAN));
+    events.push(...step(core, copy, { kind: "reconciliation_inconclusive", ...lost }, CUSTODIAN));
     return copy;
   });
   const told = { ...core.envelope("operations_released"), gateway, operations: open.length };
   const rows = released.map((operation) => unfenced(operationRow(core, operation)));
-  await core.ledger.record("operation.taken_over", [told], rows);
+  await core.ledger.record("operation.taken_over", [told, ...events], [...rows, ...along.map(noteOf)]);
   for (const operation of open) learn(operation, { kind: "look_again", at: null });
   for (const operation of released) core.operations.put(operation);
 }
@@ -87,7 +101,27 @@ function leaseOf(gateway: string, before: Lease | null): Lease {
   };
 }
 
-const noteId = (gateway: string, term: number): string => `${NOTE} ${gateway} ${term}`;
+export const noteId = (gateway: string, term: number): string => `${ADOPTED} ${gateway} ${term}`;
+
+const noteOf = ({ gateway, term }: Taken): StateRow => ({
+  table: "notes",
+  id: noteId(gateway, term),
+  runId: "",
+  state: ADOPTED,
+  body: {},
+});
+
+/** What is or was under way here by itself, or ended here, stays as it is, whatever another gateway says about one of that name. */
+function isFree(core: Core, { id }: Operation): boolean {
+  const row = core.ledger.find("operations", id);
+  if (row === null) return true;
+  return !("tampered" in row) && !isSettled(readOperation(core, row).state) && isTakenAway(readOperation(core, row));
+}
+
+/** It belongs to no session and no purse of this host, whatever it says: nothing is sent again for it, no reserve is given back. */
+function standingAlone(operation: Operation): Operation {
+  return { ...operation, repeats: defaults.tokenRepeats, held: 0 };
+}
 
 /** Whatever stands here under its name is older: the term was taken on the hub. */
 function unfenced({ onlyIf: _onlyIf, ...row }: StateRow): StateRow {

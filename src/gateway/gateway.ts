@@ -148,7 +148,7 @@ export interface Gateway {
     adopt(left: LeftBehind, operator: string | null): Promise<number>;
     hasAdopted(gateway: string, term: number): boolean;
     /** Another gateway looks after what was under way here. */
-    release(gateway: string): Promise<void>;
+    release(gateway: string, along: Parameters<typeof release>[2]): Promise<void>;
   };
   /** An operator's signed word on what became of an operation. */
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
@@ -404,7 +404,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         return (await adopt(core, left, operator)).length;
       },
       hasAdopted: (name, term) => hasAdopted(core, name, term),
-      release: (name) => release(core, name),
+      release: (name, along) => release(core, name, along),
     },
     settle: async (signed) => {
       const { vaultId, keys } = around.operators();

@@ -6,7 +6,13 @@ import type { LimitSeal } from "./limit-rows.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import { type Speaker, speakerOf } from "./speaker.ts";
 import { addRow, emptySum, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
-import { type AdoptionStatement, readHubStatement, type StateStatement, signHubWith } from "./statement.ts";
+import {
+  type AdoptionStatement,
+  readHubStatement,
+  type StateStatement,
+  signHubWith,
+  type TermName,
+} from "./statement.ts";
 
 /** Who takes over, and whom it believes. */
 export interface Adopting {
@@ -17,6 +23,8 @@ export interface Adopting {
   readonly seal: LimitSeal;
   /** The keys of the operators, raw: whose word on who is a gateway counts. */
   operators(): readonly Buffer[];
+  /** Whether rows of a gateway say that what it took over had arrived in its own state. */
+  isHome(rows: readonly SharedRow[], taken: TermName): boolean;
 }
 
 /** What a gateway had under way when it was last heard of. */
@@ -28,6 +36,14 @@ export interface Adopted {
   readonly aheadMs: number;
   /** The database's clock now. */
   readonly nowMs: number;
+  /** What that gateway had taken over itself, and died before it was in its own state. */
+  readonly along: readonly Adopted[];
+}
+
+/** An adoption that the gateway which it names has signed. */
+export interface Taking extends TermName {
+  readonly by: string;
+  readonly along: readonly TermName[];
 }
 
 interface HeadRow {
@@ -61,10 +77,12 @@ export async function adoptTerm(connection: HubConnection, by: Adopting, gateway
   const { head, speaker } = await look(connection, by, gateway, null);
   if (head.silent_ms !== null && head.silent_ms < defaults.hubSilentMs && !head.gone) throw alive(gateway);
   if (head.term === null) return null;
-  const adopted = await readRows(connection, by, head, speaker);
+  const own = await readRows(connection, by, head, speaker);
+  const along = await leftOver(connection, by, own, speaker);
+  const adopted = { ...own, along: await readAll(connection, by, along) };
   const statement: AdoptionStatement = {
     ...{ format: "gw.hub-adoption/v1", hub_id: by.hubId, vault_id: by.vaultId, gateway },
-    ...{ term: adopted.term, tick: Number(head.tick), by: by.gateway },
+    ...{ term: adopted.term, tick: Number(head.tick), by: by.gateway, along },
   };
   const { text, signature } = signHubWith(statement, by.identity);
   try {
@@ -77,20 +95,21 @@ export async function adoptTerm(connection: HubConnection, by: Adopting, gateway
     if (error.code === "hub_refused") throw alive(gateway);
     if (error.code !== "hub_forked") throw error;
     const other = await readAdopter(connection, by, gateway, adopted.term);
-    throw new Denied("operation_taken_over", `${other ?? "Another gateway"} has taken that over already.`);
+    const who = other?.by ?? "Another gateway";
+    throw new Denied(
+      "operation_taken_over",
+      `${who} has taken that over already. If ${who} is gone too, take over what it had: gw operation adopt ${other?.by ?? "NAME"}`,
+    );
   }
   return adopted;
 }
 
 /** What was taken over, once more; null where it is not there any more. */
-export async function readTerm(
-  connection: HubConnection,
-  by: Adopting,
-  gateway: string,
-  term: number,
-): Promise<Adopted | null> {
-  const { head, speaker } = await look(connection, by, gateway, term);
-  return head.term === null ? null : await readRows(connection, by, head, speaker);
+export async function readTerm(connection: HubConnection, by: Adopting, taking: Taking): Promise<Adopted | null> {
+  const { head, speaker } = await look(connection, by, taking.gateway, taking.term);
+  if (head.term === null) return null;
+  const own = await readRows(connection, by, head, speaker);
+  return { ...own, along: await readAll(connection, by, taking.along) };
 }
 
 /** Who took a term over, if a gateway of this vault signed that; null for what nobody has to believe. */
@@ -99,7 +118,7 @@ export async function readAdopter(
   by: Adopting,
   gateway: string,
   term: number,
-): Promise<string | null> {
+): Promise<Taking | null> {
   const [row] = await connection.ask<{
     readonly name: string;
     readonly enrolment: string;
@@ -113,10 +132,58 @@ export async function readAdopter(
   );
   const speaker = row === undefined ? undefined : speakerOf(row, by.hubId, by.operators());
   if (row === undefined || speaker?.vaultId !== by.vaultId) return null;
-  const { text, key } = { text: { text: row.statement, signature: row.signature }, key: speaker.identityKey };
-  const said = readHubStatement<AdoptionStatement>(text, "gw.hub-adoption/v1", key);
-  const fits = said?.hub_id === by.hubId && said.gateway === gateway && said.term === term && said.by === row.name;
-  return fits ? row.name : null;
+  const taking = readTaking(row, by, speaker.gateway, speaker.identityKey);
+  return taking?.gateway === gateway && taking.term === term ? taking : null;
+}
+
+/** What a gateway took over, by its own signature: a row that somebody else put there in its name is none. */
+export async function readTakings(
+  connection: HubConnection,
+  by: Pick<Adopting, "hubId" | "vaultId">,
+  gateway: string,
+  identityKey: Buffer,
+): Promise<readonly Taking[]> {
+  const rows = await connection.ask<{ readonly statement: string; readonly signature: Buffer }>(
+    `select ${shortText("a.statement")}, ${shortBytes("a.signature")} from ${HUB_SCHEMA}.adoptions a where a.by = $1
+      order by a.gateway, a.term limit ${defaults.hubGateways}`,
+    [gateway],
+  );
+  return rows.flatMap((row) => readTaking(row, by, gateway, identityKey) ?? []);
+}
+
+function readTaking(
+  { statement: text, signature }: { readonly statement: string; readonly signature: Buffer },
+  { hubId, vaultId }: Pick<Adopting, "hubId" | "vaultId">,
+  gateway: string,
+  identityKey: Buffer,
+): Taking | null {
+  const said = readHubStatement<AdoptionStatement>({ text, signature }, "gw.hub-adoption/v1", identityKey);
+  if (said?.hub_id !== hubId || said.vault_id !== vaultId || said.by !== gateway) return null;
+  const along = said.along.map((one) => ({ gateway: String(one.gateway), term: Number(one.term) }));
+  return { gateway: said.gateway, term: said.term, by: gateway, along };
+}
+
+/** What it took over and its rows do not have: with everything that went along then. */
+async function leftOver(
+  connection: HubConnection,
+  by: Adopting,
+  { rows }: Pick<Adopted, "rows">,
+  { gateway, identityKey }: Speaker,
+): Promise<readonly TermName[]> {
+  const takings = await readTakings(connection, by, gateway, identityKey);
+  const open = takings.filter((taking) => !by.isHome(rows, taking));
+  return open
+    .flatMap(({ gateway: from, term, along }) => [{ gateway: from, term }, ...along])
+    .slice(0, defaults.hubTermsAlong);
+}
+
+async function readAll(connection: HubConnection, by: Adopting, terms: readonly TermName[]): Promise<Adopted[]> {
+  const all: Adopted[] = [];
+  for (const { gateway, term } of terms) {
+    const { head, speaker } = await look(connection, by, gateway, term);
+    if (head.term !== null) all.push(await readRows(connection, by, head, speaker));
+  }
+  return all;
 }
 
 async function look(
@@ -153,7 +220,7 @@ async function readRows(
   if (sumText(seal, sum) !== said.sum) throw tampered(gateway);
   const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
   const aheadMs = Date.parse(said.written_at) - head.seen_ms;
-  return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms };
+  return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms, along: [] };
 }
 
 function alive(gateway: string): Denied {

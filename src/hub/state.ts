@@ -1,14 +1,15 @@
 import type { KeyObject } from "node:crypto";
+import { rawPublicOf } from "../audit/keys/raw.ts";
 import { canonicalJson } from "../kernel/canonical-json.ts";
 import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import { type Adopted, type Adopting, adoptTerm, readAdopter, readTerm } from "./adopt.ts";
+import { type Adopted, type Adopting, adoptTerm, readAdopter, readTakings, readTerm } from "./adopt.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_SCHEMA, shortText } from "./schema.ts";
 import { addRow, emptySum, placeOf, type SealedRow, type SharedRow, sealShared, sumText } from "./state-rows.ts";
 import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./state-words.ts";
-import { type StateStatement, signHubWith } from "./statement.ts";
+import { type StateStatement, signHubWith, type TermName } from "./statement.ts";
 
 type RowKey = Pick<SharedRow, "table" | "id">;
 
@@ -25,8 +26,8 @@ export interface StateParts extends Adopting {
   all(): readonly SharedRow[];
   /** One row as it is now; null where nobody else has to know of it. */
   find(key: RowKey): SharedRow | null;
-  /** Another gateway took over what this one had under way. Resolves once it is let go here. */
-  onTaken(by: string): Promise<void>;
+  /** Another gateway took over what this one had under way, and what this one had only just taken over. Resolves once it is let go here. */
+  onTaken(by: string, along: readonly TermName[]): Promise<void>;
   /** Whether what this gateway took over has arrived in its own state. */
   has(gateway: string, term: number): boolean;
   onAdopted(adopted: Adopted, operator: string | null): Promise<number>;
@@ -153,9 +154,11 @@ export function startState(parts: StateParts): StateKeeper {
     else if (term < known.term || (term === known.term && tick < known.tick)) throw rolledBack(term, tick, known);
     else if (at.term > 0 && (term > at.term || tick > at.tick)) throw forked();
     if (head?.taken === true) {
-      const by = await readAdopter(connection, parts, gateway, term);
-      if (by !== null) await parts.onTaken(by);
-      refuse(new Denied("operation_taken_over", `${by ?? "Somebody"} took over what this gateway had under way.`));
+      const taking = await readAdopter(connection, parts, gateway, term);
+      if (taking !== null) await parts.onTaken(taking.by, await ownOf(connection, taking.along));
+      refuse(
+        new Denied("operation_taken_over", `${taking?.by ?? "Somebody"} took over what this gateway had under way.`),
+      );
       [at, doubt] = [NOWHERE, null];
     }
     if (at.term === 0) {
@@ -200,17 +203,36 @@ export function startState(parts: StateParts): StateKeeper {
     woken.abort();
   }
 
+  const ownTakings = (connection: HubConnection) =>
+    readTakings(connection, parts, gateway, rawPublicOf("ed25519", parts.identity));
+
+  /** Of what somebody says to have taken along, what was this gateway's to bring home. */
+  async function ownOf(connection: HubConnection, along: readonly TermName[]): Promise<readonly TermName[]> {
+    const own = await ownTakings(connection);
+    return own.filter((one) => along.some(({ gateway: from, term }) => from === one.gateway && term === one.term));
+  }
+
   /** What this process, or one before it, took over and had not yet brought home. */
   async function bringHome(connection: HubConnection): Promise<void> {
-    const rows = await connection.ask<{ gateway: string; term: string }>(
-      `select gateway, term from ${HUB_SCHEMA}.adoptions where by = $1 order by gateway, term limit ${defaults.hubGateways}`,
-      [gateway],
-    );
-    for (const { gateway: from, term } of rows) {
-      if (parts.has(from, Number(term))) continue;
-      const adopted = await readTerm(connection, parts, from, Number(term));
-      if (adopted !== null) await parts.onAdopted(adopted, null);
+    for (const taking of await ownTakings(connection)) {
+      if (parts.has(taking.gateway, taking.term)) continue;
+      try {
+        const adopted = await readTerm(connection, parts, taking);
+        if (adopted !== null) await home(adopted, null);
+      } catch (error) {
+        if (error instanceof Denied && error.code === "hub_unreachable") throw error;
+        // What cannot be brought home waits for a person; this gateway's own work does not.
+        const why = error instanceof Denied ? error : new Denied("hub_state_tampered", String(error).slice(0, 300));
+        parts.onTrouble(why);
+      }
     }
+  }
+
+  /** What went along comes first: what was taken over itself says that all of it has arrived. */
+  async function home({ along, ...adopted }: Adopted, operator: string | null): Promise<number> {
+    let operations = 0;
+    for (const one of [...along, adopted]) operations += await parts.onAdopted({ ...one, along: [] }, operator);
+    return operations;
   }
 
   async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
@@ -291,7 +313,7 @@ export function startState(parts: StateParts): StateKeeper {
       const connection = await parts.connect();
       try {
         const adopted = await adoptTerm(connection, parts, from);
-        return adopted === null ? 0 : await parts.onAdopted(adopted, operator);
+        return adopted === null ? 0 : await home(adopted, operator);
       } finally {
         await connection.close();
       }

@@ -95,7 +95,11 @@ export type AdoptionStatement = {
   readonly term: number;
   readonly tick: number;
   readonly by: string;
+  /** What that gateway had itself taken over and not yet brought home: it goes along. */
+  readonly along: readonly TermName[];
 };
+
+export type TermName = { readonly gateway: string; readonly term: number };
 
 /** A locked gateway asks to be unlocked: sealed to a key that only this process has, and only until it was unlocked or locked again. */
 export type WaitingStatement = {

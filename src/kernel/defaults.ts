@@ -483,6 +483,8 @@ export const defaults = {
   hubGateways: 4_096,
   /** Of one gateway: what it has under way, and the claims to it. */
   hubStateRows: 16_384,
+  /** Terms that one taking over takes along: their names fit into its statement. */
+  hubTermsAlong: 16,
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
   /** How many of its open operations a gateway shows on the hub, the most urgent first. */
   hubOperationsShown: 32,

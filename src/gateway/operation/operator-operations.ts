@@ -7,7 +7,7 @@ import type { OperationId } from "../../kernel/ids.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
-import { TAKEN_AWAY } from "./lease.ts";
+import { isTakenAway } from "./lease.ts";
 import { readRefusal } from "./may-read.ts";
 import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
@@ -73,11 +73,11 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
   };
 }
 
-function requireHere({ lease }: Operation): void {
-  if (lease?.expires_at !== TAKEN_AWAY) return;
+function requireHere(operation: Operation): void {
+  if (!isTakenAway(operation)) return;
   throw new Denied(
     "operation_taken_over",
-    `This operation was taken over, and nothing is read for it here. Ask on ${lease.owner}.`,
+    `This operation was taken over, and nothing is read for it here. Ask on ${operation.lease?.owner}; once you know how it ended, gw operation settle says so here too.`,
   );
 }
 

@@ -2,7 +2,7 @@ import { type SettlementStatement, statementBytes, type Verified } from "../../c
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { settleHeld } from "./held-reserve.ts";
-import { requireLease } from "./lease.ts";
+import { isTakenAway, requireLease } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
@@ -18,7 +18,8 @@ export async function settleByPerson(
   { statement, signature }: Verified<SettlementStatement>,
 ): Promise<void> {
   requireOpen(operation, statement);
-  await requireLease(core, operation);
+  // Of one that another gateway took over nobody here finds out more: what a person says ends it on this host alone.
+  if (!isTakenAway(operation)) await requireLease(core, operation);
   requireOpen(operation, statement);
   const { operator, reason, happened, although } = statement;
   const kind = happened ? ("person_says_happened" as const) : ("person_says_not" as const);

@@ -25,7 +25,7 @@ import type { Facts } from "./facts.ts";
 import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
-import { STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
+import { isHome, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
 import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
@@ -119,9 +119,10 @@ export function createHubLink(parts: LinkParts): HubLink {
       remember: (term) => remember(STATE_NOTE, membership, { ...term }),
       onTaken: fleet.release,
       has: fleet.hasAdopted,
+      isHome,
       // Both clocks beside the database's: what the other wrote down is moved to ours.
       onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
-        fleet.adopt({ ...left, rows: takenOver(rows), aheadMs: aheadMs - (clock.wallMs() - nowMs) }, operator),
+        fleet.adopt({ ...left, rows: takenOver(rows), aheadMs: within(aheadMs - (clock.wallMs() - nowMs)) }, operator),
       onTrouble: tell,
     });
   }
@@ -282,6 +283,7 @@ export function createHubLink(parts: LinkParts): HubLink {
           says: describeFleetLimit(limit),
           used: limits?.known().find(({ name }) => name === limit.name)?.used ?? null,
         })),
+        operations: keeper === null ? null : sharedOf(keeper),
         trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
       };
     },
@@ -294,8 +296,16 @@ export function createHubLink(parts: LinkParts): HubLink {
   };
 }
 
+/** What the database says of the time moves nothing further than clocks may be apart. */
+const within = (ms: number): number => Math.max(-defaults.hubClockMs, Math.min(ms, defaults.hubClockMs));
+
 function isSame(one: HubMembership, other: HubMembership): boolean {
   return one.hubId === other.hubId && one.joinedAt === other.joinedAt && one.identityKey.equals(other.identityKey);
+}
+
+function sharedOf(keeper: StateKeeper): JsonObject {
+  const { term, rows, waiting } = keeper.status();
+  return { term, rows, waiting };
 }
 
 function recallTick(note: JsonObject | null): RememberedTick | null {

@@ -1,5 +1,5 @@
 import { isSettled, type OperationState, operationStates } from "../../conventions/operation/state.ts";
-import type { LeftBehind } from "../../gateway/adopt.ts";
+import { ADOPTED, type LeftBehind, noteId } from "../../gateway/adopt.ts";
 import type { StateRow, StateStore } from "../../gateway/ports.ts";
 import type { StateKeeper } from "../../hub/state.ts";
 import type { SharedRow } from "../../hub/state-rows.ts";
@@ -21,7 +21,7 @@ function isShared({ table, state, body, over }: StateRow, worker: string): boole
     case "attempts":
       return body["side_effect"] === true;
     case "notes":
-      return state === CLAIM;
+      return state === CLAIM || state === ADOPTED;
     case "runs":
     case "plans":
     case "deployments":
@@ -30,7 +30,7 @@ function isShared({ table, state, body, over }: StateRow, worker: string): boole
 }
 
 const isEver = ({ table, state }: StateRow): boolean =>
-  table === "operations" || table === "attempts" || (table === "notes" && state === CLAIM);
+  table === "operations" || table === "attempts" || (table === "notes" && (state === CLAIM || state === ADOPTED));
 
 const sharedOf = ({ table, id, runId, state, body }: StateRow): SharedRow => ({ table, id, runId, state, body });
 
@@ -41,7 +41,7 @@ export function sharedIn(from: StateStore, worker: string) {
       const rows = [
         ...operationStates.flatMap((state) => from.load("operations", state)),
         ...["sent", "unknown"].flatMap((state) => from.load("attempts", state)),
-        ...from.load("notes", CLAIM),
+        ...[CLAIM, ADOPTED].flatMap((state) => from.load("notes", state)),
       ];
       return rows.flatMap((row) => ("tampered" in row || !isShared(row, worker) ? [] : [sharedOf(row)]));
     },
@@ -50,6 +50,11 @@ export function sharedIn(from: StateStore, worker: string) {
       return row === null || "tampered" in row || !isShared(row, worker) ? null : sharedOf(row);
     },
   };
+}
+
+/** Whether a gateway had in its own state what it took over, by its rows. */
+export function isHome(rows: readonly SharedRow[], { gateway, term }: { gateway: string; term: number }): boolean {
+  return rows.some(({ table, id }) => table === "notes" && id === noteId(gateway, term));
 }
 
 /** Tables of ours alone: a newer gateway may share more than this one knows. */
@@ -87,7 +92,8 @@ export function shareStore(store: StateStore, { shares, keeper, worker }: Sharin
       const ever = shares() ? rows.filter(isEver) : [];
       // What must survive a power cut is the intent of a side effect.
       const first = durability === "power" ? ever.filter((row) => isShared(row, worker)) : [];
-      if (first.length > 0) await requireKeeper().put(first.map(sharedOf));
+      const there = first.length > 0 ? requireKeeper() : null;
+      await there?.put(first.map(sharedOf));
       try {
         await store.commit(rows, durability);
       } catch (error) {
@@ -95,6 +101,8 @@ export function shareStore(store: StateStore, { shares, keeper, worker }: Sharin
         keeper()?.touch(first);
         throw error;
       }
+      // Another keeper may have told the hub meanwhile what was here before.
+      if (there !== null && keeper() !== there) keeper()?.touch(first);
       if (ever.length > first.length) keeper()?.touch(ever.filter((row) => !first.includes(row)));
     },
     async change(table, id, change) {

@@ -17,6 +17,12 @@ test("a hub is one line: how far, how many, who is silent, what is wrong; and no
   assert.deepEqual(hubLines({ ...well, reachable_ms: null, behind: 3, trouble }), [
     "  HUB       tick 812, log 3 behind; hub_unreachable: It does not answer.",
   ]);
+  assert.deepEqual(hubLines({ ...well, operations: { term: 3, rows: 5, waiting: 0 } }).slice(1), [
+    "  shared    term 3, 5 rows on the hub",
+  ]);
+  assert.deepEqual(hubLines({ ...well, operations: { term: 3, rows: 5, waiting: 2 } }).slice(1), [
+    "  shared    term 3, 5 rows on the hub, 2 not there yet",
+  ]);
   assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       after the next unlock"]);
 });
 

@@ -3,7 +3,15 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/j
 
 /** `gw status` of a gateway that belongs to a hub; nothing for one that does not. */
 export function hubLines(hub: JsonValue | undefined): readonly string[] {
-  return isJsonObject(hub) ? [...reachLines(hub), ...limitLines(hub)] : [];
+  return isJsonObject(hub) ? [...reachLines(hub), ...sharedLines(hub), ...limitLines(hub)] : [];
+}
+
+/** Only where operations are shared. */
+function sharedLines({ operations }: JsonObject): readonly string[] {
+  if (!isJsonObject(operations ?? null)) return [];
+  const { term, rows, waiting } = operations as JsonObject;
+  const behind = waiting === 0 ? "" : `, ${String(waiting)} not there yet`;
+  return [`  shared    term ${String(term)}, ${String(rows)} rows on the hub${behind}`];
 }
 
 /** As it was when this gateway last counted. */
