@@ -232,6 +232,11 @@ real(
       assert.equal(codeOf(asked), "operation_taken_over", asked.err);
     }
     assert.equal(provider.received.length, before);
+    // Whoever looks at all hosts is sent to the one that has them: nothing signed for them goes here any more.
+    await until("it shows them on the hub no longer", async () => {
+      const rows = await cluster.sql("select 1 from gw_hub.cards where gateway = 'web1' and approval_id = 'board'");
+      return rows.length === 0;
+    });
     const settled = [
       ...(await web1.home.events("operation_transition")),
       ...(await web2.home.events("operation_transition")),

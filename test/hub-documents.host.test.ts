@@ -41,7 +41,20 @@ before(async () => {
   const password = join(makeFolder(), "password");
   writeFileSync(password, "of-web2\n", { mode: 0o600 });
   const way = ["--hub-ca", cluster.caFile, "--hub-password-file", password];
-  await web2.must(["hub", "join", `postgres://web2@localhost:${cluster.port}/postgres`, ...way, "--name", "web2"]);
+  const joining = ["hub", "join", `postgres://web2@localhost:${cluster.port}/postgres`, ...way, "--name", "web2"];
+  // Meanwhile somebody signs on the first host: what the second would sign from its old copy would undo that.
+  await web1.must(["policy", "set", "run_attempts", "41"]);
+  const newest = (JSON.parse(readFileSync(join(web1.folder, "policy.json"), "utf8")) as Members)["version"];
+  await until("the first says so on the hub", async () => {
+    const [row] = await cluster.sql<{ statement: string }>(
+      "select statement from gw_hub.log_head where gateway = 'web1'",
+    );
+    return ((JSON.parse(row?.statement ?? "{}") as Members)["knows"] as Members | undefined)?.["policy"] === newest;
+  });
+  assert.equal(codeOf(await web2.operator([...joining, "--json"])), "gateway_behind");
+  assert.deepEqual(await cluster.sql("select name from gw_hub.gateways where name = 'web2'"), [], "nothing was signed");
+  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
+  await web2.must(joining);
   rmSync(password);
 });
 after(async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import {
@@ -200,6 +200,11 @@ real("a grant that is signed on one host lets its caller pass on all three, and 
 
 real("locked gateways ask on the hub and are unlocked from one place, and nobody else gets the key", async () => {
   await until("nobody asks", async () => Object.values(await waiting()).every((one) => one === null));
+  // These hosts run as a user who runs agents too, and that is said.
+  assert.match(
+    (await homeOf("web1").run(["status"])).out,
+    /LOWERED {3}every program of this user can read waiting\.key/,
+  );
   // One that an operator locked, and one that was restarted.
   await homeOf("web2").must(["lock"]);
   await running.get("web3")?.end("SIGTERM");
@@ -265,9 +270,27 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
 });
 
 real("a locked gateway that shows older files or an older log than the operator saw gets no key", async () => {
+  const [audit, early, whole] = ["audit", "audit.early", "audit.whole"].map((name) =>
+    join(homeOf("web3").folder, name),
+  ) as [string, string, string];
+  execFileSync("cp", ["-a", audit, early]);
   await running.get("web3")?.end("SIGTERM");
+  // Cut back, it does not even ask: what it said on the hub does not stand in its log, however much it writes from now on.
+  renameSync(audit, whole);
+  renameSync(early, audit);
+  running.set("web3", await homeOf("web3").up(["--locked"]));
+  await until("it finds that its log was cut back", async () => {
+    const { asks } = (await homeOf("web3").status())["hub"] as {
+      readonly asks: { readonly trouble: Members | null } | null;
+    };
+    return asks?.trouble?.["code"] === "log_rolled_back";
+  });
+  assert.equal((await waiting())["web3"], null);
+  await running.get("web3")?.end("SIGTERM");
+  rmSync(audit, { recursive: true });
+  renameSync(whole, audit);
+  // The operator's own copies are old as well: it is the other gateways that follow something newer.
   await homeOf("web1").must(["policy", "set", "run_attempts", "41"]);
-  carry(desk);
   running.set("web3", await homeOf("web3").up(["--locked"]));
   await waits("web3", "gateway_behind");
   const refused = await desk.operator(["unlock", "web3", ...hub()]);

@@ -1,8 +1,8 @@
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
-import { readPeerHead } from "./fetch-log.ts";
-import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
+import { knownToPeers } from "./peer-heads.ts";
+import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
 
 /** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
 export type DocumentKind = "vault" | "policy";
@@ -153,27 +153,6 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     }
   }
 
-  /** The newest that the others say they follow, each with its own key. */
-  async function knownToPeers(connection: HubConnection): Promise<Generations & { readonly by: string }> {
-    const peers = parts.peers();
-    const rows = await connection.ask<{ gateway: string; statement: string | null; signature: Buffer | null }>(
-      `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from ${HUB_SCHEMA}.log_head where gateway = any($1)`,
-      [peers.map((one) => one.gateway)],
-    );
-    return rows.reduce(
-      (most, row) => {
-        const key = peers.find((one) => one.gateway === row.gateway)?.identityKey;
-        if (key === undefined || row.statement === null || row.signature === null) return most;
-        const given = { text: row.statement, signature: row.signature };
-        const head = readPeerHead(given, { hubId: parts.hubId, gateway: row.gateway, identityKey: key });
-        const { vault = 0, policy = 0 } = head?.knows ?? {};
-        if (vault <= most.vault && policy <= most.policy) return most;
-        return { vault: Math.max(vault, most.vault), policy: Math.max(policy, most.policy), by: row.gateway };
-      },
-      { vault: 0, policy: 0, by: "" },
-    );
-  }
-
   /** What is newer than what we have, or null where nothing is. */
   async function look(connection: HubConnection): Promise<"taken" | null> {
     const here = new Map(parts.here().map((document) => [document.kind, document]));
@@ -223,7 +202,7 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
     if (seen.vault !== vault.generation || seen.policy !== policy.generation)
       await parts.remember({ vault: vault.generation, policy: policy.generation });
     await fetchPacks(connection);
-    const peers = await knownToPeers(connection);
+    const peers = await knownToPeers(connection, parts.hubId, parts.peers());
     if (peers.vault > vault.generation || peers.policy > policy.generation) troubles.push(withheld(peers));
     const at = `${vault.generation} ${policy.generation}`;
     const [first] = troubles;

@@ -48,7 +48,7 @@ export interface KnownGateway {
   readonly gateway: string;
   /** As signed policy names it. */
   readonly signingKey: Buffer;
-  /** The newest signed files that this client knows. */
+  /** The newest signed files that this client has, or that a gateway says it follows. */
   readonly knows: Generations;
   /** How far its log was seen, by its own word on the hub and in this client's memory. */
   readonly log: {
@@ -112,7 +112,7 @@ export function requireNotBack(said: WaitingStatement, { gateway, knows, log }: 
   if (said.knows.vault < knows.vault || said.knows.policy < knows.policy) {
     throw new Denied(
       "gateway_behind",
-      `${gateway} shows vault ${said.knows.vault} and policy ${said.knows.policy}, and you know vault ${knows.vault} and policy ${knows.policy}: its home was put back, or has not followed yet. No key was handed over. Put the newest vault.json and policy.json there, or unlock it on the host.`,
+      `${gateway} shows vault ${said.knows.vault} and policy ${said.knows.policy}, and you or the gateways on the hub have vault ${knows.vault} and policy ${knows.policy}: its home was put back, or has not followed yet. No key was handed over. Put the newest vault.json and policy.json there, or unlock it on the host.`,
     );
   }
   if (said.log_id !== log.id || said.frame < log.frame) {

@@ -1326,8 +1326,8 @@ export const codes = {
   },
   gateway_behind: {
     status: 409,
-    means: "Whoever decided knew a newer vault or policy than this gateway follows.",
-    mend: "See gw status on that host: it follows as soon as the hub shows the newer files.",
+    means: "Whoever decided or unlocked, or another gateway on the hub, knows a newer vault or policy than this one.",
+    mend: "See gw status on that host: unlocked, it follows as soon as the hub shows the newer files. Else copy vault.json and policy.json there.",
   },
   credential_elsewhere: {
     status: 403,

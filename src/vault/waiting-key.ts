@@ -48,10 +48,8 @@ export function readWaitingKey(folder: string, vaultId: string): WaitingKey | nu
   }
 }
 
-/** The one that is there, or a fresh one. */
+/** Never the one that is there: whoever has a copy of that is shut out by joining once more. */
 export function drawWaitingKey(folder: string, vaultId: string, random: Random): WaitingKey {
-  const there = readWaitingKey(folder, vaultId);
-  if (there !== null) return there;
   using raw = Secret.take(random.bytes(2 * RAW_KEY_BYTES));
   const line = raw.use((bytes) => Buffer.from(`${MARK} ${vaultId} ${bytes.toString("base64url")}\n`, "latin1"));
   try {

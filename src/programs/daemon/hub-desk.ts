@@ -10,6 +10,7 @@ import { compareUrgency, type OperationDetail } from "../../conventions/operatio
 import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { TAKEN_AWAY } from "../../gateway/operation/lease.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
 import { BOARD } from "../../hub/schema.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
@@ -95,7 +96,8 @@ export function createHubDesk({ gateway, log, clock, state, operations, onFault 
   /** The open operations beside the questions, the most urgent of them; what only times have changed in is no news. */
   function board(): readonly WaitingCard[] {
     const all = operations.list() as unknown as readonly OperationDetail[];
-    const open = all.filter(({ settled }) => !settled).sort(compareUrgency);
+    // What another gateway has taken over is shown by that one.
+    const open = all.filter(({ settled, lease }) => !settled && lease?.expires_at !== TAKEN_AWAY).sort(compareUrgency);
     if (open.length === 0) return [];
     const shown = open.slice(0, defaults.hubOperationsShown);
     const said = shown.map(({ next_poll_in_ms: _next, result_in_ms: _due, ...rest }) => rest);

@@ -273,6 +273,7 @@ export function createHubLink(parts: LinkParts): HubLink {
         gateway: joined?.gateway ?? null,
         waits_for_unlock: now === null && trouble === null,
         asks: waiting?.status() ?? null,
+        unlock_by_hub: (joined?.waiting ?? waiting?.status() ?? null) !== null,
         reachable_ms: now?.reachableMs ?? null,
         tick: now?.tick ?? null,
         behind: now?.behind ?? null,

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { knownToPeers } from "../../../hub/peer-heads.ts";
 import { HUB_SCHEMA, shortText } from "../../../hub/schema.ts";
 import { type EnrolmentStatement, peekEnrolment, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
@@ -14,6 +15,7 @@ import { type Exit, exits } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
 import type { OperatorOptions } from "../options.ts";
 import { applyPolicyChange, say } from "../vault/session.ts";
+import { findSpeakers, knownTo } from "./hub-session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 
 export interface JoinOptions extends OperatorOptions, HubLoginOptions {
@@ -38,6 +40,7 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
       const connection = await connectHub(login, null);
       try {
         const { hubId } = connection;
+        await requireNewest(session, connection, gateway);
         const joinedAt = await enrol(session, connection, { gateway, logId, identityKey: keys.identity_key, deps });
         const [identityKey, lendingKey] = [keys.identity_key, keys.lending_key].map((key) =>
           Buffer.from(key, "base64url"),
@@ -105,6 +108,22 @@ async function enrol(
     [gateway, text, signature],
   );
   return signedAt;
+}
+
+/** What would be signed here stands in for what the others follow: whoever only newer files name would drop out with it. */
+async function requireNewest(
+  session: GatewaySession,
+  connection: HubConnection & { readonly hubId: string },
+  gateway: string,
+): Promise<void> {
+  const others = (await findSpeakers(connection, session)).filter((one) => one.gateway !== gateway);
+  const { by, ...most } = await knownToPeers(connection, connection.hubId, others);
+  const own = knownTo(session);
+  if (most.vault <= own.vault && most.policy <= own.policy) return;
+  throw new Denied(
+    "gateway_behind",
+    `${by} follows vault ${most.vault} and policy ${most.policy}, and this home has vault ${own.vault} and policy ${own.policy}: what was signed meanwhile would be lost. Nothing was signed. Copy vault.json and policy.json from there once more, or wait until this host has followed (gw status); where ${by} is gone for good: gw hub leave ${by}`,
+  );
 }
 
 /** A name is one key and one log for good: what was written under it must stay provable. */

@@ -33,7 +33,7 @@ export function runHubOperationList(options: HubOperationOptions, deps: CliDeps)
 /** `gw operation show ID --hub URL`. */
 export function runHubOperationShow(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
   return onHub(options, deps, async (session) => {
-    const found = await findOne(session, id, deps);
+    const [found] = await findShown(session, id, deps);
     if (options.json) deps.io.out(JSON.stringify(recordOf(found), null, 2));
     else for (const line of linesOf(found)) deps.io.out(line);
     return exits.done;
@@ -47,7 +47,10 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     const { happened, reason = "", although = null } = options;
     if (happened !== "yes" && happened !== "no")
       throw new Denied("schema_violation", "--happened takes yes or no: what you found at the provider.");
-    const { speaker, operation } = await findOne(session, id, deps);
+    const shown = await findShown(session, id, deps);
+    const operation = requireSame(shown);
+    const speakers = shown.map(({ speaker }) => speaker);
+    const gateway = speakers.map((one) => one.gateway).join(", ");
     const { operator } = session;
     const statement: SettlementStatement = {
       format: "gw.settlement/v1",
@@ -64,20 +67,36 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     io.err("You sign exactly this:");
     for (const [name, value] of Object.entries(statement)) io.err(`  ${name}: ${showText(String(value))}`);
     const body = JSON.stringify(signStatement(statement, operator.approver));
-    const state = await say({ ...session, speakers: [speaker] }, body, deps);
-    if (options.json) io.out(JSON.stringify({ operation_id: id, gateway: speaker.gateway, state }, null, 2));
+    const state = await say({ ...session, speakers }, body, deps);
+    if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, state }, null, 2));
     else if (state !== null) io.out(`${showIdentifier(id)} is ${showIdentifier(state)}.`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back.");
     return state === null ? exits.pending : exits.done;
   });
 }
 
-async function findOne(session: HubSession, id: string, { io }: CliDeps): Promise<FoundOperation> {
-  const found = (await findOperations(session, io.err)).find(({ operation }) => operation.operation_id === id);
-  if (found !== undefined) return found;
+type Shown = readonly [FoundOperation, ...FoundOperation[]];
+
+/** A host that died still shows what another has taken over since: whoever has it answers. */
+async function findShown(session: HubSession, id: string, { io }: CliDeps): Promise<Shown> {
+  const [first, ...others] = (await findOperations(session, io.err)).filter(
+    ({ operation }) => operation.operation_id === id,
+  );
+  if (first !== undefined) return [first, ...others];
   throw new Denied(
     "not_found",
     `${showIdentifier(id)} is not open on a gateway of this hub. See: gw operation list --hub URL`,
+  );
+}
+
+/** An owned host may show something of its own under the name of another's operation. */
+export function requireSame([first, ...others]: Shown): FoundOperation["operation"] {
+  const { operation_id, request_fingerprint: fingerprint } = first.operation;
+  const other = others.find(({ operation }) => operation.request_fingerprint !== fingerprint);
+  if (other === undefined) return first.operation;
+  throw new Denied(
+    "card_mismatch",
+    `${showIdentifier(first.speaker.gateway)} and ${showIdentifier(other.speaker.gateway)} show different requests as ${showIdentifier(operation_id)}. Nothing was signed. Look at both hosts, and settle it on its own.`,
   );
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hubLines } from "./status-lines.ts";
+import { hubLines, waitingKeyLines } from "./status-lines.ts";
 
 const well = {
   ...{ hub_id: "hub_1", gateway: "web1", waits_for_unlock: false, reachable_ms: 3.7, tick: 812, behind: 0 },
@@ -24,6 +24,17 @@ test("a hub is one line: how far, how many, who is silent, what is wrong; and no
     "  shared    term 3, 5 rows on the hub, 2 not there yet",
   ]);
   assert.deepEqual(hubLines({ ...well, waits_for_unlock: true }), ["  hub       after the next unlock"]);
+});
+
+test("a key that every program of the user can ask with lowers protection, and is told where it does", () => {
+  const asking = { ...well, unlock_by_hub: true };
+  assert.match(
+    waitingKeyLines(asking, "guard-rail").join(),
+    /^ {2}LOWERED {3}every program of this user can read waiting\.key/,
+  );
+  assert.deepEqual(waitingKeyLines(asking, "dedicated"), []);
+  assert.deepEqual(waitingKeyLines({ ...well, unlock_by_hub: false }, "guard-rail"), []);
+  assert.deepEqual(waitingKeyLines(null, "guard-rail"), []);
 });
 
 test("each limit of the fleet is a line, with what was taken of it as far as this host knows", () => {

@@ -14,6 +14,14 @@ function sharedLines({ operations }: JsonObject): readonly string[] {
   return [`  shared    term ${String(term)}, ${String(rows)} rows on the hub${behind}`];
 }
 
+/** Whoever can read the key that a locked gateway asks with can ask in its place. */
+export function waitingKeyLines(hub: JsonValue | undefined, mode: string): readonly string[] {
+  if (!isJsonObject(hub) || hub["unlock_by_hub"] !== true || mode === "dedicated") return [];
+  return [
+    "  LOWERED   every program of this user can read waiting.key, and ask on the hub for the key that opens the credentials in this gateway's place, as signed policy allows (gw hub join without --unlock-by-hub ends it)",
+  ];
+}
+
 /** As it was when this gateway last counted. */
 function limitLines({ limits }: JsonObject): readonly string[] {
   const list = Array.isArray(limits) ? limits.filter((one: JsonValue) => isJsonObject(one)) : [];

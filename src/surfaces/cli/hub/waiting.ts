@@ -1,6 +1,7 @@
 import type { AttestationOffer } from "../../../audit/attestation.ts";
 import type { HubConnection } from "../../../hub/connect.ts";
 import { readHead } from "../../../hub/fetch-log.ts";
+import { knownToPeers } from "../../../hub/peer-heads.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import type { WaitingStatement } from "../../../hub/statement.ts";
@@ -33,9 +34,12 @@ export async function findWaiting(
   connection: HubConnection & { readonly hubId: string },
   speakers: readonly Speaker[],
   hub: HubPolicy | null,
-  knows: KnownGateway["knows"],
+  own: KnownGateway["knows"],
   seen: SeenFleet,
 ): Promise<readonly WaitingGateway[]> {
+  // An operator's own copies may be old, and name a host whom somebody else has removed since.
+  const said = await knownToPeers(connection, connection.hubId, speakers);
+  const knows = { vault: Math.max(own.vault, said.vault), policy: Math.max(own.policy, said.policy) };
   const known = (
     await Promise.all(speakers.map((speaker) => knowGateway(connection, speaker, hub, knows, seen)))
   ).flat();
@@ -46,7 +50,7 @@ export async function findWaiting(
     // Whoever owns one host fills no answer: the newest of each gateway count.
     `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from (
        select *, row_number() over (partition by gateway order by at desc) as nth from ${HUB_SCHEMA}.waiting where gateway = any($1)
-     ) one where nth <= 4 order by gateway limit ${defaults.hubGateways}`,
+     ) one where nth <= 4 order by gateway limit ${4 * defaults.hubGateways}`,
     [known.map(({ gateway }) => gateway)],
   );
   return known.flatMap((one) => {

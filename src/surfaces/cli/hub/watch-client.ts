@@ -20,14 +20,14 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
   const { operator } = session;
   const [connection, orders] = await Promise.all([connectHub(login, null), connectHub(login, null)]);
   let speakers: readonly Speaker[] = await findSpeakers(connection, session);
-  let known = new Map<string, FoundCard>();
+  let known: readonly FoundCard[] = [];
   /** A screen says nothing beside itself: what is not from its gateway is told by `gw approvals --hub`. */
   const unsaid = (): void => undefined;
 
   async function look(): Promise<readonly FoundCard[]> {
     speakers = await findSpeakers(connection, session);
     const found = await findCards({ connection, speakers, operator }, deps.clock, unsaid);
-    known = new Map(found.map((card) => [card.approval.approval_id, card]));
+    known = found;
     return found;
   }
 
@@ -64,8 +64,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
       }
     },
     async decide(approval, decision) {
-      const card = known.get(approval.approval_id);
-      if (card === undefined) throw new Denied("not_found", "This question does not wait on the hub any more.");
+      const card = shownCard(known, approval);
       const statement = await draftDecision(card.approval, decision, operator, card.log, deps.clock, knownTo(session));
       const state = await order([card.speaker], JSON.stringify(signStatement(statement, operator.approver)));
       return { ...approval, state: state as ApprovalView["state"] };
@@ -95,6 +94,21 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
       void orders.close();
     },
   };
+}
+
+/** The very one that a person has before them: another gateway may show something else under the same name. */
+export function shownCard(
+  known: readonly FoundCard[],
+  shown: Pick<ApprovalView, "gateway" | "approval_id" | "card_digest">,
+): FoundCard {
+  const found = known.find(
+    ({ speaker, approval }) =>
+      speaker.gateway === shown.gateway &&
+      approval.approval_id === shown.approval_id &&
+      approval.card_digest === shown.card_digest,
+  );
+  if (found !== undefined) return found;
+  throw new Denied("not_found", "This question does not wait on the hub any more, or asks something else by now.");
 }
 
 function shownOn({ speaker, approval }: FoundCard): ApprovalView {

@@ -6,7 +6,7 @@ import { readStatus } from "../../client/read-status.ts";
 import type { Status } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { hubLines } from "../hub/status-lines.ts";
+import { hubLines, waitingKeyLines } from "../hub/status-lines.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
@@ -150,6 +150,7 @@ export function statusLines(status: Status): readonly string[] {
       ? []
       : [`  LOWERED   ${list("lowered").map(settingName).join(", ")} (signed policy)`]),
     ...keyFileLines(status.key_file),
+    ...waitingKeyLines(status.hub, status.mode),
     ...(status.stopped === null
       ? []
       : [
