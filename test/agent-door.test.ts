@@ -220,6 +220,19 @@ for (const way of WAYS) {
     client.socket.destroy();
   });
 
+  test(`whoever sends without end behind a request that waits is let go (${way})`, { skip }, async () => {
+    const client = await visit(way);
+    const release = await hold(client);
+    const before = records.length;
+    client.write(get("/v1/things/two").repeat(defaults.agentUnanswered));
+    await client.until(() => false);
+    release();
+    assert.equal(client.text, "");
+    await roundTrip();
+    const refused = records.slice(before).filter(({ denied }) => denied === "too_many_requests");
+    assert.equal(refused.length, 1, JSON.stringify(records.slice(before)));
+  });
+
   test(`whoever hangs up or half of it while a request waits is gone, whatever it wrote behind (${way})`, {
     skip,
   }, async () => {

@@ -69,6 +69,25 @@ test("sends under way share one loan, the last wipes it, and each is held to whe
   refuses(() => service.lendHttp("acme", ORIGIN), "vault_locked");
 });
 
+test("while sends share a loan, whatever changes about the entry counts for the next send", async () => {
+  const service = open();
+  const old = service.lendHttp("acme", ORIGIN);
+  const rotated = await rotateCredential(vault, operator, { label: "acme", secret: secret("token-of-acme-2") }, ports);
+  service.reload(rotated);
+  const next = service.lendHttp("acme", ORIGIN);
+  assert.equal(next.headerValue.use(String), "Bearer token-of-acme-2");
+  assert.notEqual(next.secrets, old.secrets, "what is looked for in answers goes with it");
+  old.release();
+  assert.throws(() => old.headerValue.use(String));
+  assert.equal(next.headerValue.use(String), "Bearer token-of-acme-2");
+  service.suspend("acme", "credential_echoed", 1_800_000_000_000);
+  refuses(() => service.lendHttp("acme", ORIGIN), "credential_disabled");
+  service.wipe();
+  refuses(() => service.lendHttp("acme", ORIGIN), "credential_disabled");
+  next.release();
+  assert.throws(() => next.headerValue.use(String));
+});
+
 test("a basic credential is lent encoded, with the pair and both halves to look for", () => {
   const loan = open().lendHttp("basic", ORIGIN);
   const pair = "adalovelace:engine-no-1";

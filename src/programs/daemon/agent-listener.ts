@@ -83,12 +83,30 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     onFault: options.onFault,
   });
 
+  const unanswered = new WeakMap<Duplex, number>();
+
   function begin(request: AgentRequest, reply: AgentReply): void {
     const { socket } = request;
+    const count = (unanswered.get(socket) ?? 0) + 1;
+    if (count > defaults.agentUnanswered) return void letGo(socket);
+    unanswered.set(socket, count);
     responses.set(request, reply);
     occupy(socket, true);
-    reply.once("close", () => occupy(socket, false));
+    reply.once("close", () => {
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      unanswered.set(socket, left);
+      if (left === 0) occupy(socket, false);
+    });
     serve(request, reply);
+  }
+
+  /** Each request that waits behind another costs memory, and the first may wait for a person. */
+  function letGo(socket: Duplex): void {
+    if (socket.destroyed) return;
+    const most = defaults.agentUnanswered;
+    const denied = new Denied("too_many_requests", `More than ${most} requests of one connection were unanswered.`);
+    void tellOf(socket, denied, options.correlationId(), null);
+    socket.destroy();
   }
 
   const server = createServer(
