@@ -134,7 +134,7 @@ describe("gw console", able, () => {
     const offered = await desk.page.getByRole("button", { name: "Tell me of new cards" }).count();
     const settled = (await desk.page.evaluate("Notification.permission")) !== "default";
     assert.equal(offered, settled ? 0 : 1);
-    await desk.page.locator(".decide button:enabled").first().waitFor();
+    await desk.page.locator(".decide button:not([aria-disabled=true])").first().waitFor();
     await clean(desk, "waiting-session");
     await press(desk, /Approve with passkey/);
     await says(desk, /is approved/);

@@ -144,7 +144,8 @@ export function useSteady(changedMs: number, steadyMs: number): boolean {
 }
 
 export function left(untilMs: number, nowMs: number): string {
-  const seconds = Math.max(0, Math.ceil((untilMs - nowMs) / 1000));
+  // The time now is told every second: what is left is no more than it was at first.
+  const seconds = Math.max(0, Math.floor((untilMs - nowMs) / 1000));
   const minutes = Math.floor(seconds / 60);
   if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
   return `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
