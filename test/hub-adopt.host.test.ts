@@ -389,15 +389,18 @@ real(
   async () => {
     assert.equal(outcomeOf(await change(web1, "kept")), "success");
     await killHard(web1);
-    await cluster.sql(
-      "update gw_hub.state_head set tick = 1 where gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')",
-    );
+    const newest = "select max(term) as term from gw_hub.state_head where gateway = 'web1'";
+    const [last] = await cluster.sql<{ term: string }>(newest);
+    // As it was in the life before, which web2 took over.
+    await cluster.sql(`delete from gw_hub.state_head where gateway = 'web1' and term = (${newest})`);
     await restart(web1);
     const before = provider.received.length;
     await until("it knows", async () => outcomeOf(await change(web1, "no")) === "hub_rolled_back");
     assert.equal(provider.received.length, before);
     await web1.home.must(["hub", "join", cluster.url("web1", way.folder), "--name", "web1"]);
     await until("effects go on", async () => outcomeOf(await change(web1, "yes")) === "success");
+    const [next] = await cluster.sql<{ term: string }>(newest);
+    assert.ok(Number(next?.term) > Number(last?.term), "no word is ever said a second time in another way");
   },
 );
 
@@ -450,6 +453,7 @@ real(
         };
       },
       recall: () => null,
+      lastTerm: () => 0,
       remember: () => Promise.resolve(),
       isOpen: () => true,
       all: () => [...here.values()],

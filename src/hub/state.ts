@@ -19,6 +19,8 @@ export interface StateParts extends Adopting {
   readonly sleep: Sleep;
   connect(): Promise<HubConnection>;
   recall(): RememberedTerm | null;
+  /** The newest term that this host ever began on this hub, also before somebody signed for a hub that was put back. */
+  lastTerm(): number;
   remember(term: RememberedTerm): Promise<void>;
   /** False once the state of this host is closed: from then on nothing is known of it. */
   isOpen(): boolean;
@@ -154,7 +156,8 @@ export function startState(parts: StateParts): StateKeeper {
     else if (term < known.term || (term === known.term && tick < known.tick)) throw rolledBack(term, tick, known);
     else if (at.term > 0 && (term > at.term || tick > at.tick)) throw forked();
     if (head?.taken === true) {
-      const taking = await readAdopter(connection, parts, gateway, term);
+      // Of a hub that was put back: what is under way now was begun later, and nobody has taken it.
+      const taking = term < parts.lastTerm() ? null : await readAdopter(connection, parts, gateway, term);
       if (taking !== null) await parts.onTaken(taking.by, await ownOf(connection, taking.along));
       refuse(
         new Denied("operation_taken_over", `${taking?.by ?? "Somebody"} took over what this gateway had under way.`),
@@ -163,7 +166,7 @@ export function startState(parts: StateParts): StateKeeper {
     }
     if (at.term === 0) {
       const unsaid = doubt !== null && doubt.tick === 1 && doubt.term > term;
-      return say(connection, unsaid && doubt !== null ? doubt : beginning(term + 1));
+      return say(connection, unsaid && doubt !== null ? doubt : beginning(Math.max(term, parts.lastTerm()) + 1));
     }
     if (doubt !== null) await say(connection, doubt);
   }

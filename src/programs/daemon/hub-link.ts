@@ -116,6 +116,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...sharedIn(opened.store, worker),
       operators: () => state.trust.vault.operators.map(({ approverKey }) => approverKey),
       recall: () => recallTerm(noteIn(STATE_NOTE, membership)),
+      lastTerm: () => recallTerm(lastNoteIn(STATE_NOTE, membership))?.term ?? 0,
       remember: (term) => remember(STATE_NOTE, membership, { ...term }),
       onTaken: fleet.release,
       has: fleet.hasAdopted,
@@ -198,10 +199,14 @@ export function createHubLink(parts: LinkParts): HubLink {
   }
 
   /** What was remembered before the operator last signed does not count: that is what they signed for. */
-  function noteIn(id: string, { hubId, joinedAt }: HubMembership): JsonObject | null {
+  function noteIn(id: string, membership: HubMembership): JsonObject | null {
+    const note = lastNoteIn(id, membership);
+    return note?.["joined_at"] === membership.joinedAt ? note : null;
+  }
+
+  function lastNoteIn(id: string, { hubId }: HubMembership): JsonObject | null {
     const row = state.compartment?.store.find("notes", id) ?? null;
-    if (row === null || !("body" in row)) return null;
-    return row.body["hub_id"] === hubId && row.body["joined_at"] === joinedAt ? row.body : null;
+    return row !== null && "body" in row && row.body["hub_id"] === hubId ? row.body : null;
   }
 
   return {
