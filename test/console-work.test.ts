@@ -153,7 +153,11 @@ describe("the console while agents work", able, () => {
     });
     assert.equal(status, 202, text);
     const id = String(body["approval_id"]);
-    assert.equal(codeOf(await home.operator(["approve", id, "--where", "demo.thing.get"])), "value_not_allowed");
+    for (const grant of [[], ["--grant"]]) {
+      const odd = await home.operator(["approve", id, "--where", "demo.thing.get", ...grant]);
+      assert.equal(codeOf(odd), "value_not_allowed", odd.err);
+    }
+    assert.deepEqual(JSON.parse((await home.run(["grant", "list", "--json"])).out), [], "and no grant was signed");
     await home.must(["approve", id, "--where", "demo.thing.get id^=app-"]);
     const ask = (thing: string) => call(other, String(body["run_id"]), "demo.thing.get", { id: thing });
     assert.equal((await ask("db-1")).body["code"], "action_not_permitted");
@@ -260,7 +264,7 @@ describe("the console while agents work", able, () => {
     );
     const approvals = Array.from({ length: 500 }, (_, index) => ({
       ...real,
-      ...{ approval_id: `apr_many${index}`, lines: [`card ${index}`], evidence: [], grant: null },
+      ...{ approval_id: `apr_many${index}`, lines: [`card ${index}`], evidence: [], grant: { none: "one of many" } },
     }));
     const news = `event: waiting\ndata: ${JSON.stringify({ kind: "waiting", approvals })}\n\n`;
     const many = await openSight(browser, "about:blank", DESKTOP);

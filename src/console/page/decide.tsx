@@ -87,10 +87,13 @@ export function Decide({
       ...body,
     }) as Promise<Drafted>;
 
+  const draftYes = (): Promise<Drafted> => {
+    const narrow = scope === null ? null : { actions, budget: ownBudget ? budget : null, where: conditionsOf(where) };
+    return draft({ decision: "approve", narrow, ticket });
+  };
   const approve = (): Promise<void> =>
     run("approve", async () => {
-      const narrow = scope === null ? null : { actions, budget: ownBudget ? budget : null, where: conditionsOf(where) };
-      const drafted = await draft({ decision: "approve", narrow, ticket });
+      const drafted = await draftYes();
       await give(drafted, drafted.passkey === null ? {} : { assertion: await answerWith(drafted.passkey) });
     });
   const deny = (reason: string): Promise<void> =>
@@ -105,6 +108,8 @@ export function Decide({
   const grantAndApprove = (line: string): Promise<void> => {
     setAsking(null);
     return run("approve", async () => {
+      // What cannot be approved is said before the grant is signed.
+      await draftYes();
       const { name } = (await meant("/api/grants", { line })) as { readonly name: string };
       setGranted(name);
       await approve();

@@ -94,8 +94,10 @@ function decide(named: string | undefined, decision: "approve" | "deny", options
       deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
       return exits.denied;
     }
+    // Whatever is wrong with it is said before a grant is signed.
+    const word = wordOn(approval, decision, options, session.home);
     if (options.grant === true) await signProposed(approval, session, options, deps);
-    const decided = await client.decide(approval, wordOn(approval, decision, options, session.home));
+    const decided = await client.decide(approval, word);
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
