@@ -98,7 +98,7 @@ test("the launcher runs the pinned Node without the variables that could bend it
 
 test("the launcher says the version of its package, for which no Node is started", () => {
   const { version: wanted } = JSON.parse(read("package.json")) as { readonly version: string };
-  const [launcher, env] = [join(root, "bin", "gw"), { PATH: "/usr/bin:/bin" }];
+  const [launcher, env] = [join(root, "bin", "gw"), { PATH: "/usr/bin:/bin", HOME: "/nowhere" }];
   assert.equal(execFileSync(launcher, ["--version"], { env, encoding: "utf8" }).trim(), wanted);
   const asked = execFileSync(launcher, ["--version", "--json"], { env, encoding: "utf8" });
   assert.equal(asked.trim(), wanted, "and Node says the same");
