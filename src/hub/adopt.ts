@@ -4,7 +4,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import type { LimitSeal } from "./limit-rows.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
-import { type Speaker, speakerOf } from "./speaker.ts";
+import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "./speaker.ts";
 import { addRow, emptySum, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
 import {
   type AdoptionStatement,
@@ -46,10 +46,7 @@ export interface Taking extends TermName {
   readonly along: readonly TermName[];
 }
 
-interface HeadRow {
-  readonly name: string;
-  readonly enrolment: string;
-  readonly enrolment_signature: Buffer;
+interface HeadRow extends EnrolmentRow {
   readonly term: string | null;
   readonly tick: string;
   readonly statement: string;
@@ -60,7 +57,7 @@ interface HeadRow {
   readonly gone: boolean;
 }
 
-const LOOK = `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, h.term, h.tick,
+const LOOK = `select ${ENROLMENT_COLUMNS}, h.term, h.tick,
     ${shortText("h.statement")}, ${shortBytes("h.signature")},
     extract(epoch from h.seen_at)::float8 * 1000 as seen_ms, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
     extract(epoch from clock_timestamp() - l.seen_at)::float8 * 1000 as silent_ms, g.leave is not null as gone
@@ -119,14 +116,8 @@ export async function readAdopter(
   gateway: string,
   term: number,
 ): Promise<Taking | null> {
-  const [row] = await connection.ask<{
-    readonly name: string;
-    readonly enrolment: string;
-    readonly enrolment_signature: Buffer;
-    readonly statement: string;
-    readonly signature: Buffer;
-  }>(
-    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("a.statement")}, ${shortBytes("a.signature")}
+  const [row] = await connection.ask<EnrolmentRow & { readonly statement: string; readonly signature: Buffer }>(
+    `select ${ENROLMENT_COLUMNS}, ${shortText("a.statement")}, ${shortBytes("a.signature")}
        from ${HUB_SCHEMA}.adoptions a join ${HUB_SCHEMA}.gateways g on g.name = a.by where a.gateway = $1 and a.term = $2`,
     [gateway, term],
   );

@@ -4,7 +4,7 @@ import type { HubConnection } from "./connect.ts";
 import { fetchLog, readHead } from "./fetch-log.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
-import { hasLeft, speakerOf } from "./speaker.ts";
+import { ENROLMENT_COLUMNS, type EnrolmentRow, hasLeft, LEAVE_COLUMNS, type LeaveRow, speakerOf } from "./speaker.ts";
 import type { HeadStatement } from "./statement.ts";
 
 /** What somebody remembers of a gateway, outside the hub. */
@@ -38,12 +38,7 @@ export interface FleetCheck {
   verify(folder: string, heads: readonly { readonly frame: number; readonly link: string }[]): Promise<VerifyReport>;
 }
 
-interface GatewayRow {
-  readonly name: string;
-  readonly enrolment: string;
-  readonly enrolment_signature: Buffer;
-  readonly leave: string | null;
-  readonly leave_signature: Buffer | null;
+interface GatewayRow extends EnrolmentRow, LeaveRow {
   readonly statement: string | null;
   readonly signature: Buffer | null;
 }
@@ -53,8 +48,7 @@ export async function checkFleet(connection: HubConnection, check: FleetCheck): 
   // One moment of the hub for all of them: what gateways add meanwhile would look like parts without a head.
   await connection.ask("begin transaction isolation level repeatable read read only");
   const rows = await connection.ask<GatewayRow>(
-    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("g.leave")},
-            ${shortBytes("g.leave_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
+    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
        from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
       order by g.name limit ${defaults.hubGateways}`,
   );

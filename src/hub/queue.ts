@@ -1,13 +1,11 @@
 import type { KeyObject } from "node:crypto";
-import { digestText } from "../kernel/canonical-json.ts";
 import type { Random, Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { answerStatements } from "./answer-statements.ts";
 import { type CardReader, sealCard } from "./card.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
-import { type AnswerStatement, signHubWith } from "./statement.ts";
 
 /** A question that waits, as an operator is shown it. `version` is another one when there is more to say. */
 export interface WaitingCard {
@@ -42,6 +40,7 @@ export interface Queue {
 /** Shows the questions of this gateway on the hub, and takes what operators sign there. Trouble with the hub is told by the shipper. */
 export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
+  const answering = { hubId, gateway, key: parts.identity };
   let woken = new AbortController();
   let closed = false;
   let shown = new Map<string, string>();
@@ -89,41 +88,6 @@ export function startQueue(parts: QueueParts): Queue {
     }
   }
 
-  /** By what is unanswered, never by a sequence: rows become visible in another order than they were numbered. */
-  async function take(connection: HubConnection): Promise<void> {
-    const rows = await connection.ask<{ id: string; body: string }>(
-      `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
-        where gateway = $1 and kind = 'order' and answer is null order by at limit ${defaults.hubStatementsALook}`,
-      [gateway],
-    );
-    for (const { id, body } of rows) {
-      const outcome = await outcomeOf(body);
-      const statement: AnswerStatement = {
-        format: "gw.hub-answer/v1",
-        hub_id: hubId,
-        gateway,
-        id,
-        body_digest: digestText(body),
-        ...outcome,
-      };
-      const { text, signature } = signHubWith(statement, parts.identity);
-      await connection.ask(
-        `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
-         select pg_notify('${HUB_CHANNEL}', 'answer')`,
-        [gateway, id, text, signature],
-      );
-    }
-  }
-
-  async function outcomeOf(body: string): Promise<Pick<AnswerStatement, "code" | "message">> {
-    try {
-      return { code: null, message: await parts.take(body) };
-    } catch (error) {
-      if (!(error instanceof Denied)) throw error;
-      return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
-    }
-  }
-
   async function run(): Promise<void> {
     for (let failures = 0; !closed; failures++) {
       let connection: HubConnection | null = null;
@@ -140,7 +104,7 @@ export function startQueue(parts: QueueParts): Queue {
             () => null,
             (error: unknown) => ({ error }),
           );
-          await take(connection);
+          await answerStatements(connection, answering, "order", parts.take);
           if (trouble !== null) throw trouble.error;
           if (!now.aborted) await tidy(connection);
           // Whoever tells all the time is not looked at all the time.

@@ -1,3 +1,4 @@
+import { shortBytes, shortText } from "./schema.ts";
 import {
   type EnrolmentStatement,
   type HubStatement,
@@ -18,12 +19,25 @@ export interface Speaker {
   readonly joinedAt: string;
 }
 
+/** Of a row of `gateways`: what an operator signed of it. */
+export interface EnrolmentRow {
+  readonly name: string;
+  readonly enrolment: string;
+  readonly enrolment_signature: Buffer;
+}
+
+/** And whether that is over. */
+export interface LeaveRow {
+  readonly leave: string | null;
+  readonly leave_signature: Buffer | null;
+}
+
+/** Their columns, of `gateways g`. */
+export const ENROLMENT_COLUMNS = `g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}`;
+export const LEAVE_COLUMNS = `${shortText("g.leave")}, ${shortBytes("g.leave_signature")}`;
+
 /** Whom the operators named. Without a pin anybody may have named them, and whoever reports on it says so. */
-export function speakerOf(
-  row: { readonly name: string; readonly enrolment: string; readonly enrolment_signature: Buffer },
-  hubId: string,
-  operators: readonly Buffer[] | null,
-): Speaker | undefined {
+export function speakerOf(row: EnrolmentRow, hubId: string, operators: readonly Buffer[] | null): Speaker | undefined {
   const given = { text: row.enrolment, signature: row.enrolment_signature };
   const enrolment =
     operators === null
@@ -36,11 +50,7 @@ export function speakerOf(
 }
 
 /** Whether an operator signed that this very enrolment is over. What one that was over long ago says ends no later one. */
-export function hasLeft(
-  row: { readonly leave: string | null; readonly leave_signature: Buffer | null },
-  speaker: Speaker,
-  operators: readonly Buffer[] | null,
-): boolean {
+export function hasLeft(row: LeaveRow, speaker: Speaker, operators: readonly Buffer[] | null): boolean {
   if (row.leave === null) return false;
   const given = { text: row.leave, signature: row.leave_signature ?? Buffer.alloc(0) };
   if (operators === null) return true;

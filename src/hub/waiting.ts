@@ -1,14 +1,14 @@
 import type { KeyObject } from "node:crypto";
 import { rawPublicOf, takePrivateKey } from "../audit/keys/raw.ts";
-import { digestText } from "../kernel/canonical-json.ts";
 import type { Random, Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
+import { answerStatements } from "./answer-statements.ts";
 import type { HubConnection } from "./connect.ts";
 import type { Generations } from "./documents.ts";
-import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
-import { type AnswerStatement, signHubWith, type WaitingStatement } from "./statement.ts";
+import { HUB_SCHEMA, isForGateway } from "./schema.ts";
+import { signHubWith, type WaitingStatement } from "./statement.ts";
 import { openUnlock, readUnlock, readUnlockBody } from "./unlock.ts";
 
 export interface WaitingParts {
@@ -40,6 +40,7 @@ export interface Waiting {
 /** Asks on the hub to be unlocked, for as long as nobody did. Every try has a key of its own, so that none is played again. */
 export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
+  const answering = { hubId, gateway, key: parts.signing };
   let request = drawRequest(parts);
   let woken = new AbortController();
   let closed = false;
@@ -78,41 +79,16 @@ export function startWaiting(parts: WaitingParts): Waiting {
     await connection.ask(`delete from ${HUB_SCHEMA}.waiting where gateway = $1 and nonce = $2`, [gateway, nonce]);
   }
 
-  async function take(connection: HubConnection): Promise<void> {
-    const rows = await connection.ask<{ id: string; body: string }>(
-      `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
-        where gateway = $1 and kind = 'unlock' and answer is null order by at limit ${defaults.hubStatementsALook}`,
-      [gateway],
-    );
-    for (const { id, body } of rows) {
+  function take(connection: HubConnection): Promise<void> {
+    return answerStatements(connection, answering, "unlock", async (body) => {
       const { nonce } = request;
-      const outcome = await outcomeOf(body);
-      if (request.nonce !== nonce) await withdraw(connection, nonce);
-      const answer: AnswerStatement = {
-        format: "gw.hub-answer/v1",
-        hub_id: hubId,
-        gateway,
-        id,
-        body_digest: digestText(body),
-        ...outcome,
-      };
-      const { text, signature } = signHubWith(answer, parts.signing);
-      await connection.ask(
-        `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
-         select pg_notify('${HUB_CHANNEL}', 'answer')`,
-        [gateway, id, text, signature],
-      );
-    }
-  }
-
-  async function outcomeOf(body: string): Promise<Pick<AnswerStatement, "code" | "message">> {
-    try {
-      await perform(body);
-      return { code: null, message: "unlocked" };
-    } catch (error) {
-      if (!(error instanceof Denied)) throw error;
-      return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
-    }
+      try {
+        await perform(body);
+        return "unlocked";
+      } finally {
+        if (request.nonce !== nonce) await withdraw(connection, nonce);
+      }
+    });
   }
 
   async function perform(body: string): Promise<void> {

@@ -1,6 +1,14 @@
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
-import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import {
+  ENROLMENT_COLUMNS,
+  type EnrolmentRow,
+  hasLeft,
+  LEAVE_COLUMNS,
+  type LeaveRow,
+  type Speaker,
+  speakerOf,
+} from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -10,14 +18,6 @@ import { policyInForce, type VaultSession, withOperator } from "../vault/session
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 
 export type OnHub = HubLoginOptions & { readonly hub: string };
-
-interface GatewayRow {
-  readonly name: string;
-  readonly enrolment: string;
-  readonly enrolment_signature: Buffer;
-  readonly leave: string | null;
-  readonly leave_signature: Buffer | null;
-}
 
 export interface HubSession extends VaultSession {
   readonly connection: HubConnection & { readonly hubId: string };
@@ -54,9 +54,8 @@ export async function findSpeakers(
   { home, operator }: VaultSession,
 ): Promise<readonly Speaker[]> {
   const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
-  const rows = await connection.ask<GatewayRow>(
-    `select name, ${shortText("enrolment")}, ${shortBytes("enrolment_signature")}, ${shortText("leave")}, ${shortBytes("leave_signature")}
-       from ${HUB_SCHEMA}.gateways order by name limit ${defaults.hubGateways}`,
+  const rows = await connection.ask<EnrolmentRow & LeaveRow>(
+    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS} from ${HUB_SCHEMA}.gateways g order by g.name limit ${defaults.hubGateways}`,
   );
   return rows.flatMap((row) => {
     const speaker = speakerOf(row, connection.hubId, keys);

@@ -3,7 +3,7 @@ import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { fetchLog, readHead } from "../../../hub/fetch-log.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -21,10 +21,7 @@ import { inFolder } from "./verify.ts";
 
 type Options = OperatorOptions & Partial<JournalOptions> & HubLoginOptions & { readonly hub: string };
 
-interface Row {
-  readonly name: string;
-  readonly enrolment: string;
-  readonly enrolment_signature: Buffer;
+interface Row extends EnrolmentRow {
   readonly statement: string | null;
   readonly signature: Buffer | null;
 }
@@ -62,7 +59,7 @@ async function showAll(
   // One moment of the hub for each log and its head.
   await connection.ask("begin transaction isolation level repeatable read read only");
   const rows = await connection.ask<Row>(
-    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
+    `select ${ENROLMENT_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
        from ${HUB_SCHEMA}.gateways g join ${HUB_SCHEMA}.log_head h on h.gateway = g.name order by g.name limit ${defaults.hubGateways}`,
   );
   const records: JsonValue[] = [];

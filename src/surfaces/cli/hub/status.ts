@@ -1,7 +1,15 @@
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
 import { readHead } from "../../../hub/fetch-log.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { hasLeft, type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import {
+  ENROLMENT_COLUMNS,
+  type EnrolmentRow,
+  hasLeft,
+  LEAVE_COLUMNS,
+  type LeaveRow,
+  type Speaker,
+  speakerOf,
+} from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
@@ -15,12 +23,7 @@ import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 import { recallFleet } from "./memory.ts";
 import { findWaiting } from "./waiting.ts";
 
-interface Row {
-  readonly name: string;
-  readonly enrolment: string;
-  readonly enrolment_signature: Buffer;
-  readonly leave: string | null;
-  readonly leave_signature: Buffer | null;
+interface Row extends EnrolmentRow, LeaveRow {
   readonly statement: string | null;
   readonly signature: Buffer | null;
   readonly seconds: number | null;
@@ -79,8 +82,7 @@ export function runHubStatus(
 
 function readRows(connection: HubConnection): Promise<readonly Row[]> {
   return connection.ask<Row>(
-    `select g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}, ${shortText("g.leave")},
-            ${shortBytes("g.leave_signature")}, ${shortText("h.statement")}, ${shortBytes("h.signature")}, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
+    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
        from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
       order by g.name limit ${defaults.hubGateways}`,
   );

@@ -1,0 +1,50 @@
+import type { KeyObject } from "node:crypto";
+import { digestText } from "../kernel/canonical-json.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
+import type { HubConnection } from "./connect.ts";
+import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { type AnswerStatement, signHubWith } from "./statement.ts";
+
+/** Whose statements are taken, and the key that answers for it. */
+export interface Answering {
+  readonly hubId: string;
+  readonly gateway: string;
+  readonly key: KeyObject;
+}
+
+/**
+ * Takes what operators said to a gateway and nobody answered yet, and puts its signed answer beside each. By what is unanswered,
+ * never by a sequence: rows become visible in another order than they were numbered.
+ */
+export async function answerStatements(
+  connection: HubConnection,
+  { hubId, gateway, key }: Answering,
+  kind: "order" | "unlock",
+  take: (body: string) => Promise<string>,
+): Promise<void> {
+  const rows = await connection.ask<{ id: string; body: string }>(
+    `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
+      where gateway = $1 and kind = $2 and answer is null order by at limit ${defaults.hubStatementsALook}`,
+    [gateway, kind],
+  );
+  for (const { id, body } of rows) {
+    const outcome = await outcomeOf(() => take(body));
+    const place = { format: "gw.hub-answer/v1", hub_id: hubId, gateway, id, body_digest: digestText(body) } as const;
+    const { text, signature } = signHubWith({ ...place, ...outcome }, key);
+    await connection.ask(
+      `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
+       select pg_notify('${HUB_CHANNEL}', 'answer')`,
+      [gateway, id, text, signature],
+    );
+  }
+}
+
+async function outcomeOf(take: () => Promise<string>): Promise<Pick<AnswerStatement, "code" | "message">> {
+  try {
+    return { code: null, message: await take() };
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error;
+    return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
+  }
+}
