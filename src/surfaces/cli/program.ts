@@ -7,6 +7,7 @@ import { addCallCommand } from "./commands/call.ts";
 import { addCallerCommands } from "./commands/caller.ts";
 import { addConformanceCommand } from "./commands/conformance.ts";
 import { addConsoleCommand } from "./commands/console.ts";
+import { addCredentialCommands } from "./commands/credential.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import type { CliDeps } from "./commands/deps.ts";
 import { addGatewayCommands } from "./commands/gateway.ts";
@@ -52,6 +53,7 @@ export function createProgram(deps: CliDeps): Command {
       all.setOptionValue("place", place).setOptionValueWithSource("home", place.home, source);
     });
   addVaultCommands(program, deps);
+  addCredentialCommands(program, deps);
   addPolicyCommands(program, deps);
   addPasskeyCommands(program, deps);
   addWebhookCommands(program, deps);

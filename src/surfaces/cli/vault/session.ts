@@ -3,9 +3,8 @@ import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { Compartment } from "../../../vault/compartment.ts";
-import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
-import { findSlot, type OpenOperator, openCompartment } from "../../../vault/operator.ts";
+import { type OpenOperator, openCompartment } from "../../../vault/operator.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
@@ -13,8 +12,8 @@ import type { Keeper } from "../../client/keeper.ts";
 import type { KeyHolder } from "../../keeper/hold-keys.ts";
 import type { CliIo, Exit } from "../io.ts";
 import { readPassphrase } from "./ask-secret.ts";
+import { chooseOperator, unlockTold, type WrongPassphrase } from "./open-keys.ts";
 import { checkSeen, remember } from "./seen.ts";
-import { nameOfUser } from "./user-name.ts";
 
 /** What every command of the vault takes, as the command line parsed it. */
 export interface VaultOptions {
@@ -78,11 +77,7 @@ export interface VaultCliPorts {
   /** Waits on loopback for a browser to bring back what a provider sent it with. Port 0 takes a free one. */
   awaitBrowser?(port: number, state: string): Promise<AwaitedBrowser>;
   afterChange(change: VaultChanged): Promise<void>;
-  afterWrongPassphrase(failure: {
-    readonly home: string;
-    readonly operator: string;
-    readonly failedAttempts: number;
-  }): Promise<void>;
+  afterWrongPassphrase(failure: WrongPassphrase): Promise<void>;
 }
 
 /** One answer, as a record for programs or as a line for people. */
@@ -273,49 +268,12 @@ export async function applyPolicyChange(
   });
 }
 
-/** The one who was named, the only one, the one who is called as the person at this machine, or whom that person names. */
-async function chooseOperator(vault: Vault, { operator, passphraseFile }: VaultOptions, io: CliIo): Promise<string> {
-  const names = vault.slots.map(({ name }) => name);
-  if (operator !== undefined || names.length < 2) return findSlot(vault, operator).slot.name;
-  const namesake = names.find((name) => name === nameOfUser());
-  const asks = namesake === undefined && passphraseFile === undefined;
-  return findSlot(vault, asks ? await io.ask(`Which operator are you (${names.join(", ")})? `) : namesake).slot.name;
-}
-
 /** Null where the file does not hold: whoever needs it reads it again and is told why. */
 export function policyInForce(home: VaultHome, vault: Vault): Policy | null {
   try {
     return home.readPolicy(vault);
   } catch (error) {
     if (error instanceof Denied) return null;
-    throw error;
-  }
-}
-
-async function unlockTold(
-  home: VaultHome,
-  vault: Vault,
-  name: string,
-  passphrase: Secret,
-  io: CliIo,
-  ports: VaultCliPorts,
-): Promise<OpenOperator> {
-  try {
-    const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
-    if (before.failed > 0)
-      io.err(
-        `warning: ${before.failed} wrong passphrase${before.failed === 1 ? "" : "s"} since the last unlock, the last at ${before.lastAt}.`,
-      );
-    return operator;
-  } catch (error) {
-    if (error instanceof Denied && error.code === "passphrase_wrong") {
-      const { operator, failed_attempts: failed } = error.extra;
-      await ports.afterWrongPassphrase({
-        home: home.folder,
-        operator: String(operator),
-        failedAttempts: Number(failed),
-      });
-    }
     throw error;
   }
 }

@@ -1,0 +1,58 @@
+import { Denied } from "../../../kernel/failure.ts";
+import type { Secret } from "../../../kernel/secret.ts";
+import { unlockCounted } from "../../../vault/files/attempts.ts";
+import type { VaultHome } from "../../../vault/files/home.ts";
+import { findSlot, type OpenOperator } from "../../../vault/operator.ts";
+import type { Vault } from "../../../vault/vault.ts";
+import type { CliIo } from "../io.ts";
+import { nameOfUser } from "./user-name.ts";
+
+export interface WrongPassphrase {
+  readonly home: string;
+  readonly operator: string;
+  readonly failedAttempts: number;
+}
+
+type Ports = Parameters<typeof unlockCounted>[4] & { afterWrongPassphrase(failure: WrongPassphrase): Promise<void> };
+
+/** The one who was named, the only one, the one who is called as the person at this machine, or whom that person names. */
+export async function chooseOperator(
+  vault: Vault,
+  { operator, passphraseFile }: { readonly operator?: string; readonly passphraseFile?: string },
+  io: CliIo,
+): Promise<string> {
+  const names = vault.slots.map(({ name }) => name);
+  if (operator !== undefined || names.length < 2) return findSlot(vault, operator).slot.name;
+  const namesake = names.find((name) => name === nameOfUser());
+  const asks = namesake === undefined && passphraseFile === undefined;
+  return findSlot(vault, asks ? await io.ask(`Which operator are you (${names.join(", ")})? `) : namesake).slot.name;
+}
+
+/** Opens the keys with the passphrase, and tells of wrong ones: those before this one, and this one to the gateway. */
+export async function unlockTold(
+  home: VaultHome,
+  vault: Vault,
+  name: string,
+  passphrase: Secret,
+  io: CliIo,
+  ports: Ports,
+): Promise<OpenOperator> {
+  try {
+    const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
+    if (before.failed > 0)
+      io.err(
+        `warning: ${before.failed} wrong passphrase${before.failed === 1 ? "" : "s"} since the last unlock, the last at ${before.lastAt}.`,
+      );
+    return operator;
+  } catch (error) {
+    if (error instanceof Denied && error.code === "passphrase_wrong") {
+      const { operator, failed_attempts: failed } = error.extra;
+      await ports.afterWrongPassphrase({
+        home: home.folder,
+        operator: String(operator),
+        failedAttempts: Number(failed),
+      });
+    }
+    throw error;
+  }
+}
