@@ -164,7 +164,7 @@ const records: readonly Mutant[] = [
   },
   {
     rule: "version selector: the journal shows it",
-    file: "src/audit/journals/activity.ts",
+    file: "src/audit/journals/open-call.ts",
     text: "entry.version_selector = request.version_selector;",
     becomes: "",
     tests: ["test/audit-journals.test.ts", "src/audit/journals/activity.test.ts", "test/gateway-record.test.ts"],

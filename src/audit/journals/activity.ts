@@ -1,7 +1,8 @@
-import { type AuditEvent, type EventOf, runOf } from "../event.ts";
+import type { AuditEvent, EventOf } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
-import type { ActivityEntry, CallEntry, DenialEntry, ReconciliationEntry } from "./activity-entry.ts";
+import type { ActivityEntry, ReconciliationEntry } from "./activity-entry.ts";
 import { watchSequence } from "./continuity.ts";
+import { denial, fromIntent, fromTicketIntent, type Linked, type OpenCall, orphan } from "./open-call.ts";
 
 /** The Activity journal while it is being folded: entries come out as they settle, what is open stays inside. */
 export interface ActivityFold {
@@ -10,9 +11,8 @@ export interface ActivityFold {
   rest(): readonly ActivityEntry[];
 }
 
-type Open = { -readonly [Name in keyof CallEntry]: Name extends "evidence" ? string[] : CallEntry[Name] };
 /** What the event that ended a call says about it. */
-type End = Pick<Open, "outcome" | "status" | "provider_request_id" | "reason" | "elapsed_ms">;
+type End = Pick<OpenCall, "outcome" | "status" | "provider_request_id" | "reason" | "elapsed_ms">;
 type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
@@ -27,11 +27,11 @@ export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
 }
 
 export function startActivity(): ActivityFold {
-  const open = new Map<string, Open>();
+  const open = new Map<string, OpenCall>();
   /** Of calls whose intent was told more than once: the later events. */
-  const otherNames = new Map<Open, readonly string[]>();
+  const otherNames = new Map<OpenCall, readonly string[]>();
   /** Calls that ended unknown: few, and a reconciliation wants their names. */
-  const unknown = new Map<string, Open>();
+  const unknown = new Map<string, OpenCall>();
   const checkSequence = watchSequence("activity");
 
   function addRecord(event: AuditEvent, frame: number): readonly ActivityEntry[] {
@@ -161,7 +161,7 @@ export function startActivity(): ActivityFold {
     return NOTHING;
   }
 
-  function findOpen(event: Linked): Open | undefined {
+  function findOpen(event: Linked): OpenCall | undefined {
     return (
       (event.attempt_id === undefined ? undefined : open.get(event.attempt_id)) ??
       (event.parent_event_id === undefined ? undefined : open.get(event.parent_event_id))
@@ -169,7 +169,7 @@ export function startActivity(): ActivityFold {
   }
 
   /** It is kept under the names of its intent, and may have been found under one of the result's. */
-  function forget({ attempt_id, parent_event_id }: Linked, entry: Open): void {
+  function forget({ attempt_id, parent_event_id }: Linked, entry: OpenCall): void {
     if (entry.attempt_id !== null) open.delete(entry.attempt_id);
     if (entry.intent_event_id !== null) open.delete(entry.intent_event_id);
     if (attempt_id !== undefined && attempt_id !== entry.attempt_id) open.delete(attempt_id);
@@ -188,7 +188,7 @@ export function startActivity(): ActivityFold {
     ) {
       return NOTHING;
     }
-    const entry: Open = found ?? orphan(event, frame);
+    const entry: OpenCall = found ?? orphan(event, frame);
     entry.outcome = end.outcome;
     entry.status = end.status;
     entry.provider_request_id = end.provider_request_id;
@@ -238,94 +238,5 @@ export function startActivity(): ActivityFold {
     rest() {
       return [...new Set(open.values())].map((entry) => ({ ...entry, outcome: entry.gap ? "unknown" : "pending" }));
     },
-  };
-}
-
-interface Linked {
-  readonly parent_event_id?: string | undefined;
-  readonly call_id?: string | undefined;
-  readonly attempt_id?: string | undefined;
-}
-
-function fromIntent(event: EventOf<"intent_accepted">, frame: number): Open {
-  const entry = blank(event, frame);
-  entry.action = event.action ?? event.action_id;
-  entry.operation_id = event.operation_id;
-  entry.caller = event.caller ?? null;
-  entry.channel = event.channel;
-  entry.target = event.request.target_boundary;
-  return withRequest(entry, event.request);
-}
-
-function fromTicketIntent(event: EventOf<"action.intent">, frame: number): Open {
-  const entry = blank(event, frame);
-  entry.action = event.action.operation;
-  entry.operation_id = event.operation_id ?? null;
-  entry.caller = event.actor.agent_process;
-  entry.channel = event.action.channel;
-  entry.target = event.action.target;
-  return withRequest(entry, event.request);
-}
-
-function withRequest(entry: Open, request: EventOf<"intent_accepted">["request"]): Open {
-  entry.version_selector = request.version_selector;
-  entry.normalized_operation = request.normalized_operation;
-  entry.credential_label = request.credential_label;
-  entry.correlation_id = request.correlation_id;
-  return entry;
-}
-
-/** A result whose intent this reader has not seen: shown with the gap before it. */
-function orphan(event: AuditEvent & Linked, frame: number): Open {
-  const entry = blank(event, frame);
-  entry.gap = true;
-  entry.evidence = [];
-  entry.intent_event_id = null;
-  return entry;
-}
-
-function blank(event: AuditEvent & Linked, frame: number): Open {
-  return {
-    kind: "call",
-    at: event.occurred_at,
-    ended_at: null,
-    run_id: runOf(event) ?? null,
-    call_id: event.call_id ?? null,
-    attempt_id: event.attempt_id ?? null,
-    operation_id: null,
-    intent_event_id: event.event_id,
-    action: "",
-    caller: null,
-    channel: "",
-    target: "",
-    version_selector: null,
-    normalized_operation: null,
-    credential_label: null,
-    correlation_id: null,
-    outcome: "pending",
-    status: null,
-    provider_request_id: null,
-    reason: null,
-    elapsed_ms: null,
-    evidence: [event.event_type],
-    gap: false,
-    frame,
-  };
-}
-
-function denial(
-  event: AuditEvent & Linked,
-  frame: number,
-  what: Pick<DenialEntry, "action" | "caller" | "code" | "reason">,
-  count = 1,
-): DenialEntry {
-  return {
-    kind: "denial",
-    at: event.occurred_at,
-    run_id: runOf(event) ?? null,
-    call_id: event.call_id ?? null,
-    ...what,
-    count,
-    frame,
   };
 }
