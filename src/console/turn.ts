@@ -1,3 +1,5 @@
+import { inTurn } from "../kernel/in-turn.ts";
+
 /**
  * The operator's copy of a home, one at a time: it is brought up to date before anything in it is looked at or signed, and nothing
  * is fetched between a signature and its delivery.
@@ -10,12 +12,7 @@ export interface Turn {
 }
 
 export function createTurn(refresh: () => Promise<void>): Turn {
-  let last: Promise<unknown> = Promise.resolve();
-  const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const mine = last.then(work);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
+  const next = inTurn();
   return {
     seen: async (look) => {
       await next(refresh);

@@ -1,5 +1,4 @@
 import type { KeyObject } from "node:crypto";
-import { readAttestation } from "../../audit/attestation.ts";
 import { readCut } from "../../audit/cut/cut.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
 import type { HouseEvent } from "../../gateway/record/ledger.ts";
@@ -8,6 +7,7 @@ import { digestText } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { deniedByFiles } from "../../kernel/file-trouble.ts";
+import { inTurn } from "../../kernel/in-turn.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
@@ -16,6 +16,7 @@ import { checkHighWater, higher } from "../../vault/high-water.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
 import { SERVER_PROOF } from "../../vault/server-proof.ts";
 import { drawWaitingKey } from "../../vault/waiting-key.ts";
+import { attesting } from "./attest.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost } from "./check-host.ts";
 import { loadPacks } from "./packs.ts";
@@ -38,7 +39,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
   const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
 
-  const inTurn = createTurn();
+  /** What opens or closes the compartment: of two operators who unlock at one moment the second finds it open, and no lock meets one half open. */
+  const takingTurns = inTurn();
   const recordedMs = new Map<string, number>();
   /** Outlives a lock: it opens nothing, and only this process has it. */
   let proofKey: KeyObject | null = null;
@@ -156,7 +158,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     method: "passphrase" | "hub",
     login: Pick<Login, "operator" | "operatorKeyId">,
   ): Promise<void> {
-    return inTurn(async () => {
+    return takingTurns(async () => {
       await unlock(serviceKey, method, login);
       if (state.trust.policy?.settings.headlessUnlock === true)
         parts.keyFile.renew(serviceKey, state.trust.vault.vaultId);
@@ -186,15 +188,15 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
         throw new Denied("headless_unlock_off", "Signed policy does not allow a key file to unlock this gateway.");
       }
-      await inTurn(() => unlock(serviceKey, "key_file", null));
+      await takingTurns(() => unlock(serviceKey, "key_file", null));
     },
     // Whoever locks does not wait for a provider; whoever unlocks next does.
     lock: (reason, login) =>
       new Promise((locked, failed) => {
-        inTurn(() => lock(reason, login.operator, locked)).then(locked, failed);
+        takingTurns(() => lock(reason, login.operator, locked)).then(locked, failed);
       }),
     resume: ({ operator, operatorKeyId }) =>
-      inTurn(async () => {
+      takingTurns(async () => {
         if (!gateway.ledger.stopped)
           throw new Denied("not_stopped", "The gateway has not stopped. There is nothing to resume.");
         await log.resume();
@@ -209,7 +211,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       }),
 
     reload: () =>
-      inTurn(async () => {
+      takingTurns(async () => {
         const files = fingerprintHome(parts.home.folder);
         try {
           await takeNewer();
@@ -251,7 +253,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     adoptOperations: (gateway, login) => parts.hub.adopt(gateway, login.operator),
 
     hostKeys: () =>
-      inTurn(async () => {
+      takingTurns(async () => {
         const keys = await state.compartment?.hostKeys("draw");
         if (keys == null)
           throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
@@ -260,30 +262,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       }),
 
     waitingKey: () =>
-      inTurn(() => {
+      takingTurns(() => {
         const { signing, reading } = drawWaitingKey(parts.settings.home, state.trust.vault.vaultId, parts.random);
         const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");
         return Promise.resolve({ signing_key: half(signing), reading_key: half(reading) });
       }),
 
-    async offerAttestation() {
-      const offer = await log.offerAttestation();
-      return {
-        log_id: offer.logId.toString("hex"),
-        open_frame: offer.openFrame,
-        open_link: offer.openLink.toString("hex"),
-        head_frame: offer.headFrame,
-        head_link: offer.headLink.toString("hex"),
-        before_frame: offer.beforeFrame,
-        before_link: offer.beforeLink.toString("hex"),
-        unclean: offer.unclean,
-      };
-    },
-    async attest(statement) {
-      requireOperator(state.trust, log.logId, statement);
-      const { segment, frame, link } = await log.attest(statement);
-      return { segment, frame, link };
-    },
+    ...attesting(log, () => state.trust),
 
     async noteArchived(text, login) {
       const read = readCut(text);
@@ -304,31 +289,9 @@ export function createSteward(parts: StewardParts): DaemonSteward {
 
     async shutDown(reason) {
       stopping = true;
-      await inTurn(() => lock(reason, null)).catch(() => undefined);
+      await takingTurns(() => lock(reason, null)).catch(() => undefined);
       await record([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
       await log.close();
     },
   };
-}
-
-/**
- * What opens or closes the compartment, one after the other: of two operators who unlock at one moment the second finds it open, and
- * neither a wrong key nor a lock meets one that is half open.
- */
-function createTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const mine = last.then(work);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
-}
-
-/** The log checks what is attested; who may attest is for us to know. */
-function requireOperator({ vault }: Trust, logId: string, statement: Buffer): void {
-  const attestation = readAttestation(Buffer.from(logId, "hex"), statement[0] ?? 0, statement.subarray(1));
-  const known = vault.operators.some(
-    ({ name, approverKey }) => attestation?.operator === name && attestation.operatorKey.equals(approverKey),
-  );
-  if (!known) throw new Denied("signature_invalid", "The attestation is not signed by an operator of this vault.");
 }
