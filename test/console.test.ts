@@ -486,6 +486,52 @@ describe("gw console", able, () => {
     assert.equal(large.status, 413);
   });
 
+  test("answers whatever a page could ask with a code for it, and with no fault of its own", async () => {
+    const token = new URL(await nextLink()).hash.slice(1);
+    const host = `gw.localhost:${port}`;
+    const json = { "content-type": "application/json", host, origin: origin() };
+    const entered = await knock(port, "POST", "/api/enter", json, JSON.stringify({ token }));
+    const { key } = JSON.parse(entered.bytes.toString("utf8")) as { readonly key: string };
+    const ask = (method: string, path: string, body?: string) =>
+      knock(port, method, path, { ...json, authorization: `Bearer ${key}` }, body);
+    for (const [path, code] of [
+      ["/api/calls/%", "percent_malformed"],
+      ["/api/calls/%ff", "percent_malformed"],
+      ["/api/packs/%zz/review", "percent_malformed"],
+      ["/api/calls/a%2fb", "not_found"],
+      ["//", "not_found"],
+      ["/api/calls/none", "not_found"],
+    ] as const) {
+      const { status, bytes } = await ask("GET", path);
+      assert.equal((JSON.parse(bytes.toString("utf8")) as Members)["code"], code, path);
+      assert.equal(status, code === "not_found" ? 404 : 400, path);
+    }
+    const odd = [null, 1, "x", [], {}, [null], { "": 1 }, "\u0000", "\ud800"];
+    const names = ["draft", "assertion", "narrow", "ticket", "decision", "card_digest", "reason", "line", "checkpoint"];
+    const paths = [
+      "approvals/apr_x/draft",
+      "decisions",
+      "grants",
+      "log/verify",
+      "operations/op_x/settle",
+      "passkeys/begin",
+    ];
+    for (const path of [...paths, "passkeys/finish", "policy/set", "credentials/add", "sessions/ses_x/revoke"]) {
+      for (const value of odd) {
+        const body = JSON.stringify(Object.fromEntries(names.map((name) => [name, value])));
+        const { status } = await ask("POST", `/api/${path}`, body);
+        assert.ok(status < 500, `${path} ${body}: ${status}`);
+      }
+      for (const body of ["", "[]", "{", '{"__proto__":{"x":1}}']) {
+        const { status } = await ask("POST", `/api/${path}`, body);
+        assert.ok(status < 500, `${path} ${body}: ${status}`);
+      }
+    }
+    for (const query of ["offset=-1&limit=1e99", "since=never&until=%ff", "q=%00%ff&outcome[]=1", "older=1&export=1"]) {
+      assert.equal((await ask("GET", `/api/activity?${query}`)).status, 200, query);
+    }
+  });
+
   test("lets a link in once; a stolen one and a second tab are told so", async () => {
     const link = await nextLink();
     const first = await openSight(browser, link);

@@ -17,7 +17,7 @@ export async function answerApi(
 ): Promise<void> {
   const [, , noun = "", id = "", verb = ""] = url.pathname.split("/");
   const what = `${request.method} ${[noun, id === "" ? "" : "*", verb].filter((part) => part !== "").join("/")}`;
-  const name = requireName(decodeURIComponent(id));
+  const name = requireName(id);
   const body = async (): Promise<JsonObject> => readBody(request);
   /** What acts or signs: with the person's own secret, where the mode asks for it. */
   const meant = async (): Promise<JsonObject> => {
@@ -156,7 +156,13 @@ async function verify(api: Api, response: ServerResponse, body: JsonObject): Pro
   response.end();
 }
 
-function requireName(text: string): string {
+function requireName(escaped: string): string {
+  let text: string;
+  try {
+    text = decodeURIComponent(escaped);
+  } catch {
+    throw new Denied("percent_malformed", "The address holds a % that is followed by no two hex digits of a text.");
+  }
   if (text.length <= 2_048 && /^[A-Za-z0-9_-]*$/.test(text)) return text;
   return notThere();
 }

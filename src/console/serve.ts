@@ -76,7 +76,8 @@ export async function serveConsole(
 
   async function answerRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     requireOwnOrigin(request.method ?? "", request.headers, origin);
-    const url = new URL(request.url ?? "/", origin);
+    const url = URL.parse(request.url ?? "/", origin);
+    if (url === null) throw new Denied("not_found", "That is no address of anything here.");
     const file = request.method === "GET" ? page.find(url.pathname) : undefined;
     if (file !== undefined) return send(response, 200, file.type, file.bytes);
     const key = request.method === "POST" ? await enter(url.pathname, request) : null;

@@ -9,6 +9,7 @@ import type { NewEvent } from "../event.ts";
 import { decodeOpen } from "../frame/bodies.ts";
 import { FRAME_TYPES, GENESIS_LINK, MAGIC } from "../frame/layout.ts";
 import { paddedLength } from "../frame/padding.ts";
+import { type ReadAll, traceOf } from "../journals/trace.ts";
 import { startFrameKeys } from "../keys/seed.ts";
 import { openLog } from "../log.ts";
 import { startBuilder } from "../write/frame-builder.ts";
@@ -208,3 +209,32 @@ test("no plaintext makes the reader throw or go on for ever", () =>
     }),
     { numRuns: 10 },
   ));
+
+test("what belongs to one call is found by opening the log once, and after that its own frames alone", () =>
+  inFolder(async (folder) => {
+    const log = await openIn(folder);
+    const of = (call: string, id: string): NewEvent => ({ ...event(id, "x"), call_id: call }) as NewEvent;
+    // The name that leads to it comes after it: what was read before is not read again for that.
+    await log.append([{ ...event("evt_0", "x"), attempt_id: "evt_a" } as NewEvent]);
+    for (let other = 0; other < 8; other++) await log.append([of(`call_other${other}`, `evt_other${other}`)]);
+    await log.append([{ ...of("call_1", "evt_1"), attempt_id: "evt_a" } as NewEvent]);
+    await log.append([of("call_1", "evt_2")]);
+    await log.close();
+    const opened: number[] = [];
+    const readAll: ReadAll = (each, wanted) => {
+      const reader = openReader(folder, reading.privateKey, undefined, wanted);
+      let records = 0;
+      for (let next = reader.next(); next !== undefined; next = reader.next())
+        for (const item of next) {
+          if (item.kind === "record") records++;
+          each(item);
+        }
+      reader.close();
+      opened.push(records);
+    };
+    assert.deepEqual(
+      traceOf(readAll, "call_1").events.map(({ event_id }) => event_id),
+      ["evt_0", "evt_1", "evt_2"],
+    );
+    assert.deepEqual(opened, [11, 3]);
+  }));

@@ -94,11 +94,20 @@ function segmentsOf(folder: string): number[] {
     .sort((a, b) => a - b);
 }
 
-export function openReader(folder: string, readingKey: KeyObject, from?: ReadFrom): LogReader {
-  let wanted = from?.segment ?? segmentsOf(folder)[0] ?? 1;
+/** With `wanted`, only the frames of these numbers are opened. */
+export function openReader(
+  folder: string,
+  readingKey: KeyObject,
+  from?: ReadFrom,
+  wanted?: (frame: number) => boolean,
+): LogReader {
+  let atSegment = from?.segment ?? segmentsOf(folder)[0] ?? 1;
   let current: OpenSegment | undefined;
   /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
   let endedAt: number | undefined;
+
+  const isPassed = ({ number, cursor }: OpenSegment): boolean =>
+    (number === from?.segment && cursor.offset < from.offset) || wanted?.(cursor.header.frame) === false;
 
   const leave = (): void => {
     current?.keys?.wipe();
@@ -108,7 +117,8 @@ export function openReader(folder: string, readingKey: KeyObject, from?: ReadFro
 
   /** The items of one frame; undefined where no whole frame follows, or none yet. */
   const step = (segment: OpenSegment): readonly LogItem[] | undefined => {
-    const items = segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt, from) : undefined;
+    const items =
+      segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt, isPassed) : undefined;
     if (items === undefined) segment.cursor.again();
     return items;
   };
@@ -116,10 +126,10 @@ export function openReader(folder: string, readingKey: KeyObject, from?: ReadFro
   const next = (): readonly LogItem[] | undefined => {
     for (;;) {
       if (current === undefined) {
-        if (!existsSync(join(folder, segmentName(wanted)))) return undefined;
-        const entered = enter(folder, wanted);
+        if (!existsSync(join(folder, segmentName(atSegment)))) return undefined;
+        const entered = enter(folder, atSegment);
         if (entered === undefined) {
-          return [{ kind: "unreadable", segment: wanted++, frame: 0, detail: "not a segment of a log" }];
+          return [{ kind: "unreadable", segment: atSegment++, frame: 0, detail: "not a segment of a log" }];
         }
         current = entered;
       }
@@ -129,7 +139,7 @@ export function openReader(folder: string, readingKey: KeyObject, from?: ReadFro
         if (!existsSync(join(folder, segmentName(current.number + 1)))) return undefined;
         const last = step(current);
         if (last === undefined) {
-          wanted = current.number + 1;
+          atSegment = current.number + 1;
           endedAt = current.cursor.offset;
           leave();
         } else if (last.length > 0) return last;
@@ -165,11 +175,11 @@ function readFrame(
   segment: OpenSegment,
   readingKey: KeyObject,
   endedAt: number | undefined,
-  from: ReadFrom | undefined,
+  isPassed: (segment: OpenSegment) => boolean,
 ): readonly LogItem[] | undefined {
   const { cursor } = segment;
   const { frame, type } = cursor.header;
-  if (type === FRAME_TYPES.data && segment.number === from?.segment && cursor.offset < from.offset) {
+  if (type === FRAME_TYPES.data && isPassed(segment)) {
     segment.keys?.skip();
     return [];
   }

@@ -59,7 +59,7 @@ export function openCast(attemptId: string, log: string, readingKey: KeyObject):
 }
 
 function findTrace(id: string, log: string, readingKey: KeyObject): Trace {
-  const trace = traceOf((each) => readAll(log, readingKey, each), id);
+  const trace = traceOf((each, wanted) => readAll(log, readingKey, each, wanted), id);
   if (trace.events.length > 0) return trace;
   throw new Denied("not_found", "The log has no call, operation, question or event of this name: gw activity --json.");
 }
@@ -85,8 +85,13 @@ function isSoundDecision({ signature, passkey, same_card }: DecisionRecord): boo
   return signature !== "does_not_verify" && passkey !== "does_not_verify" && same_card !== false;
 }
 
-export function readAll(log: string, readingKey: KeyObject, each: (item: LogItem) => void): void {
-  const reader = openReader(log, readingKey);
+export function readAll(
+  log: string,
+  readingKey: KeyObject,
+  each: (item: LogItem) => void,
+  wanted?: (frame: number) => boolean,
+): void {
+  const reader = openReader(log, readingKey, undefined, wanted);
   try {
     for (let items = reader.next(); items !== undefined; items = reader.next()) for (const item of items) each(item);
   } finally {
