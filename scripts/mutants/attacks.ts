@@ -107,7 +107,7 @@ export const attacks: readonly Mutant[] = [
   },
   {
     rule: "attack: what a volume was used for is found again at a start",
-    file: "src/gateway/gateway.ts",
+    file: "src/gateway/lock.ts",
     text: "    volume.load(next.store);\n",
     becomes: "",
     tests: ["test/attack-disk.test.ts"],

@@ -4,59 +4,41 @@ import {
   type Signed,
   verifyStatement,
 } from "../conventions/approval/decision.ts";
-import { createAllowances } from "../conventions/budget/allowance.ts";
 import type { Volume } from "../conventions/budget/volume.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
-import type { Grant } from "../conventions/grant/grant.ts";
-import type { TicketService } from "../conventions/ticket/lookup.ts";
-import type { IssuerKey, TicketEvidence } from "../conventions/ticket/verify.ts";
-import { createLatestWall } from "../kernel/clock.ts";
-import { defaults } from "../kernel/defaults.ts";
-import { Denied, placeDenied } from "../kernel/failure.ts";
+import type { TicketEvidence } from "../conventions/ticket/verify.ts";
+import { Denied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { adopt, hasAdopted, type LeftBehind, release } from "./adopt.ts";
-import { createDesk, type DecidingKeys, type Desk } from "./approval/desk.ts";
-import { createCallbackMemory } from "./callback/memory.ts";
+import type { Desk } from "./approval/desk.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
 import { answerContained, type ContainedRequest, recordRefused, type WrapperRefusal } from "./contained/request.ts";
-import { type Core, requireSpace, requireUnlocked } from "./core.ts";
-import { createHandles } from "./discovery/handles.ts";
+import { requireSpace, requireUnlocked } from "./core.ts";
 import { type CallRequest, startCall } from "./dispatch.ts";
-import { createObserver } from "./operation/observe.ts";
-import { recallOperation } from "./operation/operation-row.ts";
-import { createOperationBook, type Operation } from "./operation/operations.ts";
+import { createGuard } from "./guard.ts";
+import { createLock, type Lock } from "./lock.ts";
+import type { Operation } from "./operation/operations.ts";
 import { type OperatorOperations, operatorOperations, reconcileNow } from "./operation/operator-operations.ts";
 import { requireLiveCaller } from "./outbound/admit.ts";
-import type { Definition, PackBook } from "./outbound/outbound.ts";
-import { createShelf } from "./plan/shelf.ts";
-import type { Credentials, LiveCaller, Ports, SpoolFile, StateStore } from "./ports.ts";
-import type { Posture } from "./posture.ts";
-import { createDayCounts } from "./record/day-counts.ts";
+import type { Definition } from "./outbound/outbound.ts";
+import type { LiveCaller, Ports, SpoolFile } from "./ports.ts";
 import { createDenialRecorder } from "./record/denials.ts";
-import { createKeptVolume } from "./record/kept-volume.ts";
-import { createLedger, type Ledger } from "./record/ledger.ts";
-import { createEnvelope } from "./record/record.ts";
+import type { Ledger } from "./record/ledger.ts";
 import { createRequestRecorder, type RequestRecorder } from "./record/requests.ts";
-import { recover } from "./recover.ts";
-import { createDeploymentBook } from "./rollback/deployments.ts";
-import { isUndoable, keepPromotion } from "./rollback/promotion.ts";
 import { type Access, type AccessRequest, requestAccess } from "./run/access.ts";
-import { createBook } from "./run/book.ts";
-import { createDaySpend } from "./run/day-spend.ts";
 import { createDeadlines } from "./run/deadlines.ts";
 import { findOperation, findRun, partyIn, requireRun } from "./run/find.ts";
 import { joinRun, openRun, type RunRequest } from "./run/open.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { closeSession, endRun, revokeSession } from "./run/sessions.ts";
-import { createWaiting } from "./run/waiting.ts";
+import type { Surroundings } from "./surroundings.ts";
 import { takeBackCall } from "./take-back.ts";
-import { acceptForRun, attachTicket } from "./ticket/attach.ts";
-import { createTickets } from "./ticket/tickets.ts";
+import { attachTicket } from "./ticket/attach.ts";
 import type { TokenDesk } from "./token/port.ts";
-import { createTokens } from "./token/tokens.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
+import { wire } from "./wire.ts";
 
 export interface PlanRequest {
   /** The action that would be carried out, or the one that previews it. */
@@ -65,40 +47,8 @@ export interface PlanRequest {
   readonly traceparent?: string | null;
 }
 
-/** What the service key opened. */
-export interface Unlocked {
-  readonly credentials: Credentials;
-  readonly store: StateStore;
-}
-
-/** What the composition root knows and the gateway asks for when it needs it, since signed policy can change. */
-export interface Surroundings {
-  packs(): PackBook;
-  posture(): Posture;
-  /** None where absent. */
-  grants?(): readonly Grant[];
-  /** Nobody where absent. */
-  isAgentUser?(uid: number): boolean;
-  operators(): DecidingKeys;
-  /** Puts what a passkey answered into the log in clear. Nowhere where absent. */
-  showHand?(text: string): void;
-  /** Whose work contexts count beside the operators' own. */
-  ticketIssuers(): readonly IssuerKey[];
-  /** Where tickets are looked up before they count; none where it is not given. */
-  ticketServices?(): readonly TicketService[];
-  /**
-   * Names this process among the workers on one store. The same name after a restart takes its own leases up again, so it
-   * must be one that a lock keeps to one process, such as the log's.
-   */
-  readonly worker?: string;
-  /** Stops lending a credential, here and in the vault's file. Nothing where absent. */
-  suspendCredential?(label: string, reason: string): Promise<void>;
-  /** The gateway can no longer record and has stopped sending. */
-  onStop(cause: unknown): void;
-}
-
 /** The gateway as its surfaces see it. Nothing here that an agent plane calls can approve, unlock or read a journal. */
-export interface Gateway {
+export interface Gateway extends Lock {
   readonly desk: Desk;
   readonly ledger: Ledger;
   /** What the planes took and refused. */
@@ -173,113 +123,19 @@ export interface Gateway {
   /** The run and the work context attached to it, for an operator. */
   ticketOf(runId: RunId | undefined): { readonly run: Run; readonly evidence: TicketEvidence | null };
   attachTicket(runId: RunId | undefined, context: string): Promise<TicketEvidence>;
-  unlock(unlocked: Unlocked): Promise<void>;
-  /** After a stop that has passed: every session has ended, what was under way is recovered as after a restart. */
-  resume(operator: string): Promise<void>;
-  /**
-   * `locked` is told once nothing is lent any more. The promise is kept once the exchanges that were under way have ended as well,
-   * within their timeouts: a refresh token that a provider replaces meanwhile is kept.
-   */
-  lock(reason: string, operator: string | null, locked?: () => void): Promise<void>;
 }
 
 export function createGateway(ports: Ports, around: Surroundings): Gateway {
-  const worker = around.worker ?? `worker ${ports.ids.next("evt")}`;
-  const ledger = createLedger({ audit: ports.audit, worker, steps: ports.steps, onStop: around.onStop });
-  const envelope = createEnvelope(ports.ids, ports.clock);
-  const book = createBook({
-    runs: defaults.runsRemembered,
-    callsPerRun: defaults.callsRememberedPerRun,
-    resultBytes: defaults.resultsHeldBytes,
-  });
-  const volume = createKeptVolume(ledger, ports.clock);
-  const { record, find } = ledger;
-  const { operators, showHand } = around;
-  const desk = createDesk({
-    ...ports,
-    record,
-    find,
-    volume,
-    operators,
-    ...(showHand === undefined ? {} : { showHand }),
-  });
-  const memory = createCallbackMemory();
-  let unlocked: Unlocked | null = null;
-  const tokens = createTokens(() => core);
-  const core: Core = {
-    worker,
-    ports,
-    openings: createAllowances({
-      burst: defaults.runsBurstPerUid,
-      perSecond: defaults.runsPerSecondPerUid,
-      remembered: defaults.runsRemembered,
-    }),
-    volume,
-    waiting: createWaiting(defaults.callsWaitingPerUid),
-    book,
-    desk,
-    ledger,
-    envelope,
-    plans: createShelf(),
-    operations: createOperationBook((id) => recallOperation(core, id)),
-    deployments: createDeploymentBook((id) => ledger.find("deployments", id)),
-    schedule: (operation) => observer.schedule(operation),
-    cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
-    daySpend: createDaySpend(ports.clock),
-    handles: createHandles(),
-    tokens,
-    keepPromotion: (definition, made, answer) =>
-      isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],
-    tickets: createTickets(
-      () => ticketIssuersOf(around),
-      () => around.ticketServices?.() ?? [],
-    ),
-    acceptTicket: (run) => acceptForRun(core, run),
-    packs: around.packs,
-    grants: around.grants ?? (() => []),
-    isAgentUser: around.isAgentUser ?? (() => false),
-    dayCounts: createDayCounts(ledger, ports.clock),
-    latestWallMs: createLatestWall(ports.clock),
-    posture: around.posture,
-    suspendCredential: async (label, reason) => around.suspendCredential?.(label, reason),
-    credentials: () => unlocked?.credentials ?? null,
-  };
+  const wired = wire(ports, around);
+  const { core, opened, volume, tokens, memory, observer } = wired;
+  const { book, desk, ledger } = core;
   const denials = createDenialRecorder(core);
   const requests = createRequestRecorder(core);
   const probes = createProbes(core);
-  const observer = createObserver(core);
   const deadlines = createDeadlines(core);
   const operations = operatorOperations(core, observer);
-
-  /** Everything an agent asks that is not a call: refused with the same care. */
-  async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof Denied) await denials.record(error, { caller, runId: null, callId: null, action });
-      throw error;
-    }
-  }
-
-  /** A refusal about something that is the caller's names the run it is in. */
-  async function within<Result>(runId: string, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof Denied) placeDenied(error, { runId });
-      throw error;
-    }
-  }
-
-  /** Whoever tries to act in a run that is not theirs leaves a trace. */
-  function findRunToAct(caller: LiveCaller, id: RunId | undefined, action: string): Run {
-    try {
-      return findRun(core, caller, id);
-    } catch (error) {
-      if (error instanceof Denied) void denials.record(error, { caller, runId: null, callId: null, action });
-      throw error;
-    }
-  }
+  const lock = createLock(wired, probes);
+  const { guarded, within, findRunToAct } = createGuard(core, denials);
 
   /** What an agent asks about work that it started goes the way of every call. */
   function startOnOperation(
@@ -299,57 +155,13 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     });
   }
 
-  async function unlock(next: Unlocked): Promise<void> {
-    ledger.openStore(next.store);
-    let operations: readonly Operation[];
-    try {
-      ({ operations } = await recover(core, next.store));
-      const tampered = memory.load(next.store, envelope);
-      core.daySpend.load(next.store);
-      volume.load(next.store);
-      if (tampered.length > 0) await ledger.record("recovery.finished", tampered);
-    } catch (error) {
-      // Nothing is left half open: it stays locked, and the next unlock begins anew.
-      ledger.openStore(null);
-      memory.clear();
-      throw error;
-    }
-    unlocked = next;
-    for (const operation of operations) {
-      core.operations.put(operation);
-      observer.schedule(operation);
-    }
-    observer.start();
-  }
-
-  async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
-    if (unlocked === null) return;
-    core.tokens.clear();
-    unlocked = null;
-    probes.clear();
-    await observer.stop();
-    await desk.withdraw("gateway_locked", () => true);
-    for (const run of [...book.openRuns()]) {
-      for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
-      await endRun(core, run, "gateway_locked");
-    }
-    await ledger.record("gateway.locked", [{ ...envelope("gateway_locked"), operator, reason }]);
-    locked?.();
-    await core.tokens.settled();
-    core.tokens.clear();
-    ledger.openStore(null);
-    // Their rows keep the schedule; whoever unlocks next reads them from there.
-    core.operations.clear();
-    memory.clear();
-  }
-
   return {
     desk,
     ledger,
     requests,
     volume,
     get locked() {
-      return unlocked === null;
+      return opened.unlocked === null;
     },
     actions: () => around.packs().all(),
 
@@ -445,19 +257,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     attachTicket: async (runId, context) => attachTicket(core, requireRun(core, runId), context),
 
-    unlock,
-    lock,
-    async resume(operator) {
-      ledger.resume();
-      const opened = unlocked;
-      if (opened === null) return;
-      await lock("resumed", operator);
-      await unlock(opened);
-    },
+    unlock: lock.unlock,
+    lock: lock.lock,
+    resume: lock.resume,
   };
-}
-
-function ticketIssuersOf(around: Surroundings): readonly IssuerKey[] {
-  const operators = around.operators().keys.map((key) => ({ ...key, kind: "operator" as const }));
-  return [...operators, ...around.ticketIssuers()];
 }

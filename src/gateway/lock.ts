@@ -1,0 +1,76 @@
+import type { Operation } from "./operation/operations.ts";
+import { recover } from "./recover.ts";
+import { closeSession, endRun } from "./run/sessions.ts";
+import type { Unlocked } from "./surroundings.ts";
+import type { Probes } from "./upgrade/probe.ts";
+import type { Wired } from "./wire.ts";
+
+/** What the service key opens, and how it is closed again: nothing is left half open, and nothing lent outlives a lock. */
+export interface Lock {
+  unlock(unlocked: Unlocked): Promise<void>;
+  /** After a stop that has passed: every session has ended, what was under way is recovered as after a restart. */
+  resume(operator: string): Promise<void>;
+  /**
+   * `locked` is told once nothing is lent any more. The promise is kept once the exchanges that were under way have ended as well,
+   * within their timeouts: a refresh token that a provider replaces meanwhile is kept.
+   */
+  lock(reason: string, operator: string | null, locked?: () => void): Promise<void>;
+}
+
+export function createLock({ core, opened, memory, observer, volume }: Wired, probes: Probes): Lock {
+  async function unlock(next: Unlocked): Promise<void> {
+    core.ledger.openStore(next.store);
+    let operations: readonly Operation[];
+    try {
+      ({ operations } = await recover(core, next.store));
+      const tampered = memory.load(next.store, core.envelope);
+      core.daySpend.load(next.store);
+      volume.load(next.store);
+      if (tampered.length > 0) await core.ledger.record("recovery.finished", tampered);
+    } catch (error) {
+      // Nothing is left half open: it stays locked, and the next unlock begins anew.
+      core.ledger.openStore(null);
+      memory.clear();
+      throw error;
+    }
+    opened.unlocked = next;
+    for (const operation of operations) {
+      core.operations.put(operation);
+      observer.schedule(operation);
+    }
+    observer.start();
+  }
+
+  async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
+    if (opened.unlocked === null) return;
+    core.tokens.clear();
+    opened.unlocked = null;
+    probes.clear();
+    await observer.stop();
+    await core.desk.withdraw("gateway_locked", () => true);
+    for (const run of [...core.book.openRuns()]) {
+      for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
+      await endRun(core, run, "gateway_locked");
+    }
+    await core.ledger.record("gateway.locked", [{ ...core.envelope("gateway_locked"), operator, reason }]);
+    locked?.();
+    await core.tokens.settled();
+    core.tokens.clear();
+    core.ledger.openStore(null);
+    // Their rows keep the schedule; whoever unlocks next reads them from there.
+    core.operations.clear();
+    memory.clear();
+  }
+
+  return {
+    unlock,
+    lock,
+    async resume(operator) {
+      core.ledger.resume();
+      const before = opened.unlocked;
+      if (before === null) return;
+      await lock("resumed", operator);
+      await unlock(before);
+    },
+  };
+}
