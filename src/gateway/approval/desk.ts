@@ -8,16 +8,7 @@ import {
   type Verified,
   verifyStatement,
 } from "../../conventions/approval/decision.ts";
-import {
-  addCoolDown,
-  type CardPlace,
-  type CoolDowns,
-  coolDownKey,
-  isCoolingDown,
-  mayOpen,
-  mayWait,
-  pickNext,
-} from "../../conventions/approval/queue.ts";
+import type { CardPlace } from "../../conventions/approval/queue.ts";
 import { type ApprovalTrigger, codeOfState, stepApproval } from "../../conventions/approval/state.ts";
 import type { Volume } from "../../conventions/budget/volume.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -31,6 +22,7 @@ import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
 import { clearHand, decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
+import { createLine, type Entry } from "./line.ts";
 import type { Acceptance, Approval, Ask, Question } from "./question.ts";
 
 /**
@@ -55,12 +47,6 @@ export interface Desk {
   watch(listener: (approval: Approval) => void): () => void;
 }
 
-interface Entry {
-  approval: Approval;
-  question: Question;
-  readonly resolvers: ((answer: Promise<Verified<DecisionStatement>>) => void)[];
-}
-
 export interface DeskPorts {
   readonly clock: Clock;
   readonly sleep: Sleep;
@@ -81,51 +67,21 @@ export interface DecidingKeys {
   readonly passkeys?: readonly EnrolledPasskey[];
 }
 
-const limits = { openPerUid: defaults.cardsOpenPerUid, waitingPerUid: defaults.cardsWaitingPerUid };
-
 export function createDesk(ports: DeskPorts): Desk {
   const { clock, ids } = ports;
   const envelope = createEnvelope(ids, clock);
-  const entries = new Map<ApprovalId, Entry>();
-  const finished: Approval[] = [];
+  const line = createLine(ports);
   const listeners = new Set<(approval: Approval) => void>();
   const hands = createHands(ports.find);
-  let coolDowns: CoolDowns = new Map();
-
-  const open = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card !== null);
-  const waiting = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card === null);
 
   function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
-    const approval: Approval = {
-      approvalId: question.approvalId ?? ids.next("apr"),
-      runId: question.runId,
-      callId: question.callId,
-      callerKey: question.callerKey,
-      uid: question.uid,
-      mode: question.mode,
-      state: "pending",
-      card: null,
-      cardDigest: null,
-      askedBootMs: clock.bootMs(),
-      expiresBootMs: Math.min(question.deadlineBootMs, clock.bootMs() + defaults.approvalWaitMs),
-      decidedBy: null,
-      reason: null,
-      given: [],
-    };
-    const entry = { approval, question, resolvers };
-    entries.set(approval.approvalId, entry);
+    const entry = line.enter(question, resolvers);
     void runOut(entry);
     return entry;
   }
 
   function moveLine(): void {
-    const places = waiting().map((entry) => ({ ...entry.question, entry }));
-    for (const { entry } of pickNext(
-      open().map(({ question }) => question),
-      places,
-      limits,
-    ))
-      show(entry);
+    for (const entry of line.next()) show(entry);
   }
 
   function show(entry: Entry): void {
@@ -159,9 +115,7 @@ export function createDesk(ports: DeskPorts): Desk {
     const state = stepApproval(entry.approval.state, trigger, evidence);
     if (state === null) throw new Fault(`an approval that is ${entry.approval.state} cannot take ${trigger}`);
     entry.approval = { ...entry.approval, ...change, state };
-    entries.delete(entry.approval.approvalId);
-    finished.push(entry.approval);
-    if (finished.length > defaults.cardsRemembered) finished.shift();
+    line.leave(entry);
     await ports.record("approval.finished", events, rows);
     announce(entry.approval);
     moveLine();
@@ -205,13 +159,6 @@ export function createDesk(ports: DeskPorts): Desk {
     return entry.approval;
   }
 
-  function requireRoom(place: CardPlace): void {
-    const shown = open().map((entry) => entry.question);
-    const line = waiting().map((entry) => entry.question);
-    if (mayOpen(shown, place, limits) || mayWait(line, place, limits)) return;
-    throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
-  }
-
   async function runOut(entry: Entry): Promise<void> {
     while (entry.approval.state === "pending") {
       const leftMs = entry.approval.expiresBootMs - clock.bootMs();
@@ -244,16 +191,10 @@ export function createDesk(ports: DeskPorts): Desk {
   }
 
   return {
-    requireRoom,
+    requireRoom: line.requireRoom,
     ask(question) {
-      const cooling = coolDownKey(question.uid, question.askDigest);
-      if (isCoolingDown(coolDowns, cooling, question.budget, clock.bootMs())) {
-        throw new Denied(
-          "approval_cooling_down",
-          "A person denied exactly this a moment ago; it is not asked again yet.",
-        );
-      }
-      requireRoom(question);
+      line.requireNotCooling(question);
+      line.requireRoom(question);
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
       const entry = enter(question, [resolve]);
       moveLine();
@@ -261,7 +202,7 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     supersede(approvalId, question) {
-      const old = entries.get(approvalId);
+      const old = line.of(approvalId);
       if (old === undefined) return null;
       const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
       const entry = enter(question, [...old.resolvers.splice(0), resolve]);
@@ -276,7 +217,7 @@ export function createDesk(ports: DeskPorts): Desk {
     async decide(signed) {
       const { vaultId, keys, passkeys = [] } = ports.operators();
       const { statement } = signed;
-      const entry = entries.get(statement.approval_id as ApprovalId);
+      const entry = line.of(statement.approval_id);
       try {
         const verified = verifyStatement(signed, vaultId, keys);
         const asked = requireOpen(entry, verified);
@@ -296,7 +237,7 @@ export function createDesk(ports: DeskPorts): Desk {
             return await give(asked, verified, signed, hands.take(...answered));
           const accepted = await acceptWith(asked.question, verified);
           // Checking what came along took time, and somebody else may have decided meanwhile.
-          if (entries.get(asked.approval.approvalId) !== asked) throw notPending();
+          if (line.of(asked.approval.approvalId) !== asked) throw notPending();
           requireOpen(asked, verified);
           const hand = hands.takeLater(...answered);
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
@@ -307,10 +248,7 @@ export function createDesk(ports: DeskPorts): Desk {
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
           const hand = hands.take(...answered);
-          const cooling = coolDownKey(asked.question.uid, asked.question.askDigest);
-          const nowMs = clock.bootMs();
-          const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget: asked.question.budget };
-          coolDowns = addCoolDown(coolDowns, cooling, denied, nowMs, defaults.coolDownsRemembered);
+          line.coolDown(asked.question);
           const reason = statement.reason ?? "no reason given";
           const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason };
           const events = [...statementEvents(envelope, signed, hand), refused];
@@ -331,7 +269,7 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     async extend(approvalId, ms) {
-      const entry = entries.get(approvalId as ApprovalId);
+      const entry = line.of(approvalId);
       if (entry === undefined) throw notPending();
       const { deadlineBootMs } = entry.question;
       const expiresBootMs = Math.min(deadlineBootMs, entry.approval.expiresBootMs + ms);
@@ -343,7 +281,7 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     async withdraw(reason, which) {
-      const taken = [...entries.values()].filter(({ approval }) => which(approval));
+      const taken = line.all().filter(({ approval }) => which(approval));
       await Promise.all(
         taken.map((entry) => {
           const event = { ...envelope("approval_withdrawn"), ...links(entry.approval), reason };
@@ -352,9 +290,8 @@ export function createDesk(ports: DeskPorts): Desk {
       );
     },
 
-    list: () => open().map(({ approval }) => approval),
-    find: (approvalId) =>
-      entries.get(approvalId as ApprovalId)?.approval ?? finished.find((one) => one.approvalId === approvalId),
+    list: () => line.open().map(({ approval }) => approval),
+    find: line.find,
     watch(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

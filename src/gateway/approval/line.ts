@@ -1,0 +1,101 @@
+import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
+import {
+  addCoolDown,
+  type CardPlace,
+  type CoolDowns,
+  coolDownKey,
+  isCoolingDown,
+  mayOpen,
+  mayWait,
+  pickNext,
+} from "../../conventions/approval/queue.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+import type { Approval, Question } from "./question.ts";
+
+/** A question that nobody has decided, and who waits for the answer. */
+export interface Entry {
+  approval: Approval;
+  question: Question;
+  readonly resolvers: ((answer: Promise<Verified<DecisionStatement>>) => void)[];
+}
+
+const limits = { openPerUid: defaults.cardsOpenPerUid, waitingPerUid: defaults.cardsWaitingPerUid };
+
+/** Whose question is shown, whose waits, and what was just denied: within the limits of each user. */
+export function createLine({ clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
+  const entries = new Map<ApprovalId, Entry>();
+  const finished: Approval[] = [];
+  let coolDowns: CoolDowns = new Map();
+
+  const open = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card !== null);
+  const waiting = (): Entry[] => [...entries.values()].filter(({ approval }) => approval.card === null);
+
+  return {
+    open,
+    all: (): Entry[] => [...entries.values()],
+    of: (approvalId: string): Entry | undefined => entries.get(approvalId as ApprovalId),
+    /** As it stands, or as it ended if that is not long ago. */
+    find: (approvalId: string): Approval | undefined =>
+      entries.get(approvalId as ApprovalId)?.approval ?? finished.find((one) => one.approvalId === approvalId),
+
+    enter(question: Question, resolvers: Entry["resolvers"]): Entry {
+      const approval: Approval = {
+        approvalId: question.approvalId ?? ids.next("apr"),
+        runId: question.runId,
+        callId: question.callId,
+        callerKey: question.callerKey,
+        uid: question.uid,
+        mode: question.mode,
+        state: "pending",
+        card: null,
+        cardDigest: null,
+        askedBootMs: clock.bootMs(),
+        expiresBootMs: Math.min(question.deadlineBootMs, clock.bootMs() + defaults.approvalWaitMs),
+        decidedBy: null,
+        reason: null,
+        given: [],
+      };
+      const entry = { approval, question, resolvers };
+      entries.set(approval.approvalId, entry);
+      return entry;
+    },
+
+    /** Out of the line, and remembered for a while as it ended. */
+    leave({ approval }: Entry): void {
+      entries.delete(approval.approvalId);
+      finished.push(approval);
+      if (finished.length > defaults.cardsRemembered) finished.shift();
+    },
+
+    /** Those who wait and may be shown now. */
+    next(): Entry[] {
+      const shown = open().map(({ question }) => question);
+      const places = waiting().map((entry) => ({ ...entry.question, entry }));
+      return pickNext(shown, places, limits).map(({ entry }) => entry);
+    },
+
+    requireRoom(place: CardPlace): void {
+      const shown = open().map((entry) => entry.question);
+      const line = waiting().map((entry) => entry.question);
+      if (mayOpen(shown, place, limits) || mayWait(line, place, limits)) return;
+      throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
+    },
+
+    requireNotCooling({ uid, askDigest, budget }: Question): void {
+      if (!isCoolingDown(coolDowns, coolDownKey(uid, askDigest), budget, clock.bootMs())) return;
+      throw new Denied(
+        "approval_cooling_down",
+        "A person denied exactly this a moment ago; it is not asked again yet.",
+      );
+    },
+
+    coolDown({ uid, askDigest, budget }: Question): void {
+      const nowMs = clock.bootMs();
+      const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget };
+      coolDowns = addCoolDown(coolDowns, coolDownKey(uid, askDigest), denied, nowMs, defaults.coolDownsRemembered);
+    },
+  };
+}
