@@ -1,31 +1,20 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createCallerPlatform, harden } from "../adapters/platform/callers.ts";
 import { descriptorLimit } from "../adapters/platform/descriptors.ts";
 import { createDiskWatch } from "../adapters/platform/disk.ts";
-import { createLocalSources } from "../adapters/platform/local-sources.ts";
 import { createSocketPeers } from "../adapters/platform/socket-peer.ts";
 import { systemRandom as random, systemSleep as sleep } from "../adapters/platform/system.ts";
 import { createSpool } from "../adapters/store/spool.ts";
 import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
 import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
-import { createHttpTransport } from "../adapters/transport/http/transport.ts";
-import type { SshTransportOptions } from "../adapters/transport/ssh/options.ts";
-import { probeHost } from "../adapters/transport/ssh/probe.ts";
-import { createSshTransport } from "../adapters/transport/ssh/transport.ts";
-import { encodeSection, HANDS_A_FRAME } from "../audit/frame/section.ts";
-import { openLog } from "../audit/log.ts";
 import { readMarks } from "../audit/read/marks.ts";
-import { openResumable } from "../audit/resumable.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import type { Posture } from "../gateway/posture.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
 import { createBell } from "../gateway/webhook/bell.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
-import { deniedByFiles } from "../kernel/file-trouble.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
@@ -48,20 +37,19 @@ import { createHomeDocuments } from "./daemon/home-documents.ts";
 import { createHubDesk } from "./daemon/hub-desk.ts";
 import { createHubGate } from "./daemon/hub-gate.ts";
 import { createHubLink } from "./daemon/hub-link.ts";
-import { type KeyFileWatch, watchKeyFile } from "./daemon/key-file.ts";
+import { watchKeyFile } from "./daemon/key-file.ts";
+import { type Asked, readArguments, refuseStart } from "./daemon/launch.ts";
 import { createModeFinder } from "./daemon/mode.ts";
+import { openGatewayLog } from "./daemon/open-log.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { createOperatorUsers } from "./daemon/operator-users.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
-import { createRecorder } from "./daemon/recorder.ts";
 import { readSettings } from "./daemon/settings.ts";
-import { signRequest } from "./daemon/sign-request.ts";
-import { stampOf } from "./daemon/stamps.ts";
 import { createSteward, type DaemonSteward } from "./daemon/steward.ts";
 import type { StewardState } from "./daemon/steward-parts.ts";
+import { openTransports } from "./daemon/transports.ts";
 import {
-  auditRecipientsOf,
   callerPolicyOf,
   ceilingsIn,
   decisionsIn,
@@ -72,8 +60,8 @@ import {
   readTrust,
   ticketIssuersOf,
   ticketServicesOf,
-  vaultHashOf,
 } from "./daemon/trust.ts";
+import { unlockWithout } from "./daemon/unlock-without.ts";
 import { watchFiles } from "./daemon/watch-files.ts";
 import { version } from "./version.ts";
 
@@ -93,7 +81,7 @@ export async function serveGateway(clock: Clock): Promise<void> {
     await harden({ inspectable: false, startsPrivileged: false });
     await start(asked, clock, health);
   } catch (error) {
-    refuseStart(error instanceof Denied && error.code === "log_in_use" ? alreadyRunning() : error, health);
+    refuseStart(error, health);
   }
 }
 
@@ -115,24 +103,13 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   };
   const writtenAhead = millisecondsAhead(settings.auditFolder, clock);
   const traffic = { calls: 0 };
-  const log = await openResumable(settings.auditFolder, () =>
-    openLog({
-      folder: settings.auditFolder,
-      clock,
-      random,
-      recipients: auditRecipientsOf(state.trust),
-      vaultGeneration: state.trust.vault.generation,
-      vaultHash: vaultHashOf(state.trust),
-      company: () => traffic.calls,
-    }),
-  );
-  const hands: string[] = [];
-  log.stamp(() =>
-    encodeSection(
-      stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()),
-      hands.splice(0, HANDS_A_FRAME),
-    ),
-  );
+  const { log, hands } = await openGatewayLog({
+    folder: settings.auditFolder,
+    clock,
+    random,
+    state,
+    company: () => traffic.calls,
+  });
   tellClock(health.facts, writtenAhead);
   watchClock(health.facts, clock);
   const space = createDiskWatch(folder, clock);
@@ -159,21 +136,13 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     shipper: hub.shipper,
     limits: hub.limits,
   });
-  const http = createHttpTransport();
-  const sources = createLocalSources(process.env["CREDENTIALS_DIRECTORY"]);
-  const sshOptions: SshTransportOptions = {
-    folder: sshFolder(folder),
-    helper: { command: process.execPath, arguments: ["--disable-sigusr1", programFile("gw-ssh")] },
-    sshPath: "/usr/bin/ssh",
+  const { http, ssh, sources, probe } = openTransports({
+    folder,
+    auditFolder: settings.auditFolder,
     clock,
-    sleep,
-    connectTimeoutMs: defaults.sshConnectTimeoutMs,
-    spareHelperMs: defaults.sshSpareHelperMs,
-    signRequest: (data) => signRequest(state.compartment, data),
-    recorder: createRecorder(settings.auditFolder, () => auditRecipientsOf(state.trust), random, health.facts),
-    recordingBytes: defaults.sshRecordingBytes,
-  };
-  const ssh = createSshTransport(sshOptions);
+    state,
+    facts: health.facts,
+  });
   const callers = await createCallerPlatform(() => callerPolicyOf(state.trust, folder), settings.ident);
   const operators = () => ({
     vaultId: state.trust.vault.vaultId,
@@ -281,8 +250,8 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       keyFile,
       operatorUsers,
       modes,
+      probe,
     },
-    probe: (target, signer) => probeHost(sshOptions, target, signer, defaults.sshProbeWaitMs),
   });
   const startEvents = [
     {
@@ -363,71 +332,4 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   health.ready();
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
-}
-
-/** Without a person. What goes wrong leaves it locked and is said, here and in its status: a person can still unlock. */
-async function unlockWithout(
-  steward: DaemonSteward,
-  keyFile: KeyFileWatch,
-  vaultId: string,
-  health: Health,
-): Promise<void> {
-  try {
-    using serviceKey = keyFile.read(vaultId);
-    if (serviceKey !== null) await steward.unlockHeadless(serviceKey);
-  } catch (error) {
-    if (!(error instanceof Denied)) throw error;
-    keyFile.refused(error);
-    const { code } = error;
-    const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
-    health.facts.tell("error", "stays_locked", { code, message });
-  }
-}
-
-/** To the journal as a fact, and to the launcher, which says it as every command does. On a terminal that is enough. */
-function refuseStart(thrown: unknown, health: Health): never {
-  const error = deniedByFiles(thrown) ?? thrown;
-  const fault = !(error instanceof Denied);
-  const code = fault ? "internal_fault" : error.code;
-  const message = error instanceof Error ? error.message : String(error);
-  const whole = fault && error instanceof Error ? (error.stack ?? message) : message;
-  if (!health.facts.plain) health.facts.tell("error", "start_refused", { code, message: `${code}: ${whole}` });
-  else if (fault) console.error(error);
-  writeSync(1, `refused ${JSON.stringify({ code, message })}\n`);
-  process.exit(1);
-}
-
-function alreadyRunning(): Denied {
-  return new Denied(
-    "gateway_running",
-    "A gateway of this home is at work already. See it with: gw status; stop it before you start another.",
-  );
-}
-
-interface Asked {
-  readonly folder: string;
-  readonly config: string | undefined;
-  readonly keyFile: string | undefined;
-}
-
-function readArguments([folder, ...rest]: readonly string[]): Asked | undefined {
-  const given = new Map<string, string>();
-  for (let at = 0; at < rest.length; at += 2) {
-    const [name = "", value] = [rest[at], rest[at + 1]];
-    if (!["--config", "--key-file"].includes(name) || value === undefined) return undefined;
-    given.set(name, value);
-  }
-  return folder === undefined ? undefined : { folder, config: given.get("--config"), keyFile: given.get("--key-file") };
-}
-
-/** Made private and emptied at start: what a killed gateway left there is of no use to anybody. */
-function sshFolder(home: string): string {
-  const path = join(home, "ssh");
-  rmSync(path, { recursive: true, force: true });
-  mkdirSync(path, { mode: 0o700 });
-  return path;
-}
-
-function programFile(name: string): string {
-  return join(import.meta.dirname, `${name}.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`);
 }
