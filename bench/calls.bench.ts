@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +28,10 @@ interface Round {
   readonly nginx: Load | null;
 }
 
-/** Mediated reads through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
+/** The first thousands of calls are compilation, of either side: they are made before anything is measured. */
+const WARM_SECONDS = 8;
+
+/** Mediated reads and side effects through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
 export const bench: Bench = {
   name: "calls",
   async run(emit) {
@@ -57,19 +60,35 @@ export const bench: Bench = {
       );
       children.push(gateway);
       await firstLine(gateway);
+      const idleKib = residentKib(gateway);
       approver = startApprover(home);
       const syncMs = measureSync(home.folder);
-      for (const concurrency of [1, 16, 64]) {
-        const rounds: Round[] = [];
-        for (let round = 0; round < ROUNDS; round++) {
-          rounds.push({
-            proxy: await load({ port: proxyPort }, concurrency, false, proxy),
-            ours: await load({ socketPath: join(home.folder, "agent.sock") }, concurrency, true, gateway),
-            nginx: nginx === null ? null : await load({ port: nginx.port }, concurrency, false, null),
-          });
+      const socketPath = join(home.folder, "agent.sock");
+      for (const what of ["reads", "side effects"] as const) {
+        const effects = what === "side effects";
+        await load({ port: proxyPort }, { concurrency: 64, effects, seconds: WARM_SECONDS }, proxy);
+        await load({ socketPath }, { concurrency: 64, effects, seconds: WARM_SECONDS }, gateway);
+        for (const concurrency of [1, 16, 64]) {
+          const rounds: Round[] = [];
+          const how = { concurrency, effects, seconds: SECONDS };
+          for (let round = 0; round < ROUNDS; round++) {
+            rounds.push({
+              proxy: await load({ port: proxyPort }, how, proxy),
+              ours: await load({ socketPath }, how, gateway),
+              nginx: nginx === null ? null : await load({ port: nginx.port }, how, null),
+            });
+          }
+          report(emit, what, concurrency, rounds, syncMs);
         }
-        report(emit, concurrency, rounds, syncMs);
       }
+      const afterKib = residentKib(gateway);
+      emit({
+        case: "memory of the gateway after all of them",
+        value: afterKib / 1_024,
+        unit: "MiB",
+        beside: `before the first: ${(idleKib / 1_024).toFixed(0)} MiB`,
+        ratio: afterKib / idleKib,
+      });
     } finally {
       await approver?.stop();
       for (const child of children) child.kill("SIGTERM");
@@ -79,12 +98,18 @@ export const bench: Bench = {
   },
 };
 
-function report(emit: (row: Row) => void, concurrency: number, rounds: readonly Round[], syncMs: number): void {
+function report(
+  emit: (row: Row) => void,
+  what: string,
+  concurrency: number,
+  rounds: readonly Round[],
+  syncMs: number,
+): void {
   const of = (road: "proxy" | "ours" | "nginx", value: keyof Load): number =>
     median(rounds.flatMap((round) => round[road]?.[value] ?? []));
   const rate = of("ours", "rate");
   emit({
-    case: `reads per second, ${concurrency} callers`,
+    case: `${what} per second, ${concurrency} callers`,
     value: rate,
     unit: "1/s",
     beside: "Fastify+undici proxy",
@@ -92,7 +117,7 @@ function report(emit: (row: Row) => void, concurrency: number, rounds: readonly 
   });
   if (rounds[0]?.nginx != null) {
     emit({
-      case: `reads per second, ${concurrency} callers`,
+      case: `${what} per second, ${concurrency} callers`,
       value: rate,
       unit: "1/s",
       beside: "nginx",
@@ -101,7 +126,7 @@ function report(emit: (row: Row) => void, concurrency: number, rounds: readonly 
   }
   const cpuUs = (road: "proxy" | "ours"): number => median(rounds.map((round) => round[road].cpuUs));
   emit({
-    case: `processor time a read, ${concurrency} callers`,
+    case: `processor time of one, ${what}, ${concurrency} callers`,
     value: cpuUs("ours"),
     unit: "µs",
     beside: "Fastify+undici proxy",
@@ -110,7 +135,7 @@ function report(emit: (row: Row) => void, concurrency: number, rounds: readonly 
   for (const share of ["p50", "p99"] as const) {
     const added = of("ours", share) - of("proxy", share);
     emit({
-      case: `added ${share}, ${concurrency} callers`,
+      case: `added ${share}, ${what}, ${concurrency} callers`,
       value: added,
       unit: "ms",
       beside: `two log syncs + 1 ms = ${(2 * syncMs + 1).toFixed(2)} ms`,
@@ -119,10 +144,20 @@ function report(emit: (row: Row) => void, concurrency: number, rounds: readonly 
   }
 }
 
-async function load(target: object, concurrency: number, gateway: boolean, server: ChildProcess | null): Promise<Load> {
-  const job = JSON.stringify({ target, concurrency, seconds: SECONDS, gateway, pid: server?.pid ?? null });
+interface How {
+  readonly concurrency: number;
+  readonly effects: boolean;
+  readonly seconds: number;
+}
+
+async function load(target: object, how: How, server: ChildProcess | null): Promise<Load> {
+  const job = JSON.stringify({ target, ...how, gateway: "socketPath" in target, pid: server?.pid ?? null });
   const { stdout } = await promisify(execFile)(process.execPath, [join(here, "load.ts"), job]);
   return JSON.parse(stdout) as Load;
+}
+
+function residentKib({ pid }: ChildProcess): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
 function start(children: ChildProcess[], file: string, args: readonly string[]): ChildProcess {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { verify } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent, EventOf } from "../src/audit/event.ts";
+import type { AuditEvent, EventOf, NewEvent } from "../src/audit/event.ts";
 import { foldActivity } from "../src/audit/journals/activity.ts";
 import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
 import { foldSessions, type SessionEntry } from "../src/audit/journals/sessions.ts";
@@ -9,8 +9,11 @@ import { traceOf } from "../src/audit/journals/trace.ts";
 import type { LogItem } from "../src/audit/read/reader.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import { digestText } from "../src/kernel/canonical-json.ts";
+import type { Waking } from "../src/kernel/clock.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { tellWithEnd } from "../src/surfaces/agent/tell-with-end.ts";
 import { recordTrace } from "../src/surfaces/cli/audit/trace-record.ts";
+import { recordRequests } from "../src/surfaces/plane/record-request.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type Bench, denies, operatorKeys, startBench, TOKEN, VAULT_ID } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -18,6 +21,8 @@ import { startProvider, type TestProvider } from "./support/provider.ts";
 let provider: TestProvider;
 let bench: Bench;
 let caller: ScriptedCaller;
+/** What went to the log together, in its order. */
+let appended: (readonly NewEvent[])[] = [];
 
 const PIN = "4711-geheim";
 
@@ -62,7 +67,16 @@ actions:
 
 beforeEach(async () => {
   provider = await startProvider();
-  bench = await startBench(packText(provider.origin));
+  appended = [];
+  bench = await startBench(packText(provider.origin), {
+    wrapAudit: (log) => ({
+      head: () => log.head(),
+      append(events) {
+        appended.push(events);
+        return log.append(events);
+      },
+    }),
+  });
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
 });
@@ -333,4 +347,57 @@ test("a refused callback is in the log under the correlation id of its answer", 
   await assert.rejects(bench.gateway.callbacks.receive(callback), denies("callback_refused"));
   const [refused = assert.fail()] = bench.events().filter(({ event_type }) => event_type === "callback_refused");
   assert.equal("correlation_id" in refused && refused.correlation_id, "cor_7");
+});
+
+const KNOWN = {
+  ...{ principal: "a program", endpoint: "POST /v1/runs/{run_id}/calls", media_type: "application/json" },
+  ...{ request_digest: null, signature: null, fields: { "/body/action": "acme.thing.get" } },
+} as const;
+/** As long as whoever waits wants, or not at all. */
+const untilTold = {
+  sleep: (ms: number, told?: Waking): Promise<void> =>
+    ms === 0 ? Promise.resolve() : new Promise((resolve) => told?.addEventListener("abort", resolve)),
+};
+
+/** A call as the agent's route makes it, with its record; says what was appended with each end of a send and after it. */
+async function askPlane(action: string, input: JsonObject, waitMs: number) {
+  const run = await openApproved();
+  const from = appended.length;
+  const context = { name: "a", caller, correlationId: "req_1", waitMs, traceparent: null, onGone: () => undefined };
+  const { closing, answer } = tellWithEnd(bench.gateway, context, run.id, KNOWN);
+  const call = bench.gateway.startCall(caller, run.id, { action, input, closing });
+  const { status, body } = await answer(call, untilTold);
+  const named = () => ({ who: "uid 1", principal: "a program", operator: null, traceparent: null });
+  const record = { ...KNOWN, decision: { kind: "allowed", by: "any" }, result: { kind: "done", status } } as const;
+  const occasion = { correlationId: "req_1", principal: context, denied: null, body: { digest: null, bytes: 0 } };
+  await recordRequests(
+    "agent",
+    bench.gateway.requests,
+    named,
+  )(record, { ...occasion, answer: { status, body } as never });
+  await call.done;
+  const types = appended.slice(from).map((events) => events.map(({ event_type }) => event_type));
+  return { status, types: types.filter((some) => !some.includes("attempt_begun")) };
+}
+
+test("the word about a plain read goes to the disk with the end of the read, before the answer", async () => {
+  const { status, types } = await askPlane("acme.thing.get", { id: "1" }, 30_000);
+  assert.equal(status, 200);
+  assert.deepEqual(types, [["attempt_ended", "content_kept", "request_accepted"]]);
+  const [told = assert.fail()] = of("request_accepted");
+  assert.deepEqual([told.correlation_id, told.status, told.decision], ["req_1", 200, `caller ${caller.key}`]);
+});
+
+test("an end that is not the answer leaves the word about the request to the answer", async () => {
+  provider.answer((_request, response) => response.writeHead(404, { "content-type": "application/json" }).end("{}"));
+  const failed = await askPlane("acme.thing.get", { id: "1" }, 30_000);
+  assert.deepEqual(failed.types, [["attempt_ended"], ["content_kept", "request_accepted"]]);
+  provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
+  const left = await askPlane("acme.thing.get", { id: "1" }, 0);
+  assert.equal(left.status, 202);
+  assert.deepEqual(left.types.flat().toSorted(), ["attempt_ended", "content_kept", "request_accepted"].toSorted());
+  assert.deepEqual(
+    of("request_accepted").map(({ status }) => status),
+    [200, 202],
+  );
 });

@@ -40,6 +40,12 @@ actions:
     request: { method: GET, path: "/v1/things/{id}" }
     input:
       id: { in: path, type: string, maxLength: 64 }
+  thing.put:
+    effect: write
+    retry: idempotent_write
+    request: { method: PUT, path: "/v1/things/{id}" }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
 ${moreActions}`;
   const { pack } = readPack(Buffer.from(packText), "bench.yaml");
   if (pack === null) throw new Error("the bench pack is not sound");

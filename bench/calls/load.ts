@@ -10,6 +10,8 @@ interface Job {
   readonly concurrency: number;
   readonly seconds: number;
   readonly gateway: boolean;
+  /** Side effects in the place of reads. */
+  readonly effects: boolean;
   /** Of the process that serves, whose time is taken; null for one that is not asked about. */
   readonly pid: number | null;
 }
@@ -36,16 +38,19 @@ function ask(method: string, path: string, body?: string): Promise<{ status: num
   });
 }
 
-const ATTEMPTS = 10_000;
+/** As many as a run may have. */
+const CALLS_A_RUN = job.effects ? 1_000 : 10_000;
 /** Enough for a phase, so that nobody waits for a person within one. */
-const READY = 3;
+const READY = job.effects ? 8 : 3;
+const ACTION = job.effects ? "bench.thing.put" : "bench.thing.get";
+let next = 0;
 const runs: { readonly id: string; left: number }[] = [];
 
 async function openRun(): Promise<void> {
   const body = {
     purpose: "bench",
-    actions: ["bench.thing.get"],
-    budget: { attempts: ATTEMPTS, duration_seconds: 600 },
+    actions: [ACTION],
+    budget: { attempts: CALLS_A_RUN, duration_seconds: 600, ...(job.effects ? { side_effects: CALLS_A_RUN } : {}) },
   };
   const { status, text } = await ask("POST", "/v1/runs", JSON.stringify(body));
   if (status !== 201 && status !== 202) throw new Error(`no run: ${status} ${text}`);
@@ -55,12 +60,12 @@ async function openRun(): Promise<void> {
     state = (JSON.parse(seen.text) as { state: string }).state;
     if (state !== "open") await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  runs.push({ id, left: ATTEMPTS });
+  runs.push({ id, left: CALLS_A_RUN });
 }
 
 async function once(): Promise<void> {
   if (!job.gateway) {
-    const { status } = await ask("GET", "/v1/things/7");
+    const { status } = await ask(job.effects ? "PUT" : "GET", "/v1/things/7");
     if (status !== 200) throw new Error(`status ${status}`);
     return;
   }
@@ -68,11 +73,9 @@ async function once(): Promise<void> {
   const run = runs[0];
   if (run === undefined) throw new Error("the runs that were opened ahead are used up");
   run.left--;
-  const { status, text } = await ask(
-    "POST",
-    `/v1/runs/${run.id}/calls`,
-    '{"action":"bench.thing.get","input":{"id":"7"}}',
-  );
+  // Of the same effect one is under way at a time.
+  const call = { action: ACTION, input: { id: job.effects ? `${process.pid}-${next++}` : "7" } };
+  const { status, text } = await ask("POST", `/v1/runs/${run.id}/calls`, JSON.stringify(call));
   if (status !== 200 || !text.includes('"outcome":"success"'))
     throw new Error(`status ${status}: ${text.slice(0, 300)}`);
 }

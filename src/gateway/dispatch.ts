@@ -138,12 +138,25 @@ async function dispatch(
     traceparent: request.traceparent ?? null,
     ...(context === undefined ? {} : { context }),
     ...(request.stream === undefined ? {} : { stream: request.stream }),
+    ...closingOf(core, prepared, request, call),
   };
   const confirmed = await confirmTicket(core, sending);
   const result = await carryOut(core, confirmed, prepared, claim);
   // That nothing left is no news that anybody could lose.
   if (result.transport_observation.kind !== "never_sent") await core.ports.hub?.beforeAnswer(outbound.sideEffect);
   return result;
+}
+
+/** A success is the end of a plain read, and its answer; where the hub has a word before the answer it is not yet. */
+function closingOf(
+  { ports }: Core,
+  { outbound, way }: Prepared,
+  { closing }: CallRequest,
+  { id }: Call,
+): Pick<Sending, "after"> {
+  if (closing === undefined || ports.hub !== undefined) return {};
+  if (outbound.sideEffect || way.kind !== "plain" || way.list !== undefined) return {};
+  return { after: ({ verdict }) => ({ events: verdict.kind === "success" ? closing(id) : [], rows: [] }) };
 }
 
 async function carryOut(

@@ -43,6 +43,8 @@ export interface CallRequest {
   readonly spooled?: SpooledBody;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
+  /** What it is to say together with the end of a plain read that was answered well. */
+  readonly closing?: (callId: CallId) => readonly NewEvent[];
   /** The open operation that the agent asks a person to go past. */
   readonly repeatOf?: string;
   /** The trace that the agent says it belongs to. */

@@ -10,7 +10,14 @@ export interface Clock {
 
 export interface Sleep {
   /** Resolves after `ms`, or early when `signal` aborts; never rejects. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: Waking): Promise<void>;
+}
+
+/** As much of an AbortSignal as a sleeper listens to. */
+export interface Waking {
+  readonly aborted: boolean;
+  addEventListener(event: "abort", hear: () => void, options?: { readonly once: boolean }): void;
+  removeEventListener(event: "abort", hear: () => void): void;
 }
 
 export interface Random {

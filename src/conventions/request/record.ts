@@ -51,8 +51,11 @@ export interface Steps<
   openFile?(principal: Who): FileSink;
   /** Names the rule that allowed it, or throws Denied. */
   authorize(request: AcceptedRequest<C>, principal: Who): string | Promise<string>;
-  execute(request: AcceptedRequest<C>, principal: Who): Answer | Promise<Answer>;
+  /** `known` is what the record will say of the request, whatever becomes of it. */
+  execute(request: AcceptedRequest<C>, principal: Who, known: KnownOfRequest): Answer | Promise<Answer>;
 }
+
+export type KnownOfRequest = Omit<RequestRecord, "decision" | "result">;
 
 export interface Carried<Answer> {
   readonly record: RequestRecord;
@@ -71,14 +74,13 @@ export async function carryOut<
   request: AcceptedRequest<C>,
   steps: Steps<C, Answer, Who>,
 ): Promise<Carried<Answer>> {
-  const known = {
-    ...{
-      principal: nameOf(principal),
-      endpoint: route.endpoint,
-      media_type: request.mediaType,
-      request_digest: request.digest,
-    },
-    ...{ signature: request.signature, fields: pickFields(route.recorded, request.command) },
+  const known: KnownOfRequest = {
+    principal: nameOf(principal),
+    endpoint: route.endpoint,
+    media_type: request.mediaType,
+    request_digest: request.digest,
+    signature: request.signature,
+    fields: pickFields(route.recorded, request.command),
   };
   let by: string;
   try {
@@ -89,7 +91,7 @@ export async function carryOut<
   }
   const decision: RequestDecision = { kind: "allowed", by };
   try {
-    const answer = await steps.execute(request, principal);
+    const answer = await steps.execute(request, principal, known);
     const result: RequestResult = { kind: "done", status: answer.status };
     return { record: { ...known, decision, result }, outcome: { kind: "answer", answer } };
   } catch (error) {

@@ -40,12 +40,14 @@ export interface PlaneRequest {
 /** Writes down what the planes take and refuse. It never throws: what was answered was, and a log that failed says so itself. */
 export interface RequestRecorder {
   record(request: PlaneRequest): Promise<void>;
+  /** What is to be written of a request, for whoever writes it with something else; nothing where it was counted. */
+  tell(request: PlaneRequest): readonly NewEvent[];
 }
 
 type Counted = Pick<PlaneRequest, "plane" | "principal"> & { readonly code: Denied["code"] | null };
 
 export function createRequestRecorder(core: RecordNeeds): RequestRecorder {
-  const tell = async (counted: readonly { what: Counted; count: number; firstAt: string; lastAt: string }[]) =>
+  const tellCounted = async (counted: readonly { what: Counted; count: number; firstAt: string; lastAt: string }[]) =>
     core.ledger.record(
       "requests.counted",
       counted.map(({ what: { plane, principal, code }, count, firstAt, lastAt }): NewEvent => {
@@ -59,29 +61,35 @@ export function createRequestRecorder(core: RecordNeeds): RequestRecorder {
   const refusals = createFloodGate<Counted>(
     ports,
     { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond },
-    tell,
+    tellCounted,
   );
   const answers = createFloodGate<Counted>(
     ports,
     { burst: defaults.requestsBurst, perSecond: defaults.requestsPerSecond },
-    tell,
+    tellCounted,
   );
 
+  function tell(request: PlaneRequest): readonly NewEvent[] {
+    const { plane, who, outcome } = request;
+    const code = outcome.kind === "denied" ? outcome.denied.code : null;
+    const recordedAs = outcome.kind === "denied" ? outcome.denied.circumstance.recordedAs : undefined;
+    // The gateway has counted it among many already; once is enough.
+    if (recordedAs === "counted") return [];
+    const gate = outcome.kind === "denied" ? refusals : answers;
+    const counted = { plane, principal: who, code };
+    // What the gateway wrote on its own has passed one gate; held up at a second it would count twice.
+    const payer = isApproved(core, request) ? null : who;
+    if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted, payer)) return [];
+    const events = eventsOf(core, request);
+    if (payer !== null) core.volume.charge(payer, bytesOf(events));
+    return events;
+  }
+
   return {
+    tell,
     async record(request) {
-      const { plane, who, outcome } = request;
-      const code = outcome.kind === "denied" ? outcome.denied.code : null;
-      const recordedAs = outcome.kind === "denied" ? outcome.denied.circumstance.recordedAs : undefined;
-      // The gateway has counted it among many already; once is enough.
-      if (recordedAs === "counted") return;
-      const gate = outcome.kind === "denied" ? refusals : answers;
-      const counted = { plane, principal: who, code };
-      // What the gateway wrote on its own has passed one gate; held up at a second it would count twice.
-      const payer = isApproved(core, request) ? null : who;
-      if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted, payer)) return;
-      const events = eventsOf(core, request);
-      if (payer !== null) core.volume.charge(payer, bytesOf(events));
-      await core.ledger.record("request.told", events).catch(() => undefined);
+      const events = tell(request);
+      if (events.length > 0) await core.ledger.record("request.told", events).catch(() => undefined);
     },
   };
 }

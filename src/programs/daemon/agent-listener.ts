@@ -66,13 +66,14 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   const responses = new WeakMap<AgentRequest, AgentReply>();
   const serve = createRequestListener<AgentRequest, AgentContext>({
     routes: options.routes.map(({ bound }) => bound),
-    async principalOf(request) {
+    async principalOf(request, correlationId) {
       const caller = await identified.get(request.socket);
       if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
       const prefer = request.headers["prefer"];
       return {
         name: caller.key,
         caller,
+        correlationId,
         waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
         traceparent: readTraceparent(request.headers["traceparent"]),
         onGone: (hear) => void (responses.get(request)?.once("close", hear) ?? hear()),
@@ -157,7 +158,9 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   async function tellOf(socket: Duplex, denied: Denied, id: string, bytes: Uint8Array | null): Promise<void> {
     const caller = await identified.get(socket)?.catch(() => undefined);
     const context =
-      caller === undefined ? null : { name: caller.key, caller, waitMs: 0, traceparent: null, onGone: () => undefined };
+      caller === undefined
+        ? null
+        : { name: caller.key, caller, correlationId: id, waitMs: 0, traceparent: null, onGone: () => undefined };
     tellRefused<AgentContext>(options, context, denied, id, bytes);
   }
 

@@ -2,7 +2,7 @@ import { encodeSection, HANDS_A_FRAME } from "../../audit/frame/section.ts";
 import { openLog } from "../../audit/log.ts";
 import { openResumable, type ResumableLog } from "../../audit/resumable.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
-import { stampOf } from "./stamps.ts";
+import { createStamper } from "./stamps.ts";
 import type { StewardState } from "./steward-parts.ts";
 import { auditRecipientsOf, vaultHashOf } from "./trust.ts";
 
@@ -33,11 +33,9 @@ export async function openGatewayLog({ folder, clock, random, state, company }: 
     }),
   );
   const hands: string[] = [];
+  const stamp = createStamper(clock.bootId());
   log.stamp(() =>
-    encodeSection(
-      stampOf(state.high, state.compartment?.stateMark() ?? null, clock.bootId()),
-      hands.splice(0, HANDS_A_FRAME),
-    ),
+    encodeSection(stamp(state.high, state.compartment?.stateMark() ?? null), hands.splice(0, HANDS_A_FRAME)),
   );
   return { log, hands };
 }

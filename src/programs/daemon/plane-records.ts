@@ -1,8 +1,8 @@
 import type { Observers } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { nameCaller } from "../../gateway/record/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AgentContext } from "../../surfaces/agent/context.ts";
+import { nameAgent } from "../../surfaces/agent/tell-with-end.ts";
 import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
 import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import { recordRequests, safeFields } from "../../surfaces/plane/record-request.ts";
@@ -18,17 +18,7 @@ export function planeRecords(gateway: Gateway): {
 } {
   const { requests } = gateway;
   return {
-    agent: recordRequests(
-      "agent",
-      requests,
-      ({ caller, traceparent }: AgentContext) => ({
-        who: `uid ${caller.uid}`,
-        principal: nameCaller(caller),
-        operator: null,
-        traceparent,
-      }),
-      (fields) => safeFields(fields, gateway.actions()),
-    ),
+    agent: recordRequests("agent", requests, nameAgent, (fields) => safeFields(fields, gateway.actions())),
     operator: recordRequests("operator", requests, (context: OperatorContext) => {
       const operator = operatorOf(context);
       return {

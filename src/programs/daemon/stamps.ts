@@ -29,6 +29,23 @@ export function stampOf(
   return encodeStamp(state === null ? stamp : { ...stamp, tag: tagOf(state.key, stamp) });
 }
 
+/** The same for the gateway: while vault, policy and state stand as they were, the next frame bears the very same one. */
+export function createStamper(bootId: string): (...about: StampedAbout) => Buffer {
+  let last: { readonly about: StampedAbout; readonly bytes: Buffer } | null = null;
+  return (high, state) => {
+    if (last === null || !isSame(last.about, [high, state]))
+      last = { about: [high, state], bytes: stampOf(high, state, bootId) };
+    return last.bytes;
+  };
+}
+
+type StampedAbout = [high: HighWater, state: { readonly mark: StateMark; readonly key: KeyObject } | null];
+
+function isSame([high, state]: StampedAbout, [nextHigh, next]: StampedAbout): boolean {
+  if (high !== nextHigh || state?.key !== next?.key) return false;
+  return state?.mark.written === next?.mark.written && state?.mark.durable === next?.mark.durable;
+}
+
 /** The last word of the log about a state that this key guards; undefined in a log that never had one. */
 export function lastStateMark(logFolder: string, key: KeyObject, bootId: string): StateMark | undefined {
   const stamp = findStamp(logFolder, (one) => timingSafeEqual(one.tag, tagOf(key, one)));

@@ -6,6 +6,8 @@ export interface AgentContext {
   readonly name: string;
   readonly caller: LiveCaller;
   readonly waitMs: number;
+  /** Of the reply; empty where there is no request. */
+  readonly correlationId: string;
   /** The trace it says its request belongs to: a claim, for the record alone. */
   readonly traceparent: string | null;
   /** Hears when whoever asked is gone before the answer was sent. */

@@ -16,6 +16,7 @@ import type { AgentContext } from "./context.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 import { actionRecord, runRecord } from "./records.ts";
+import { tellWithEnd } from "./tell-with-end.ts";
 import { answerCall, anyCaller, repeatableCallSchema, runParams, waitFor } from "./wait.ts";
 
 /** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
@@ -126,11 +127,12 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
-      async ({ params, body }, { caller, waitMs, traceparent }) => {
+      async ({ params, body }, context, _files, known) => {
         const { repeat_of, ...rest } = body;
-        const request = { ...rest, traceparent, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
-        const call = gateway.startCall(caller, readId("run", params.run_id), request);
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+        const { closing, answer } = tellWithEnd(gateway, context, params.run_id, known);
+        const { traceparent } = context;
+        const request = { ...rest, traceparent, closing, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
+        return answer(gateway.startCall(context.caller, readId("run", params.run_id), request), sleep);
       },
       anyCaller,
     ),

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Call } from "../../gateway/run/run.ts";
+import type { Waking } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { answerCall, waitFor } from "./wait.ts";
 
@@ -39,4 +40,19 @@ test("a call that ended while the wait ran out answers its result", async () => 
   const result = { call_id: "call_1", outcome: "success" } as unknown as CallResult;
   const answer = await answerCall(callOf("done", Promise.resolve(result)), undefined);
   assert.deepEqual([answer.status, answer.body], [200, result]);
+});
+
+test("whoever waited for a call that ended leaves no timer behind", async () => {
+  let woken = false;
+  const sleep = {
+    sleep: (_ms: number, told?: Waking) =>
+      new Promise<void>((resolve) =>
+        told?.addEventListener("abort", () => {
+          woken = true;
+          resolve();
+        }),
+      ),
+  };
+  assert.equal(await waitFor(Promise.resolve("done"), 30_000, sleep), "done");
+  assert.equal(woken, true);
 });

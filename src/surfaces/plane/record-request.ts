@@ -1,5 +1,5 @@
 import { showUnchecked } from "../../conventions/action/keep.ts";
-import type { Principal } from "../../conventions/request/record.ts";
+import type { KnownOfRequest, Principal } from "../../conventions/request/record.ts";
 import type { Observers } from "../../conventions/request/serve.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { PlaneRequest, RequestRecorder } from "../../gateway/record/requests.ts";
@@ -9,6 +9,27 @@ import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 export type Named = Pick<PlaneRequest, "who" | "principal" | "operator" | "traceparent">;
 
 export const NOBODY: Named = { who: "nobody", principal: "nobody could be named", operator: null, traceparent: null };
+
+/** Requests whose word went to the log together with the end of their call. */
+const told = new WeakSet<object>();
+
+export function noteTold(principal: object): void {
+  told.add(principal);
+}
+
+export function isTold(principal: object): boolean {
+  return told.has(principal);
+}
+
+/** A request as the log is told of it. */
+export function describeRequest(
+  plane: PlaneRequest["plane"],
+  named: Named,
+  { endpoint, media_type, request_digest }: KnownOfRequest,
+  rest: Pick<PlaneRequest, "fields" | "correlationId" | "body" | "outcome">,
+): PlaneRequest {
+  return { plane, ...named, endpoint, mediaType: media_type, requestDigest: request_digest, ...rest };
+}
 
 /** The observer of a plane: whatever changes something is written down, and whatever is refused. */
 export function recordRequests<Who extends Principal>(
@@ -21,6 +42,7 @@ export function recordRequests<Who extends Principal>(
     const { correlationId, principal, denied, answer } = occasion;
     // Of callbacks the gateway itself writes down what it took.
     if (denied === null && (plane === "callbacks" || record.endpoint.startsWith("GET "))) return;
+    if (denied === null && typeof principal === "object" && principal !== null && told.has(principal)) return;
     const outcome: PlaneRequest["outcome"] =
       denied === null
         ? {
@@ -30,17 +52,9 @@ export function recordRequests<Who extends Principal>(
             ...namesOf(answer?.body),
           }
         : { kind: "denied", denied };
-    return requests.record({
-      plane,
-      ...(principal === null ? NOBODY : nameOf(principal)),
-      endpoint: record.endpoint,
-      mediaType: record.media_type,
-      requestDigest: record.request_digest,
-      fields: safe(record.fields),
-      body: () => occasion.body,
-      correlationId,
-      outcome,
-    });
+    const named = principal === null ? NOBODY : nameOf(principal);
+    const rest = { fields: safe(record.fields), body: () => occasion.body, correlationId, outcome };
+    return requests.record(describeRequest(plane, named, record, rest));
   };
 }
 

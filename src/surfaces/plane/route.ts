@@ -1,6 +1,6 @@
 import type { FileSink } from "../../conventions/request/multipart/part.ts";
 import type { About } from "../../conventions/request/openapi.ts";
-import type { Principal } from "../../conventions/request/record.ts";
+import type { KnownOfRequest, Principal } from "../../conventions/request/record.ts";
 import { type CommandOf, defineRoute, type RouteDeclaration } from "../../conventions/request/route.ts";
 import { type Answer, type BoundRoute, bindRoute } from "../../conventions/request/serve.ts";
 
@@ -19,6 +19,7 @@ export function planeRoute<Context extends Principal, const Declaration extends 
     context: Context,
     /** The bytes of a body that is kept as it came, under `body`. */
     files: ReadonlyMap<string, Buffer>,
+    known: KnownOfRequest,
   ) => Answer | Promise<Answer>,
   authorize: (context: Context) => string,
   /** Where a body is larger than anybody's may be: how large this sender's may. Denied where it may send none. */
@@ -28,7 +29,7 @@ export function planeRoute<Context extends Principal, const Declaration extends 
   const route = defineRoute(declaration);
   const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
     authorize: (_request, context) => authorize(context),
-    execute: (request, context) => handle(request.command, context, request.files),
+    execute: (request, context, known) => handle(request.command, context, request.files, known),
     ...(mostBytes === undefined ? {} : { mostBytes }),
     ...(openFile === undefined ? {} : { openFile }),
   });
