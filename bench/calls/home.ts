@@ -42,7 +42,7 @@ actions:
       id: { in: path, type: string, maxLength: 64 }
   thing.put:
     effect: write
-    retry: idempotent_write
+    retry: non_idempotent_write
     request: { method: PUT, path: "/v1/things/{id}" }
     input:
       id: { in: path, type: string, maxLength: 64 }
