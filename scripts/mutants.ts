@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { breakRule } from "./mutants/find.ts";
@@ -74,11 +75,15 @@ async function runBroken(mutant: Mutant): Promise<readonly string[]> {
 
 /** The names of the tests that fail, or what stands for them where the file did not even start. */
 async function runTests(tests: readonly string[], title: string | undefined): Promise<readonly string[]> {
-  const program = tests.some((file) => file.startsWith("test/")) ? await compileProduct(scratch) : null;
-  const product = program ?? { program: join(scratch, "bin", "gw"), remove: () => undefined };
+  const folder = mkdtempSync(join(tmpdir(), "gw-mutants-run-"));
+  chmodSync(folder, 0o755);
+  const compiled = tests.some((file) => file.startsWith("test/"));
+  const product = compiled
+    ? await compileProduct(scratch, join(folder, "product"))
+    : { program: join(scratch, "bin", "gw") };
   // Like the suite: what needs several users runs as whoever started this, everything else without privileges.
   const own = process.getuid?.() !== 0 || tests.some((file) => file.endsWith(".host.test.ts"));
-  const stand = own ? ownStand(scratch, product) : unprivilegedStand(scratch, product);
+  const stand = own ? ownStand(scratch, product) : unprivilegedStand(scratch, product, folder);
   const argv = [
     ...stand.command,
     stand.node,
@@ -95,8 +100,7 @@ async function runTests(tests: readonly string[], title: string | undefined): Pr
     maxBuffer: 64 * 1024 * 1024,
     env: { ...process.env, ...stand.env },
   });
-  stand.remove();
-  product.remove();
+  rmSync(folder, { recursive: true, force: true });
   // A test that was skipped proves nothing, neither before nor after.
   if (done.status === 0) return /^# pass 0$/m.test(done.stdout) ? ["no test ran"] : [];
   const names = [...done.stdout.matchAll(/^ *not ok \d+ - (.+)$/gm)].map(([, name]) => name ?? "");

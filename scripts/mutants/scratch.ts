@@ -16,5 +16,9 @@ export function makeScratch(root: string): Scratch {
   for (const part of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])
     cpSync(join(root, part), join(folder, part));
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // Also of a run that somebody gives up.
+  process.once("exit", remove);
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+  return { folder, remove };
 }

@@ -1,5 +1,4 @@
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile } from "../compile.ts";
 import { cheapen } from "./cheapen.ts";
@@ -7,19 +6,17 @@ import { cheapen } from "./cheapen.ts";
 export interface Product {
   /** The launcher that tests start instead of the clone's. */
   readonly program: string;
-  remove(): void;
 }
 
 /**
  * The product as a user gets it, compiled once for the whole run, but with a cheap key derivation: hundreds of homes are
  * made and unlocked. It stands where any uid can read it. Its types are the check's business, not this one's.
  */
-export async function compileProduct(root: string): Promise<Product> {
+export async function compileProduct(root: string, folder: string): Promise<Product> {
   // A run within a run takes the outer one's.
   const given = process.env["GW_TEST_PRODUCT"];
-  if (given !== undefined) return { program: given, remove: () => undefined };
-  const folder = mkdtempSync(join(tmpdir(), "gw-product-"));
-  chmodSync(folder, 0o755);
+  if (given !== undefined) return { program: given };
+  mkdirSync(folder, { mode: 0o755 });
   const dist = join(folder, "dist");
   const change = (): void => {
     const defaults = join(dist, "kernel", "defaults.js");
@@ -29,8 +26,5 @@ export async function compileProduct(root: string): Promise<Product> {
   for (const part of ["bin", "packs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  return {
-    program: join(folder, "bin", "gw"),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  };
+  return { program: join(folder, "bin", "gw") };
 }

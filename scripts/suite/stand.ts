@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, cpSync, mkdirSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { Product } from "./product.ts";
 
@@ -12,7 +11,6 @@ export interface Stand {
   readonly node: string;
   readonly clone: string;
   readonly env: Readonly<Record<string, string>>;
-  remove(): void;
 }
 
 /** As whoever started the suite. */
@@ -21,13 +19,17 @@ export function ownStand(root: string, product: Product): Stand {
   const made = join(dirname(dirname(product.program)), "made");
   mkdirSync(made, { recursive: true });
   const env = { GW_PROGRAM: product.program, GW_TEST_MADE: made, NODE_COMPILE_CACHE: join(made, "compiled") };
-  return { command: [], node: process.execPath, clone: root, env, remove: () => undefined };
+  return { command: [], node: process.execPath, clone: root, env };
 }
 
 /** Drops to an unprivileged uid; where that uid cannot reach the clone, in a private mount namespace that shows it elsewhere. */
-export function unprivilegedStand(root: string, product: Product): Stand {
-  const home = mkdtempSync(join(tmpdir(), "gw-test-home-"));
-  spawnSync("chown", [`${UNPRIVILEGED}:${UNPRIVILEGED}`, home]);
+export function unprivilegedStand(root: string, product: Product, folder: string): Stand {
+  const home = join(folder, "home");
+  mkdirSync(home, { mode: 0o700 });
+  // Where a person looks for what the tests saw; test/support/shots.ts writes there.
+  const shots = join(root, "out", "shots");
+  mkdirSync(shots, { recursive: true });
+  for (const place of [home, shots]) chownSync(place, UNPRIVILEGED, UNPRIVILEGED);
   const env = {
     HOME: home,
     USER: "gw-test",
@@ -40,13 +42,12 @@ export function unprivilegedStand(root: string, product: Product): Stand {
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups", "--"];
   const test = ["test", "-r", join(root, "package.json"), "-a", "-x", process.execPath];
   const reached = spawnSync(drop[0] ?? "", [...drop.slice(1), ...test]).status === 0;
-  const removeHome = (): void => rmSync(home, { recursive: true, force: true });
-  if (reached) return { command: drop, node: process.execPath, clone: root, env, remove: removeHome };
+  if (reached) return { command: drop, node: process.execPath, clone: root, env };
 
-  const view = mkdtempSync(join(tmpdir(), "gw-test-view-"));
+  const view = join(folder, "view");
+  mkdirSync(view, { mode: 0o755 });
   const clone = join(view, basename(root));
   const shared = join(view, "shared");
-  spawnSync("chmod", ["755", view]);
   mkdirSync(clone);
   mkdirSync(shared);
   // The same product, which finds its packages where the view shows them.
@@ -60,12 +61,8 @@ export function unprivilegedStand(root: string, product: Product): Stand {
   const enter = ["unshare", "--mount", "--propagation=private", "sh", "-c", script, "sh"];
   return {
     command: [...enter, root, clone, join(dirname(root), "shared"), shared, ...drop],
-    node: join(clone, relative(root, process.execPath)),
+    node: process.execPath.startsWith(`${root}/`) ? join(clone, relative(root, process.execPath)) : process.execPath,
     clone,
     env: { ...env, GW_PROGRAM: join(seen, "bin", "gw") },
-    remove() {
-      removeHome();
-      rmSync(view, { recursive: true, force: true });
-    },
   };
 }
