@@ -531,7 +531,7 @@ real("a hub of another format is refused by name, and its owner brings an older 
   assert.equal(codeOf(newer), "hub_unknown", newer.err);
   assert.equal(codeOf(await web2.home.run(["hub", "init", cluster.url("owner")])), "hub_unknown");
   await cluster.sql(
-    "drop table gw_hub.adoptions, gw_hub.state, gw_hub.state_head, gw_hub.waiting; alter table gw_hub.statements drop column kind",
+    "drop table gw_hub.turns, gw_hub.adoptions, gw_hub.state, gw_hub.state_head, gw_hub.waiting; alter table gw_hub.statements drop column kind",
   );
   await cluster.sql("update gw_hub.hub set version = 1");
   assert.equal(codeOf(await status()), "hub_unknown");
@@ -542,6 +542,10 @@ real("a hub of another format is refused by name, and its owner brings an older 
     { made: null, version: 1 },
   ]);
   await cluster.sql("drop table gw_hub.adoptions");
+  assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
+  assert.equal((await status()).code, 0);
+  await cluster.sql("drop table gw_hub.turns; update gw_hub.hub set version = 2");
+  assert.equal(codeOf(await status()), "hub_unknown");
   assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
   assert.equal((await status()).code, 0);
 });

@@ -141,19 +141,26 @@ real(
     await web2.must(["credential", "lend", "web1-token", "--gateway", "web1", "--gateway", "web2"]);
     const now = await call(web2, "own.thing.get", { id: "1" });
     assert.equal(now["outcome"], "success", JSON.stringify(now));
-    // A refresh token, which its provider may replace with every use, is for one of them alone.
+    // A refresh token, which its provider may replace with every use, waits until an operator began with it.
     const app = ["--kind", "oauth2", "--grant", "refresh_token", "--client-id", "acme", "--client-auth", "none"];
     const places = ["--token-endpoint", `${provider.origin}/token`, "--origin", provider.origin];
     await web1.must(["credential", "add", "person", ...app, ...places], { input: "refresh-token-0123456789" });
-    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "credential_shared");
-    assert.ok(!provider.received.some(({ url }) => url === "/token"));
-    assert.match(
-      (await web1.run(["doctor"])).out,
-      /refresh token +person .*\n.*gw credential lend person --gateway NAME/,
-    );
+    await same();
+    // It is asked, and gives no token here; the turn is over all the same, and the other may try.
+    for (const home of [web1, web2])
+      assert.equal(codeOf(await home.operator(["credential", "test", "person"])), "token_unavailable");
+    // Of one gateway alone it is sealed to that one, and goes on from where it is.
     await web1.must(["credential", "lend", "person", "--gateway", "web1"]);
-    // It is asked, and gives no token here.
+    await same();
     assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "token_unavailable");
+    assert.equal(codeOf(await web2.operator(["credential", "test", "person"])), "credential_elsewhere");
+    assert.equal(provider.received.filter(({ url }) => url === "/token").length, 3);
+    // A gateway that may not lend it says nothing about it that counts.
+    await cluster.sql(
+      'update gw_hub.turns set gateway = \'web2\', statement = replace(statement, \'"gateway":"web1"\', \'"gateway":"web2"\')',
+    );
+    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "hub_turn_tampered");
+    assert.equal(provider.received.filter(({ url }) => url === "/token").length, 3);
     await web1.must(["credential", "remove", "person"]);
     await same();
   },

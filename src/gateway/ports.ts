@@ -67,8 +67,6 @@ export interface FoundCredential {
   readonly disabled: boolean;
   /** The gateways that lend it where this one does not. */
   readonly elsewhere?: readonly string[];
-  /** Several gateways could use it where only one may: a refresh token that its provider replaces. */
-  readonly shared?: true;
 }
 
 /** The service compartment of the vault, open. It lends; it never shows. */
@@ -132,6 +130,25 @@ export interface StateStore {
   ): Promise<StateRow | { readonly tampered: string } | null>;
 }
 
+/** Whose turn it is to use up a refresh token that several gateways may lend. */
+export interface RefreshTurns {
+  /** Denied `credential_shared` where nobody has begun to share it: then nobody is asked about a call with it. */
+  admit(label: string): void;
+  /** `own` is what this gateway got while it was alone. Null where it is alone still. */
+  take(label: string, ask: { readonly begins: boolean; readonly own: string | null }): Promise<RefreshTurn | null>;
+}
+
+/** Of this gateway alone, until it is ended. */
+export interface RefreshTurn {
+  readonly generation: number;
+  /** The newest; null for the one that is sealed in the vault. */
+  readonly refreshToken: string | null;
+  /** A turn before was cut off, so that it may be spent. */
+  readonly afterCut: boolean;
+  /** Resolves when the others can have it. */
+  end(refreshToken: string | null, state?: "free" | "ended"): Promise<void>;
+}
+
 /** Secrets that are kept on this machine, but not by us. */
 export interface LocalSources {
   read(source: LocalSource): Promise<LocalSecret>;
@@ -180,6 +197,8 @@ export interface Ports {
   readonly spool?: SpoolPort;
   /** Absent where nothing waits for a hub. */
   readonly hub?: HubGate;
+  /** Absent where no other gateway could use a credential. */
+  readonly turns?: RefreshTurns;
   /** Absent where no credential has such a source. */
   readonly sources?: LocalSources;
   readonly clock: Clock;

@@ -45,7 +45,7 @@ export async function connectHub(login: HubLogin, expected: string | null): Prom
 export async function readHub(connection: HubConnection): Promise<{ readonly hubId: string } | null> {
   const hub = await lookAtHub(connection);
   if (hub === null || hub.version === HUB_VERSION) return hub;
-  const older = hub.version === HUB_VERSION - 1 ? " Its owner brings it up to that: gw hub init URL" : "";
+  const older = hub.version < HUB_VERSION ? " Its owner brings it up to that: gw hub init URL" : "";
   throw new Denied("hub_unknown", `The hub has format ${hub.version}, and this gw knows ${HUB_VERSION}.${older}`);
 }
 

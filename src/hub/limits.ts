@@ -2,6 +2,7 @@ import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { createAsker } from "./asker.ts";
 import type { HubConnection } from "./connect.ts";
 import {
   type LimitPlace,
@@ -92,44 +93,10 @@ const DAY_MS = 86_400_000;
 export function startLimits(parts: LimitParts): LimitKeeper {
   const { gateway, seal, clock, sleep, random } = parts;
   const counters = new Map<string, Counter>();
-  let connection: Promise<HubConnection> | null = null;
-  let closed = false;
-
-  async function ask<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    if (closed) throw new Denied("hub_unreachable", "This gateway no longer counts on this hub. Nothing was sent.");
-    const used = connection ?? open();
-    try {
-      return await inTime(used.then((made) => made.ask<Row>(text, values)));
-    } catch (error) {
-      if (connection === used) connection = null;
-      void used.then((made) => made.close()).catch(() => undefined);
-      throw error;
-    }
-  }
-
-  /** One that is lost while nobody asks is not asked first. */
-  function open(): Promise<HubConnection> {
-    const opening = parts.connect();
-    connection = opening;
-    const forget = (): void => {
-      if (connection === opening) connection = null;
-    };
-    opening.then((made) => made.onLost(forget), forget);
-    return opening;
-  }
-
-  async function inTime<Value>(work: Promise<Value>): Promise<Value> {
-    const stop = new AbortController();
-    const late = sleep.sleep(defaults.hubWaitMs, stop.signal).then((): Value => {
-      throw new Denied("hub_unreachable", "The hub did not answer in time, so that nothing could be counted there.");
-    });
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      stop.abort();
-    }
-  }
+  const { ask, close } = createAsker(parts, {
+    over: "This gateway no longer counts on this hub. Nothing was sent.",
+    late: "The hub did not answer in time, so that nothing could be counted there.",
+  });
 
   const placeOf = (name: string, day: string): LimitPlace => {
     const { hubId, vaultId } = parts;
@@ -242,10 +209,7 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       [...counters.values()].flatMap(({ name, seen }) =>
         seen === null ? [] : [{ name, day: seen.day, used: seen.state.others + seen.state.own.used }],
       ),
-    close() {
-      closed = true;
-      void connection?.then((made) => made.close()).catch(() => undefined);
-    },
+    close,
   };
 }
 

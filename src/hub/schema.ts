@@ -3,7 +3,7 @@
  * it comes here. Grants and row security keep honest gateways apart, and an owned one to its own rows.
  */
 export const HUB_SCHEMA = "gw_hub";
-export const HUB_VERSION = 2;
+export const HUB_VERSION = 3;
 /** Who listens here looks again; what is said here is believed by nobody. */
 export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
@@ -97,8 +97,31 @@ create policy look on ${HUB_SCHEMA}.waiting for select to ${OPERATOR_ROLE} using
 create policy own on ${HUB_SCHEMA}.waiting for all to ${GATEWAY_ROLE} using (${own("gateway")});
 `;
 
-/** From the version before, by the owner, in one transaction. */
-export const hubUpgrade = `${stateSchema}${waitingSchema}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${HUB_VERSION - 1};`;
+/** The newest refresh tokens of credentials that several gateways lend, and whose turn it is. Whoever writes says so by name. */
+const turnsSchema = `create table ${HUB_SCHEMA}.turns (
+  vault      text collate "C" not null,
+  place      text collate "C" not null,
+  generation bigint not null,
+  gateway    text collate "C" not null references ${HUB_SCHEMA}.gateways (name),
+  at         timestamptz not null default clock_timestamp(),
+  statement  text  not null,
+  signature  bytea not null,
+  sealed     bytea not null,
+  primary key (vault, place)
+) with (fillfactor = 50);
+grant select on ${HUB_SCHEMA}.turns to ${OPERATOR_ROLE};
+grant select, insert, update on ${HUB_SCHEMA}.turns to ${GATEWAY_ROLE};
+alter table ${HUB_SCHEMA}.turns enable row level security;
+create policy look on ${HUB_SCHEMA}.turns for select using (true);
+create policy own on ${HUB_SCHEMA}.turns for insert to ${GATEWAY_ROLE} with check (${own("gateway")});
+create policy own_change on ${HUB_SCHEMA}.turns for update to ${GATEWAY_ROLE} using (true) with check (${own("gateway")});
+`;
+
+/** From an earlier version, by the owner, in one transaction. */
+export function hubUpgradeFrom(version: number): string {
+  const added = [`${stateSchema}${waitingSchema}`, turnsSchema].slice(version - 1).join("");
+  return `${added}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${version};`;
+}
 
 /** Run by the owner, in one transaction. Roles belong to the whole cluster and may be there already. */
 export const hubSchema = `
@@ -231,5 +254,5 @@ create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gatewa
 create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
-${stateSchema}${waitingSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+${stateSchema}${waitingSchema}${turnsSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
 `;

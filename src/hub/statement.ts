@@ -145,6 +145,26 @@ export type UnlockStatement = {
   readonly signed_at: string;
 };
 
+/** A gateway says whose turn it is to use up the refresh token of a credential; the newest one is sealed beside it. */
+export type TurnStatement = {
+  readonly format: "gw.hub-turn/v1";
+  readonly hub_id: string;
+  readonly vault_id: string;
+  /** Which credential, in a name that tells the database nothing. */
+  readonly place: string;
+  /** Rises by one with every word about this credential. */
+  readonly generation: number;
+  /** Who says it, and whose turn it is while it is taken. */
+  readonly gateway: string;
+  readonly state: "free" | "taken" | "ended";
+  /** A turn before was cut off, and nobody knows whether the refresh token that stands here was used in it. */
+  readonly cut: boolean;
+  /** Which secret of the vault it began with. */
+  readonly added_at: string;
+  readonly version: number;
+  readonly sealed_digest: string;
+};
+
 export type HubStatement =
   | EnrolmentStatement
   | LeaveStatement
@@ -154,7 +174,8 @@ export type HubStatement =
   | StateStatement
   | AdoptionStatement
   | WaitingStatement
-  | UnlockStatement;
+  | UnlockStatement
+  | TurnStatement;
 
 export interface SignedText {
   readonly text: string;

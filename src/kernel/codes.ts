@@ -1070,8 +1070,8 @@ export const codes = {
   credential_shared: {
     status: 403,
     means:
-      "The credential has a refresh token, and more than one gateway on the hub could use it up: a provider that replaces it with every use takes the second use for theft. Nothing was sent.",
-    mend: "An operator gives it to one gateway: gw credential lend LABEL --gateway NAME.",
+      "The credential has a refresh token that several gateways on the hub may use, and none has begun to share it there, or this one is not on that hub. Nothing was sent.",
+    mend: "An operator begins where it was used last, or was added: gw credential test LABEL. Or one gateway alone lends it: gw credential lend LABEL --gateway NAME.",
   },
   token_unavailable: {
     status: 503,
@@ -1343,6 +1343,11 @@ export const codes = {
     status: 503,
     means: "What the hub shows of a limit was not written by its gateways, or not all of it is shown.",
     mend: "Find out who changed the database. Until the next day (UTC) nothing is sent that the limit counts.",
+  },
+  hub_turn_tampered: {
+    status: 503,
+    means: "What the hub shows of a refresh token that gateways share was not written by one that may lend it.",
+    mend: "Find out who changed the database. Then agree once more: gw credential login LABEL, or gw credential rotate LABEL.",
   },
   hub_state_tampered: {
     status: 503,

@@ -471,6 +471,9 @@ export const defaults = {
   /** How many sends are counted together, how long after a lost race one waits at most, and how many days are kept. */
   hubLimitBatch: 256,
   hubLimitSpreadMs: 16,
+  /** A refresh token, sealed to 255 gateways, and how often somebody who waits for a turn looks. */
+  hubTurnBytes: 65_536,
+  hubTurnLookMs: 100,
   hubLimitDays: 8,
   hubAgainCapMs: 5_000,
   /** How seldom the last tick is written down: a restart after a kill may know one that is so much older. */

@@ -175,6 +175,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       space,
       traffic,
       hub: gate,
+      turns: hub.turns,
       spool: createSpool(join(folder, "spool"), space),
     },
     {

@@ -18,6 +18,10 @@ export interface AuthorizationServer {
   agree(client: string, scope: string): Promise<{ readonly refreshToken: string; withdraw(): Promise<void> }>;
   /** Whether a token is one that it handed out and has not taken back. */
   knows(token: string): Promise<boolean>;
+  /** How often it took everything back, as when a refresh token comes a second time. */
+  readonly revoked: number;
+  /** The next answer of the token endpoint is ready when `reached` resolves, and leaves with `release`. */
+  hold(): { readonly reached: Promise<void>; release(): void };
   /** Every refresh token that it handed out to a person who agreed. */
   readonly refreshTokens: readonly string[];
   /** Everybody who agreed takes that back. */
@@ -27,6 +31,11 @@ export interface AuthorizationServer {
   /** Takes an access token back. */
   takeBack(token: string): Promise<void>;
   close(): Promise<void>;
+}
+
+interface Held {
+  reached(): void;
+  readonly released: Promise<void>;
 }
 
 /** Of the certificate that the client `certificate-client` shows. */
@@ -42,6 +51,17 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
   const clientKeys = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const asked = new Map<string, number>();
+  let revoked = 0;
+  let held: Held | null = null;
+  const holdBack = (response: ServerResponse, by: Held): void => {
+    held = null;
+    const end = response.end.bind(response) as (...what: readonly unknown[]) => ServerResponse;
+    response.end = ((...what: readonly unknown[]) => {
+      by.reached();
+      void by.released.then(() => end(...what));
+      return response;
+    }) as ServerResponse["end"];
+  };
   let serve: Parameters<typeof createServer>[1];
   const server = createServer(
     {
@@ -51,6 +71,7 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
     (request, response) => {
       const path = request.url?.split("?")[0] ?? "";
       asked.set(path, (asked.get(path) ?? 0) + 1);
+      if (path === "/token" && held !== null) holdBack(response, held);
       if (path.startsWith("/interaction/")) void agreeTo(request, response);
       else serve?.(request, response);
     },
@@ -141,6 +162,9 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
   serve = provider.callback();
   const grants: { destroy(): Promise<void> }[] = [];
   const refreshTokens: string[] = [];
+  provider.on("grant.revoked", () => {
+    revoked += 1;
+  });
   provider.on("refresh_token.saved", (token) => refreshTokens.push((token as { readonly jti: string }).jti));
 
   /** A person who agrees to whatever they are asked. */
@@ -172,6 +196,14 @@ export async function startAuthorizationServer(caFile: string, clientCa?: string
       const about = { accountId: "ada", client, grantId, scope, gty: "authorization_code" };
       const refreshToken = await new provider.RefreshToken(about).save();
       return { refreshToken, withdraw: () => grant.destroy() };
+    },
+    get revoked() {
+      return revoked;
+    },
+    hold() {
+      const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      held = { reached: reached.resolve, released: released.promise };
+      return { reached: reached.promise, release: released.resolve };
     },
     refreshTokens,
     async withdrawAll() {

@@ -69,7 +69,7 @@ export function forgetLookup(sending: Sending): Sending {
 
 /** The read as it is trusted now. One that would need a person, a ticket or a plan is none that can be made here. */
 function bindLookup(
-  core: Pick<AttemptNeeds, "credentials" | "packs">,
+  core: Pick<AttemptNeeds, "credentials" | "packs" | "ports">,
   service: TicketService,
   wanted: Confirmed,
 ): Outbound {

@@ -102,17 +102,8 @@ export function requireFit(
   throw budgetDenied(decided.decision, run.budget);
 }
 
-/** Gateways on one hub do not know of each other's refreshes. */
-export function requireOneGateway({ shared }: FoundCredential, label: string): void {
-  if (shared === undefined) return;
-  throw new Denied(
-    "credential_shared",
-    `${label} has a refresh token, and every gateway on the hub could use it up. An operator gives it to one: gw credential lend ${label} --gateway NAME. Nothing was sent.`,
-  );
-}
-
 export function requireCredential(
-  core: Pick<OutboundNeeds, "credentials">,
+  core: Pick<OutboundNeeds, "credentials" | "ports">,
   outbound: Outbound,
 ): { readonly eachUse: boolean } {
   const credentials = requireUnlocked(core);
@@ -121,18 +112,22 @@ export function requireCredential(
   if (found === null) {
     throw new Denied("credential_missing", `The vault holds no credential called ${outbound.credential}.`);
   }
-  requireOneGateway(found, outbound.credential);
+  core.ports.turns?.admit(outbound.credential);
   if (found.disabled) {
     const enable = `An operator enables it: gw credential enable ${outbound.credential}`;
     throw new Denied("credential_disabled", `The credential ${outbound.credential} is disabled. ${enable}`);
   }
-  if (found.elsewhere !== undefined) {
-    throw new Denied(
-      "credential_elsewhere",
-      `The credential ${outbound.credential} is lent by ${found.elsewhere.join(", ")} alone. Nothing was asked or sent; make the call there.`,
-    );
-  }
+  requireHere(found, outbound.credential);
   return found;
+}
+
+/** Other gateways lend it, and this one does not. */
+export function requireHere({ elsewhere }: FoundCredential, label: string): void {
+  if (elsewhere === undefined) return;
+  throw new Denied(
+    "credential_elsewhere",
+    `The credential ${label} is lent by ${elsewhere.join(", ")} alone. Nothing was asked or sent; make the call there.`,
+  );
 }
 
 /** The run and the session still stand. Asked before every attempt and after every wait. */

@@ -18,10 +18,13 @@ import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts
 import type { Narrowing } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
 import { revocationRequest, tokenRequest } from "./request.ts";
+import { holdRefreshToken } from "./turn.ts";
 
 /** For whom an exchange is made: the call that needs its token. */
 export type ExchangeFor = Pick<Sending | CustodySending, "session" | "callId" | "authorization"> & {
   readonly run: { readonly id: CustodySending["run"]["id"] };
+  /** An operator asks: what gateways share may begin with it. */
+  readonly begins?: true;
 };
 
 /** What one exchange came to, and whether an earlier one was cut off before anybody saw its end. */
@@ -43,23 +46,28 @@ export async function exchangeToken(
   need: ExchangeFor,
   sourced: () => Secret | null,
 ): Promise<Exchanged> {
-  const kept = readGrant(core, label, version);
-  if (isElsewhere(core, kept.pending))
+  const before = readGrant(core, label, version);
+  if (isElsewhere(core, before.pending))
     throw new Denied("token_unavailable", `Another gateway is getting a token of ${label} right now. Try again.`);
+  const holding = await holdRefreshToken(core, before, exchange, need.begins ?? false);
+  const { kept } = holding;
   const { wire, outbound } = tokenRequest(label, exchange, narrowing);
   const { clock, ids } = core.ports;
   const pending = { worker: core.worker, bootId: clock.bootId(), bootMs: clock.bootMs() };
   let row = grantRow(core, { ...kept, pending });
-  let answer: TokenAnswer = { kind: "failed", why: "nothing could be made of its answer" };
+  let answer = { kind: "failed", why: "nothing could be made of its answer" } as TokenAnswer;
 
   const take = async (observation: TransportObservation): Promise<TransportObservation> => {
     answer = readTokenAnswer(observation, () => jsonOf(observation), exchange, narrowing);
     row = grantRow(core, { ...after(kept, exchange, answer), pending: null });
-    if (isRotated(exchange, answer)) await core.ledger.record("token.kept", [], [row]);
+    if (isRotated(exchange, answer)) {
+      await core.ledger.record("token.kept", [], [row]);
+      await holding.replaced(answer.refreshToken);
+    }
     return withoutBody(observation);
   };
   const lend = () => {
-    using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
+    using refreshToken = holding.refreshToken === null ? null : Secret.fromText(holding.refreshToken);
     const { method, url, headers, body } = wire;
     const { origin } = new URL(url);
     const atMs = clock.wallMs() + core.tokens.skewMs(label, url);
@@ -84,8 +92,12 @@ export async function exchangeToken(
     custody: () => row,
     after: ({ attemptId }) => ({ events: [told(core, sending, attemptId, label, exchange, answer)], rows: [] }),
   };
-  await attempt(core, sending);
-  return { answer, afterCut: kept.pending !== null };
+  try {
+    await attempt(core, sending);
+  } finally {
+    await holding.over(answer.kind === "ended");
+  }
+  return { answer, afterCut: holding.afterCut };
 }
 
 /** RFC 7009: the provider forgets the refresh token, and with most of them whatever was got with it. */
@@ -96,22 +108,28 @@ export async function revokeToken(
   endpoint: string,
   need: ExchangeFor,
 ): Promise<boolean> {
-  const kept = readGrant(core, label, version);
+  const holding = await holdRefreshToken(core, readGrant(core, label, version), exchange, true);
   const { wire, outbound } = revocationRequest(label, exchange, endpoint);
   const lend = () => {
-    using refreshToken = kept.refreshToken === null ? null : Secret.fromText(kept.refreshToken);
+    using refreshToken = holding.refreshToken === null ? null : Secret.fromText(holding.refreshToken);
     const { clock, ids } = core.ports;
     const atMs = clock.wallMs() + core.tokens.skewMs(label, endpoint);
     const about = { nonce: null, toSign: null, scopes: [] };
     const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), ...about } as const;
     return requireUnlocked(core).lendExchange(label, endpoint, ask, null);
   };
-  const row = grantRow(core, { ...kept, pending: null });
-  const { observation } = await attempt(core, {
-    ...paidAlone(core, need),
-    ...{ outbound, request: wire, credential: label, lend, custody: () => row },
-  });
-  return observation.kind === "answered" && observation.status === 200;
+  const row = grantRow(core, { ...holding.kept, pending: null });
+  let done = false;
+  try {
+    const { observation } = await attempt(core, {
+      ...paidAlone(core, need),
+      ...{ outbound, request: wire, credential: label, lend, custody: () => row },
+    });
+    done = observation.kind === "answered" && observation.status === 200;
+  } finally {
+    await holding.over(done);
+  }
+  return done;
 }
 
 /** An attempt with an allowance of its own. */

@@ -11,6 +11,8 @@ export interface KeptGrant {
   readonly version: number;
   /** The newest refresh token, where the provider has replaced the sealed one. */
   readonly refreshToken: string | null;
+  /** The turn on the hub that the rest is about, where other gateways use the same refresh token; null where this one is alone. */
+  readonly turn: number | null;
   /** An exchange that has begun, and of which nobody has seen the end. */
   readonly pending: { readonly worker: string; readonly bootId: string; readonly bootMs: number } | null;
 }
@@ -18,14 +20,28 @@ export interface KeptGrant {
 const STATE = "token";
 
 export function readGrant(core: Pick<TokenNeeds, "ledger">, label: string, version: number): KeptGrant {
-  const fresh: KeptGrant = { label, version, refreshToken: null, pending: null };
-  const row = core.ledger.find("notes", idOf(label));
+  return readKept(core.ledger.find("notes", idOf(label)), label, version);
+}
+
+/** What was kept of a turn on the hub that an earlier life began: what it got, and whether anything may have left in it. */
+export function leftOfTurn(
+  row: ReturnType<TokenNeeds["ledger"]["find"]>,
+  label: string,
+  generation: number,
+): { readonly refreshToken: string | null; readonly maybeUsed: boolean } {
+  const { turn, refreshToken, pending } = readKept(row, label, null);
+  return turn === generation ? { refreshToken, maybeUsed: pending !== null } : { refreshToken: null, maybeUsed: false };
+}
+
+function readKept(row: ReturnType<TokenNeeds["ledger"]["find"]>, label: string, version: number | null): KeptGrant {
+  const fresh: KeptGrant = { label, version: version ?? 0, refreshToken: null, turn: null, pending: null };
   if (row === null) return fresh;
   if ("tampered" in row)
     throw new Denied("state_tampered", `What is kept of ${label} was changed. Find out who writes to the home folder.`);
-  const { version: kept, refresh_token: token, pending } = row.body;
-  if (kept !== version) return fresh;
-  return { ...fresh, refreshToken: typeof token === "string" ? token : null, pending: readPending(pending) };
+  const { version: kept, refresh_token: token, turn, pending } = row.body;
+  if (version !== null && kept !== version) return fresh;
+  const refreshToken = typeof token === "string" ? token : null;
+  return { ...fresh, refreshToken, turn: typeof turn === "number" ? turn : null, pending: readPending(pending) };
 }
 
 function readPending(value: JsonValue | undefined): KeptGrant["pending"] {
@@ -38,7 +54,7 @@ function readPending(value: JsonValue | undefined): KeptGrant["pending"] {
 /** Written only while no other gateway on this store is in the middle of an exchange: a refresh token is used once. */
 export function grantRow(
   core: Pick<TokenNeeds, "ports" | "worker">,
-  { label, version, refreshToken, pending }: KeptGrant,
+  { label, version, refreshToken, turn, pending }: KeptGrant,
 ): StateRow {
   return {
     table: "notes",
@@ -48,6 +64,7 @@ export function grantRow(
     body: {
       version,
       ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
+      ...(turn === null ? {} : { turn }),
       pending: pending === null ? null : { worker: pending.worker, boot_id: pending.bootId, boot_ms: pending.bootMs },
     },
     unordered: true,

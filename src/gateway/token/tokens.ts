@@ -7,7 +7,7 @@ import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
-import { requireOneGateway } from "../outbound/admit.ts";
+import { requireHere } from "../outbound/admit.ts";
 import type { HttpSend } from "../ports.ts";
 import { type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { createFailures } from "./failures.ts";
@@ -269,6 +269,7 @@ function askedBy({ ports: { ids, clock } }: Pick<TokenNeeds, "ports">, operator:
     session: { id, caller: { key: `operator ${operator}` } },
     callId: ids.next("call"),
     authorization: authorizedByOperator(operator, isoTime(clock.wallMs())),
+    begins: true,
   };
 }
 
@@ -276,7 +277,7 @@ function requireEnabled(core: Pick<TokenNeeds, "credentials">, label: string): v
   const found = requireUnlocked(core).find(label);
   if (found === null) throw new Denied("credential_unknown", `The vault holds no credential ${label}.`);
   if (found.disabled) throw disabled(label);
-  requireOneGateway(found, label);
+  requireHere(found, label);
 }
 
 function sealedHere(label: string): never {

@@ -2,15 +2,16 @@ import type { KeyObject } from "node:crypto";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import { describeFleetLimit } from "../../conventions/budget/fleet-limit.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { AuditSink, StateStore } from "../../gateway/ports.ts";
+import type { AuditSink, RefreshTurns, StateStore } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
-import { connectHub } from "../../hub/connect.ts";
+import { connectHub, type HubConnection } from "../../hub/connect.ts";
 import { createDocuments, type Generations } from "../../hub/documents.ts";
 import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
 import { type StateKeeper, startState } from "../../hub/state.ts";
 import type { RememberedTerm } from "../../hub/state-words.ts";
+import { startTurns, type TurnKeeper } from "../../hub/turns.ts";
 import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -26,6 +27,7 @@ import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
 import { isHome, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
+import { createHubTurns } from "./hub-turns.ts";
 import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
 import type { Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
@@ -45,6 +47,8 @@ export interface HubLink {
   /** Null while nothing goes to a hub. */
   shipper(): Shipper | null;
   limits(): LimitKeeper | null;
+  /** Refresh tokens that several gateways use up, one at a time. */
+  readonly turns: RefreshTurns;
   status(): JsonObject | null;
   /** After the log was closed: its last frames still go up, as far as the hub answers soon. */
   finish(): Promise<void>;
@@ -81,6 +85,8 @@ export function createHubLink(parts: LinkParts): HubLink {
     null;
   let keeper: StateKeeper | null = null;
   let limits: LimitKeeper | null = null;
+  let turns: TurnKeeper | null = null;
+  const shared = createHubTurns(state, () => turns);
   let way: Way | null = null;
   /** Whose rows the keeper tells of. */
   let keptFor: OpenCompartment | null = null;
@@ -88,6 +94,8 @@ export function createHubLink(parts: LinkParts): HubLink {
   let trouble: Denied | null = null;
   /** The signed files that this gateway follows and saw on the hub: it names none before others can find it there. */
   let shown: Generations = { vault: 0, policy: 0 };
+  /** What is wrong with the refresh tokens on the hub. */
+  let spent: Denied | null = null;
   /** What is wrong with the signed files on the hub. */
   let untrue: Denied | null = null;
 
@@ -144,7 +152,13 @@ export function createHubLink(parts: LinkParts): HubLink {
       const { waiting, take } = attended.desk;
       const readers = () => state.trust.vault.operators;
       const { random, sleep } = parts;
-      const follow = documentsOf(membership, attended.home, compartment).look;
+      const documents = documentsOf(membership, attended.home, compartment);
+      const follow = async (connection: HubConnection): Promise<void> => {
+        await documents.look(connection);
+        const wrong = await turns?.follow(shared.all()).catch(refusedOf);
+        if (wrong !== undefined && wrong.code !== spent?.code) tell(wrong);
+        spent = wrong ?? null;
+      };
       queue = startQueue({ hubId, gateway, vaultId, identity, random, sleep, connect, waiting, readers, take, follow });
     }
     shipper = startShipper({
@@ -160,6 +174,10 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...{ hubId, gateway, vaultId, clock, sleep, random, connect },
       seal: limitSeal(compartment.service.deriveStateKey(LIMITS_PURPOSE), random),
       ...limitNotes(() => state.compartment?.store ?? null, membership),
+    });
+    turns = startTurns({
+      ...{ hubId, gateway, vaultId, identity, clock, sleep, random, connect },
+      ...shared.partsFor(membership, { identity, lending }, compartment, random),
     });
     joined = membership;
     way = { membership, identity, connect };
@@ -236,13 +254,14 @@ export function createHubLink(parts: LinkParts): HubLink {
       queue?.close();
       queue = null;
       limits?.close();
-      limits = null;
+      turns?.close();
+      [limits, turns] = [null, null];
       if (shipper !== null) {
         await shipper.finish(0);
         shipper = null;
         joined = null;
       }
-      [trouble, untrue] = [null, null];
+      [trouble, untrue, spent] = [null, null, null];
       if (membership === null || keys === null || compartment === null) return;
       try {
         begin(membership, keys, compartment);
@@ -268,11 +287,12 @@ export function createHubLink(parts: LinkParts): HubLink {
     },
     shipper: () => shipper,
     limits: () => limits,
+    turns: shared.port,
     status() {
       const hub = state.trust.policy?.hub ?? null;
       if (hub === null || (joined === null && trouble === null && state.compartment !== null)) return null;
       const now = shipper?.status() ?? null;
-      const wrong = now?.trouble ?? keeper?.status().trouble ?? trouble ?? untrue;
+      const wrong = now?.trouble ?? keeper?.status().trouble ?? trouble ?? untrue ?? spent;
       return {
         hub_id: hub.hubId,
         gateway: joined?.gateway ?? null,
@@ -307,6 +327,11 @@ const within = (ms: number): number => Math.max(-defaults.hubClockMs, Math.min(m
 
 function isSame(one: HubMembership, other: HubMembership): boolean {
   return one.hubId === other.hubId && one.joinedAt === other.joinedAt && one.identityKey.equals(other.identityKey);
+}
+
+function refusedOf(error: unknown): Denied {
+  if (error instanceof Denied) return error;
+  throw error;
 }
 
 function sharedOf(keeper: StateKeeper): JsonObject {

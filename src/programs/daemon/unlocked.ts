@@ -9,7 +9,6 @@ import type { VaultAnchor } from "../../vault/anchor.ts";
 import { checkHighWater, type HighWater } from "../../vault/high-water.ts";
 import { drawHostKeys, type HostKeys, openHostKeys } from "../../vault/host-keys.ts";
 import { openService, type ServiceVault } from "../../vault/lend.ts";
-import { isShared } from "../../vault/policy/hub-entries.ts";
 import { asksEachUse } from "../../vault/policy/policy.ts";
 import type { RememberedPolicy } from "../../vault/policy/verify.ts";
 import type { Vault } from "../../vault/vault.ts";
@@ -124,10 +123,7 @@ function credentialsOf(service: ServiceVault, trust: () => Trust): Credentials {
       const found = service.find(label);
       const policy = trust().policy;
       if (found === null || policy === null) return null;
-      const rotates = service.exchangeOf(label)?.exchange.grant === "refresh_token";
-      const own = rotates ? service.list().find((one) => one.label === label) : undefined;
-      const shared = own !== undefined && isShared(policy.hub, own) ? ({ shared: true } as const) : {};
-      return { ...found, ...shared, eachUse: asksEachUse(policy, label, found.eachUse) };
+      return { ...found, eachUse: asksEachUse(policy, label, found.eachUse) };
     },
     lendHttp: (label, origin, toSign) => service.lendHttp(label, origin, toSign),
     exchangeOf: (label) => service.exchangeOf(label),

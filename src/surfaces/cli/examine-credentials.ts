@@ -1,21 +1,13 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { showBounded, showIdentifier } from "../../kernel/display.ts";
 import { type CredentialSummary, summariesOf } from "../../vault/lend.ts";
-import { isShared } from "../../vault/policy/hub-entries.ts";
-import type { Policy } from "../../vault/policy/policy.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Finding } from "./doctor.ts";
 
 /** Credentials that somebody has to look after, one row each; none where all is well. */
-export function examineCredentials(vault: Vault, { hub }: Pick<Policy, "hub">, wallMs: number): readonly Finding[] {
+export function examineCredentials(vault: Vault, wallMs: number): readonly Finding[] {
   const all = summariesOf(vault);
-  const shared = all.filter((one) => isShared(hub, one)).map(({ label }) => sharedRow(showIdentifier(label)));
-  return [...all.flatMap((one) => ending(one, wallMs)), ...shared, ...suspended(vault)];
-}
-
-function sharedRow(label: string): Finding {
-  const detail = `${label} has a refresh token that several gateways on the hub could use up: calls with it are refused`;
-  return { name: "refresh token", state: "warning", detail, mend: `gw credential lend ${label} --gateway NAME` };
+  return [...all.flatMap((one) => ending(one, wallMs)), ...suspended(vault)];
 }
 
 function ending({ label, expiresAt }: CredentialSummary, wallMs: number): readonly Finding[] {

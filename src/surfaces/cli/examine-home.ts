@@ -35,7 +35,7 @@ export async function examineGateway(
       gateway,
       packsRow(packs),
       credentialsRow([...wanted].filter((label) => !labels.has(label))),
-      ...examineCredentials(vault, policy, clock.wallMs()),
+      ...examineCredentials(vault, clock.wallMs()),
       ...examineCare(vault, policy, trusted, readMade(stateFolder, vault.vaultId), clock.wallMs()),
     ];
   } catch (error) {

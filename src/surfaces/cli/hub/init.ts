@@ -1,5 +1,5 @@
 import { connectDatabase, lookAtHub, readHub } from "../../../hub/connect.ts";
-import { GATEWAY_ROLE, HUB_VERSION, hubSchema, hubUpgrade, OPERATOR_ROLE } from "../../../hub/schema.ts";
+import { GATEWAY_ROLE, HUB_VERSION, hubSchema, hubUpgradeFrom, OPERATOR_ROLE } from "../../../hub/schema.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -18,7 +18,7 @@ export function runHubInit(
     const connection = await connectDatabase(login);
     try {
       const before = await lookAtHub(connection);
-      if (before?.version === HUB_VERSION - 1) await connection.ask(hubUpgrade);
+      if (before !== null && before.version < HUB_VERSION) await connection.ask(hubUpgradeFrom(before.version));
       const there = await readHub(connection);
       const hubId = there?.hubId ?? `hub_${random.bytes(16).toString("hex")}`;
       // Several statements in one simple query are one transaction.
