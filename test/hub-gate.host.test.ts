@@ -16,7 +16,8 @@ import {
   type Reply,
   until,
 } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster, makePartition, type Partition } from "./support/postgres.ts";
+import { makePartition, type Partition } from "./support/partition.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 // Postgres refuses root, and wants its user to have a name.

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { standInAccount } from "./ssh-stand.ts";
 import { type Exited, type Gateway, Home, type Json, type Members, makeFolder, until } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster, makePartition, type Partition } from "./support/postgres.ts";
+import { makePartition, type Partition } from "./support/partition.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);

@@ -11,7 +11,11 @@ export interface Answering {
   readonly hubId: string;
   readonly gateway: string;
   readonly key: KeyObject;
+  /** What came of those whose answer the hub may not have: said again, and not done again. */
+  readonly unsaid: Map<string, Outcome>;
 }
+
+type Outcome = Pick<AnswerStatement, "code" | "message">;
 
 /**
  * Takes what operators said to a gateway and nobody answered yet, and puts its signed answer beside each. By what is unanswered,
@@ -19,7 +23,7 @@ export interface Answering {
  */
 export async function answerStatements(
   connection: HubConnection,
-  { hubId, gateway, key }: Answering,
+  { hubId, gateway, key, unsaid }: Answering,
   kind: "order" | "unlock",
   take: (body: string) => Promise<string>,
 ): Promise<void> {
@@ -29,18 +33,22 @@ export async function answerStatements(
     [gateway, kind],
   );
   for (const { id, body } of rows) {
-    const outcome = await outcomeOf(() => take(body));
-    const place = { format: "gw.hub-answer/v1", hub_id: hubId, gateway, id, body_digest: digestText(body) } as const;
+    const body_digest = digestText(body);
+    const outcome = unsaid.get(body_digest) ?? (await outcomeOf(() => take(body)));
+    if (unsaid.size >= defaults.hubStatementsALook) unsaid.clear();
+    unsaid.set(body_digest, outcome);
+    const place = { format: "gw.hub-answer/v1", hub_id: hubId, gateway, id, body_digest } as const;
     const { text, signature } = signHubWith({ ...place, ...outcome }, key);
     await connection.ask(
       `with put as (update ${HUB_SCHEMA}.statements set answer = $3, answer_signature = $4 where gateway = $1 and id = $2)
        select pg_notify('${HUB_CHANNEL}', 'answer')`,
       [gateway, id, text, signature],
     );
+    unsaid.delete(body_digest);
   }
 }
 
-async function outcomeOf(take: () => Promise<string>): Promise<Pick<AnswerStatement, "code" | "message">> {
+async function outcomeOf(take: () => Promise<string>): Promise<Outcome> {
   try {
     return { code: null, message: await take() };
   } catch (error) {

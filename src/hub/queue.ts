@@ -40,7 +40,7 @@ export interface Queue {
 /** Shows the questions of this gateway on the hub, and takes what operators sign there. Trouble with the hub is told by the shipper. */
 export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
-  const answering = { hubId, gateway, key: parts.identity };
+  const answering = { hubId, gateway, key: parts.identity, unsaid: new Map() };
   let woken = new AbortController();
   let closed = false;
   let shown = new Map<string, string>();

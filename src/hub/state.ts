@@ -231,6 +231,15 @@ export function startState(parts: StateParts): StateKeeper {
     }
   }
 
+  /** What this gateway had taken over already, with a word whose answer was lost, and does not have. */
+  async function ownWord(connection: HubConnection, from: string, error: unknown): Promise<Adopted | null> {
+    const isTaken = error instanceof Denied && error.code === "operation_taken_over";
+    const own = isTaken ? await ownTakings(connection) : [];
+    const taking = own.find((one) => one.gateway === from && !parts.has(from, one.term));
+    if (taking === undefined) throw error;
+    return await readTerm(connection, parts, taking);
+  }
+
   /** What went along comes first: what was taken over itself says that all of it has arrived. */
   async function home({ along, ...adopted }: Adopted, operator: string | null): Promise<number> {
     let operations = 0;
@@ -315,7 +324,7 @@ export function startState(parts: StateParts): StateKeeper {
         throw new Denied("value_not_allowed", "That is this gateway itself. Nothing was taken over.");
       const connection = await parts.connect();
       try {
-        const adopted = await adoptTerm(connection, parts, from);
+        const adopted = await adoptTerm(connection, parts, from).catch((error) => ownWord(connection, from, error));
         return adopted === null ? 0 : await home(adopted, operator);
       } finally {
         await connection.close();

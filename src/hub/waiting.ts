@@ -40,7 +40,7 @@ export interface Waiting {
 /** Asks on the hub to be unlocked, for as long as nobody did. Every try has a key of its own, so that none is played again. */
 export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
-  const answering = { hubId, gateway, key: parts.signing };
+  const answering = { hubId, gateway, key: parts.signing, unsaid: new Map() };
   let request = drawRequest(parts);
   let woken = new AbortController();
   let closed = false;

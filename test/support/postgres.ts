@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { createConnection, createServer as listenOn, type Server, type Socket } from "node:net";
+import { createServer as listenOn } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
@@ -29,10 +29,21 @@ export interface Cluster {
   url(user: string, folder?: string): string;
   /** As the owner, who can do everything. */
   sql<Row extends object>(text: string, values?: readonly unknown[], user?: string): Promise<readonly Row[]>;
+  /** A session over the socket, for what takes more than one statement. */
+  open(user: string): Promise<pg.Client>;
   /** As a power cut that spares the disk. */
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Another server in `folder` that follows this one, and has all of it by now. */
+  standby(folder: string): Promise<Standby>;
+}
+
+export interface Standby extends Cluster {
+  caughtUp(): Promise<unknown>;
+  /** From now on it learns nothing of what the first is told. */
+  fallBehind(): Promise<void>;
+  promote(): Promise<void>;
 }
 
 /** Postgres refuses root: where a test runs as root, `as` says who the server is. */
@@ -43,7 +54,6 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     // Others have their socket there.
     chmodSync(folder, 0o755);
   }
-  const port = await freePort();
   const made = spawnSync(
     join(programs, "initdb"),
     ["-D", data, "-U", "owner", "-A", "trust", "--no-sync", "--locale=C", "--encoding=UTF8", "--no-instructions"],
@@ -56,7 +66,25 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
   writeFileSync(join(data, "server.key"), authority.leafKey, { mode: 0o600 });
   if (as !== undefined) chownSync(join(data, "server.key"), as.uid, as.gid);
   writeFileSync(join(data, "server.crt"), authority.chainFor("localhost"));
-  writeFileSync(join(data, "pg_hba.conf"), "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n");
+  writeFileSync(
+    join(data, "pg_hba.conf"),
+    "local all all trust\nlocal replication all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n",
+  );
+  return await serve({ programs, folder, caFile, as, connections });
+}
+
+interface Server {
+  readonly programs: string;
+  readonly folder: string;
+  readonly caFile: string;
+  readonly as: Identity | undefined;
+  readonly connections: number;
+}
+
+async function serve(made: Server): Promise<Cluster> {
+  const { programs, folder, caFile, as, connections } = made;
+  const data = join(folder, "data");
+  const port = await freePort();
   const settings = {
     port,
     listen_addresses: "127.0.0.1",
@@ -65,6 +93,8 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     fsync: "off",
     shared_buffers: "16MB",
     max_connections: String(connections),
+    // Whoever waits for each other is found soon.
+    deadlock_timeout: "300ms",
     autovacuum: "off",
     logging_collector: "off",
   };
@@ -72,9 +102,15 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
   let server: ChildProcess | null = null;
   let exited = Promise.resolve();
 
-  async function sql<Row extends object>(text: string, values: readonly unknown[] = [], user = "owner") {
+  async function open(user: string): Promise<pg.Client> {
     const client = new pg.Client({ host: folder, port, user, database: "postgres" });
+    client.on("error", () => undefined);
     await client.connect();
+    return client;
+  }
+
+  async function sql<Row extends object>(text: string, values: readonly unknown[] = [], user = "owner") {
+    const client = await open(user);
     try {
       return (await client.query<Row>(text, [...values])).rows;
     } finally {
@@ -99,6 +135,65 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     server?.kill(signal);
     await exited;
   };
+
+  /** By the low-level way, which every build of the server has: some come without the program for it. */
+  async function standby(at: string): Promise<Standby> {
+    if (as !== undefined) {
+      chownSync(at, as.uid, as.gid);
+      chmodSync(at, 0o755);
+    }
+    const copy = join(at, "data");
+    const client = await open("owner");
+    try {
+      await client.query("select pg_backup_start('standby', true)");
+      // What the server removes meanwhile is not missed.
+      spawnSync("cp", ["-a", data, copy], { stdio: "ignore", ...as });
+      const { rows } = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)");
+      for (const name of ["postmaster.pid", "postmaster.opts"]) rmSync(join(copy, name), { force: true });
+      for (const name of readdirSync(join(copy, "pg_wal")).filter((one) => /^[0-9A-F]{24}$/.test(one)))
+        rmSync(join(copy, "pg_wal", name));
+      const primary = `host=${folder} port=${port} user=owner application_name=standby`;
+      const files = {
+        backup_label: rows[0]?.labelfile ?? "",
+        "standby.signal": "",
+        "postgresql.auto.conf": `primary_conninfo = '${primary}'\n`,
+      };
+      for (const [name, text] of Object.entries(files)) {
+        writeFileSync(join(copy, name), text);
+        if (as !== undefined) chownSync(join(copy, name), as.uid, as.gid);
+      }
+    } finally {
+      await client.end();
+    }
+    const second = await serve({ ...made, folder: at });
+    const caughtUp = (): Promise<unknown> =>
+      until("the standby has all", async () => {
+        const [row] = await sql<{ same: boolean }>(
+          "select replay_lsn >= pg_current_wal_lsn() as same from pg_stat_replication where application_name = 'standby'",
+        );
+        return row?.same === true;
+      });
+    await caughtUp();
+    return {
+      ...second,
+      caughtUp,
+      async fallBehind() {
+        await second.sql("alter system set primary_conninfo = ''");
+        await second.sql("select pg_reload_conf()");
+        await until("nothing comes any more", async () => {
+          return (await sql("select from pg_stat_replication where application_name = 'standby'")).length === 0;
+        });
+      },
+      async promote() {
+        await second.sql("select pg_promote(true, 60)");
+        await until("it takes writes", async () => {
+          const [row] = await second.sql<{ standby: boolean }>("select pg_is_in_recovery() as standby");
+          return row?.standby === false;
+        });
+      },
+    };
+  }
+
   process.once("exit", () => server?.kill("SIGKILL"));
   await start();
   return {
@@ -106,56 +201,12 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     port,
     caFile,
     url: (user, socket = folder) => `postgres://${user}@/postgres?host=${socket}&port=${port}`,
+    open,
     sql,
     kill: () => end("SIGKILL"),
     start,
     stop: () => end("SIGQUIT"),
-  };
-}
-
-/** A way to the database that can be cut: what is on it stands still, and nothing new gets through. */
-export interface Partition {
-  /** To name in an address instead of the cluster's own. */
-  readonly folder: string;
-  cut(): void;
-  heal(): void;
-  close(): void;
-}
-
-export async function makePartition({ folder, port }: Cluster): Promise<Partition> {
-  const at = join(folder, "way");
-  mkdirSync(at, { mode: 0o700 });
-  const name = `.s.PGSQL.${port}`;
-  const open = new Set<Socket>();
-  let whole = true;
-  const server: Server = listenOn((near) => {
-    const far = createConnection(join(folder, name));
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket
-        .on("error", () => undefined)
-        .on("close", () => {
-          open.delete(socket);
-          if (whole) for (const one of [near, far]) one.destroy();
-        });
-    }
-    if (whole) near.pipe(far).pipe(near);
-  });
-  await new Promise<void>((resolve) => server.listen(join(at, name), resolve));
-  return {
-    folder: at,
-    cut() {
-      whole = false;
-      for (const socket of open) socket.unpipe().pause();
-    },
-    heal() {
-      whole = true;
-      for (const socket of open) socket.destroy();
-    },
-    close() {
-      for (const socket of open) socket.destroy();
-      server.close();
-    },
+    standby,
   };
 }
 

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { answerJson, consequentialPack } from "../support/consequential.ts";
+import {
+  call,
+  type Gateway,
+  Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  openRun,
+  type Plane,
+  type Reply,
+  until,
+} from "../support/home.ts";
+import { makePartition, type Partition } from "../support/partition.ts";
+import { type Cluster, makeCluster } from "../support/postgres.ts";
+import { startProvider, type TestProvider } from "../support/provider.ts";
+
+const ACTIONS = ["acme.report.create", "acme.thing.change", "acme.thing.get"];
+const BUDGET = { side_effects: 30 };
+
+export interface Host {
+  readonly name: string;
+  readonly home: Home;
+  gateway: Gateway;
+  agent: Plane;
+  run: string;
+}
+
+/** What an effect came to: `outcome` or the code by which it was refused. */
+export interface Told {
+  readonly id: string;
+  readonly as: string;
+  readonly text: string;
+}
+
+/**
+ * Two gateways of one vault as real processes, everything shared and before the answer, a limit that counts each effect, and one
+ * way to the database that all of them take.
+ */
+export interface FleetStand {
+  /** The server that takes writes now. */
+  cluster: Cluster;
+  readonly way: Partition;
+  readonly web1: Host;
+  readonly web2: Host;
+  readonly provider: TestProvider;
+  url(user: string): string;
+  restart(host: Host): Promise<void>;
+  kill(host: Host): Promise<void>;
+  change(host: Host, id: string): Promise<Told>;
+  /** How often the provider was asked for it. */
+  sent(id: string): number;
+  /** Called when the provider has an effect, before it answers. */
+  onEffect(act: (() => void) | null): void;
+  /** From now on the provider takes effects and answers none; what was held so is never answered. */
+  hold(holds: boolean): void;
+  /** Resolves once an effect of this host is taken by the provider and told as done. */
+  works(host: Host): Promise<Told>;
+  close(): Promise<void>;
+}
+
+export async function makeFleet(programs: string): Promise<FleetStand> {
+  const [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
+  const way = await makePartition(cluster);
+  const url = (user: string): string => `postgres://${user}@/postgres?host=${way.folder}&port=${cluster.port}`;
+  const things = new Map<string, string>();
+  let told: (() => void) | null = null;
+  let holds = false;
+  const held: ServerResponse[] = [];
+  provider.answer(({ method, url: path, body }, response) => {
+    const id = path.slice("/v1/things/".length);
+    if (method === "POST") {
+      things.set(id, String((JSON.parse(body) as Members)["name"]));
+      told?.();
+      if (holds) return void held.push(response);
+    }
+    answerJson(response, 200, { id, name: things.get(id) ?? null });
+  });
+  const first = await new Home(makeFolder()).init();
+  await first.addCredential("acme-token", provider.origin);
+  await first.trustPack("acme", consequentialPack(provider.origin));
+  assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
+  await cluster.sql(
+    "create role web1 login in role gw_gateway; create role web2 login in role gw_gateway; create role ada login in role gw_operator",
+  );
+  const begin = async (name: string, home: Home): Promise<Host> => {
+    const gateway = await home.up();
+    await home.must(["hub", "join", url(name), "--name", name, "--unlock-by-hub"]);
+    const agent = openPlane(home.agentSocket);
+    return { name, home, gateway, agent, run: "" };
+  };
+  const web1 = await begin("web1", first);
+  await first.must(["hub", "limit", "things", "--counts", "side_effects", "--pack", "acme", "--a-day", "100000"]);
+  await first.must(["hub", "set", "--log", "before_answer", "--operations", "shared"]);
+  // Another host of the same vault: its signed files and packs, and nothing else of the first.
+  const second = new Home(makeFolder());
+  mkdirSync(second.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json", "packs"])
+    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
+  const web2 = await begin("web2", second);
+  await until("both have the same policy", async () => {
+    const [one, other] = await Promise.all([first.status(), second.status()]);
+    return one["policy_version"] === other["policy_version"];
+  });
+
+  let counted = 0;
+  const openSession = async (host: Host): Promise<void> => {
+    host.run = await openRun(host.home, host.agent, ACTIONS, BUDGET);
+  };
+  const outcomeOf = ({ body }: Reply): string => String(body["outcome"] ?? body["code"]);
+  const change = async (host: Host, id: string): Promise<Told> => {
+    const reply = await call(host.agent, host.run, "acme.thing.change", { id, name: `named ${id}` });
+    return { id, as: outcomeOf(reply), text: reply.text };
+  };
+  const stand: FleetStand = {
+    ...{ cluster, way, web1, web2, provider, url, change },
+    async restart(host) {
+      host.gateway = await host.home.up();
+      host.agent.close();
+      host.agent = openPlane(host.home.agentSocket);
+      await until(`${host.name} opens sessions`, () =>
+        openSession(host).then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+    async kill(host) {
+      process.kill(host.gateway.pid, "SIGKILL");
+      await host.gateway.exited;
+    },
+    sent: (id) =>
+      provider.received.filter(({ method, url: path }) => method === "POST" && path.endsWith(`/${id}`)).length,
+    onEffect(act) {
+      told = act;
+    },
+    hold(next) {
+      holds = next;
+      for (const response of held.splice(0)) response.destroy();
+    },
+    works: (host) =>
+      until(
+        `effects of ${host.name} go on`,
+        async () => {
+          const done = await change(host, `w${++counted}`);
+          if (/exhausted|run_ended/.test(done.as)) await openSession(host);
+          return done.as === "success" && done;
+        },
+        120_000,
+      ),
+    async close() {
+      for (const response of held) response.destroy();
+      for (const { agent, gateway } of [web1, web2]) {
+        agent.close();
+        await gateway.end();
+      }
+      way.close();
+      await provider.close();
+      await stand.cluster.stop();
+    },
+  };
+  for (const host of [web1, web2]) await openSession(host);
+  return stand;
+}
