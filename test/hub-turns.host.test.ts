@@ -5,7 +5,8 @@ import { after, before, test } from "node:test";
 import { standInAccount } from "./ssh-stand.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
 import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster, makePartition, type Partition } from "./support/postgres.ts";
+import { makePartition, type Partition } from "./support/partition.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 // Postgres refuses root, and wants its user to have a name.
