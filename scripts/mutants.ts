@@ -17,7 +17,7 @@ import { ownStand, unprivilegedStand } from "./suite/stand.ts";
  * run as an unprivileged uid, like the whole suite, and start the programs of the copy.
  *
  * `npm run mutants -- --room ROOM [--most N] [TESTS]` tries small changes of a room's sources instead, against the room's
- * own tests or those that are named.
+ * own tests and those of `mutants/held-by.ts`, or those that are named.
  */
 const TEST_MS = 600_000;
 const root = dirname(import.meta.dirname);

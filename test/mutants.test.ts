@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { changesOf } from "../scripts/mutants/change-code.ts";
 import { breakRule } from "../scripts/mutants/find.ts";
+import { heldBy } from "../scripts/mutants/held-by.ts";
 import { mutants } from "../scripts/mutants/table.ts";
 
 const root = dirname(import.meta.dirname);
@@ -22,6 +23,11 @@ test("every rule that `npm run mutants` breaks still stands where its row says, 
     )
     .map(({ title }) => title);
   assert.deepEqual(untitled, []);
+  const rooms = Object.entries(heldBy).flatMap(([room, tests]) => [`src/${room}`, ...tests]);
+  assert.deepEqual(
+    rooms.filter((path) => !existsSync(join(root, path))),
+    [],
+  );
   const named = mutants.map(({ rule }) => rule);
   assert.equal(new Set(named).size, named.length);
 });
