@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { errorsPage } from "../scripts/errors-page.ts";
@@ -102,6 +103,16 @@ test("the launcher says the version of its package, for which no Node is started
   assert.equal(execFileSync(launcher, ["--version"], { env, encoding: "utf8" }).trim(), wanted);
   const asked = execFileSync(launcher, ["--version", "--json"], { env, encoding: "utf8" });
   assert.equal(asked.trim(), wanted, "and Node says the same");
+  const folder = mkdtempSync(join(tmpdir(), "gw-house-"));
+  try {
+    mkdirSync(join(folder, "bin"));
+    copyFileSync(launcher, join(folder, "bin", "gw"));
+    const { status, stderr } = spawnSync(join(folder, "bin", "gw"), ["--version"], { env, encoding: "utf8" });
+    assert.equal(status, 3);
+    assert.deepEqual(stderr.match(/^gw: .*package\.json cannot be read.*\n$/)?.length, 1, stderr);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("the launchers are one file", () => {

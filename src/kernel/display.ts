@@ -58,6 +58,11 @@ export function printable(text: string): string {
   return safe;
 }
 
+/** "1 card", "2 cards": a number and what is counted. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 const MAX_SPACES = 2;
 const MAX_MARKS = 2;
 const MARK = /^\p{M}$/u;

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { counted } from "../../kernel/display.ts";
 import { type ReadCheckpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { growTree } from "../checkpoint/tree.ts";
 import type { Cut, Cutter } from "../cut/cut.ts";
@@ -256,7 +257,7 @@ function startCheck(options: VerifyOptions, start: Start) {
         found.push(breach("tail_undeclared", end.segment, end.length));
       if (walk.sinceSeal > 0) {
         walk.largestUnsealed = Math.max(walk.largestUnsealed, walk.sinceSeal);
-        walk.notices.push({ ...place, code: "unsealed_tail", detail: `${walk.sinceSeal} frames` });
+        walk.notices.push({ ...place, code: "unsealed_tail", detail: counted(walk.sinceSeal, "frame") });
       }
       if (walk.endedBy !== "clean" && !live) {
         walk.notices.push({ ...place, code: "unclean_end", detail: "no writer is live" });

@@ -1,4 +1,4 @@
-import { showIdentifier, showText } from "../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../kernel/display.ts";
 import type { ScopeRecord } from "../scope/scope.ts";
 import type { Card, CardAsks, CardCall, CardDemand, CardRun } from "./card.ts";
 import { argumentLines } from "./render-arguments.ts";
@@ -115,17 +115,17 @@ function isForOneAction(scope: ScopeRecord | null, call: CardCall | null): boole
 function budgetOf({ run, asks, call }: Card): string {
   const { attempts, side_effects, duration_seconds, spend_cents } = run.budget;
   const { used } = run;
-  const left = (limit: number, gone: number | undefined): string =>
-    gone === undefined ? `${limit}` : `${Math.max(0, limit - gone)} of ${limit}`;
+  const left = (limit: number, gone: number | undefined, noun: string): string =>
+    `${gone === undefined ? "" : `${Math.max(0, limit - gone)} of `}${counted(limit, noun)}`;
   const money =
     spend_cents === 0
       ? call?.maximum_cents === null
         ? "no money for calls that name a price"
         : "no money"
-      : `${left(spend_cents, used?.spend_cents)} cents`;
+      : left(spend_cents, used?.spend_cents, "cent");
   return [
-    `${used === undefined ? "" : "left: "}${left(attempts, used?.attempts)} attempts`,
-    `${left(side_effects, used?.side_effects)} side effects`,
+    `${used === undefined ? "" : "left: "}${left(attempts, used?.attempts, "attempt")}`,
+    left(side_effects, used?.side_effects, "side effect"),
     `${durationOf(duration_seconds)} (to ${clockOf(run)})`,
     `${money}${used === undefined ? whoseOf(asks) : ""}`,
   ].join(", ");

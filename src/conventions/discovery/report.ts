@@ -1,5 +1,5 @@
 import { digestText } from "../../kernel/canonical-json.ts";
-import { showText } from "../../kernel/display.ts";
+import { counted, showText } from "../../kernel/display.ts";
 import type { BudgetStop } from "../budget/budget.ts";
 import type { FromSchema } from "../request/schema-type.ts";
 import { count, object, text, textOrNull, wholeOrNull } from "../request/shape.ts";
@@ -94,10 +94,6 @@ function uninspectedOf(walk: Walk, stop: StopReason): string {
   const dropped = cut > 0 ? `${counted(cut, "record")} received beyond the ceiling and dropped; ` : "";
   const from = walk.pages === 0 ? "All of it" : "Everything after the last page that was read";
   return `${dropped}${dropped === "" ? from : from.toLowerCase()}. How much that is, is not known.`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** For people, with the labels of the specification. */

@@ -1,4 +1,5 @@
 import { defaults } from "../../kernel/defaults.ts";
+import { counted } from "../../kernel/display.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Effect } from "../action/pack.ts";
 import type { ReasonToAsk } from "../approval/reason.ts";
@@ -56,7 +57,9 @@ function coverMoment(grant: Grant, { wallMs, latestMs, lastUsedDay }: Moment): C
   if (Date.parse(grant.createdAt) > wallMs) return not("the clock stands before it was signed");
   if (grant.hours !== null && !isWithin(grant.hours, wallMs)) return not(`it counts ${hoursWords(grant.hours)} alone`);
   if (endsUnused(grant, lastUsedDay) <= latestMs) {
-    return not(`nobody used it for ${grant.idleDays ?? defaults.grantIdleDays} days, which ended it; sign it anew`);
+    return not(
+      `nobody used it for ${counted(grant.idleDays ?? defaults.grantIdleDays, "day")}, which ended it; sign it anew`,
+    );
   }
   return COVERED;
 }

@@ -1,5 +1,6 @@
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { counted } from "../../kernel/display.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { limitsRecord } from "../budget/record.ts";
 import type { Condition } from "./condition.ts";
@@ -63,9 +64,10 @@ export function callerWords({ caller: { authority, image, command, uid } }: Gran
 export function boundsWords(grant: Grant): string {
   const { attempts, sideEffects, durationMs, spendCents } = grant.limits;
   const when = grant.hours === null ? "" : `, ${hoursWords(grant.hours)}`;
+  const endedAfter = counted(grant.idleDays ?? defaults.grantIdleDays, "day");
   return (
-    `${grant.callsPerDay} calls a day; a run has ${attempts} attempts, ${sideEffects} side effects, ` +
-    `${Math.floor(durationMs / 60_000)} minutes and ${spendCents} cents; until ${grant.until}${when}; ` +
-    `${grant.idleDays ?? defaults.grantIdleDays} days without a use end it`
+    `${counted(grant.callsPerDay, "call")} a day; a run has ${counted(attempts, "attempt")}, ${counted(sideEffects, "side effect")}, ` +
+    `${counted(Math.floor(durationMs / 60_000), "minute")} and ${counted(spendCents, "cent")}; until ${grant.until}${when}; ` +
+    `${endedAfter} without a use ${endedAfter.endsWith("s") ? "end" : "ends"} it`
   );
 }

@@ -3,6 +3,7 @@ import { type CallFacts, type Cover, coverCall, coverCaller } from "../../conven
 import { type Grant, namesAction } from "../../conventions/grant/grant.ts";
 import { digestGrant } from "../../conventions/grant/record.ts";
 import type { Scope } from "../../conventions/scope/scope.ts";
+import { counted } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
 import type { LiveCaller } from "../ports.ts";
@@ -69,7 +70,7 @@ async function reasonBeyondGrant(
   const cover = coverCall(grant, call);
   if (cover.kind === "not_covered") return beyond(`the grant ${grant.name} does not cover it: ${cover.why}`);
   if (await core.dayCounts.take(`grant ${grant.name}`, grant.callsPerDay)) return null;
-  return beyond(`the grant ${grant.name} has covered ${grant.callsPerDay} calls today, which is all it may`);
+  return beyond(`the grant ${grant.name} has covered ${counted(grant.callsPerDay, "call")} today, which is all it may`);
 }
 
 function beyond(words: string): ReasonToAsk {

@@ -1,5 +1,6 @@
 import { fillResource } from "../../conventions/token/resource.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { counted } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -51,6 +52,6 @@ export function sayNarrowed(
   const to = scopes.length === 0 ? "" : `, narrowed to ${scopes.join(" ")}`;
   const places = [...repositories, ...resources];
   const on = places.length === 0 ? "" : ` on ${places.join(" ")}`;
-  const life = lifeMs === null ? "" : `, ${Math.max(1, Math.round(lifeMs / 60_000))} minutes`;
+  const life = lifeMs === null ? "" : `, ${counted(Math.max(1, Math.round(lifeMs / 60_000)), "minute")}`;
   return `it goes with a token of ${label}${to}${on}${life}`;
 }

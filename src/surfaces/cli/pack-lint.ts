@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import type { PackFinding } from "../../conventions/action/pack.ts";
 import { type PackReading, readPack } from "../../conventions/action/read.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { showText } from "../../kernel/display.ts";
+import { counted, showText } from "../../kernel/display.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { credentialFindings, type HeldCredential } from "./pack-credential.ts";
 
@@ -42,11 +42,11 @@ function lintLines(file: string, { pack, digest, findings }: PackReading): reado
   if (pack === null || errors > 0)
     return [
       ...lines,
-      `${showText(file)}: ${count(errors, "error")}, ${count(findings.length - errors, "warning")}; the pack is not usable`,
+      `${showText(file)}: ${counted(errors, "error")}, ${counted(findings.length - errors, "warning")}; the pack is not usable`,
     ];
   return [
     ...lines,
-    `${showText(file)}: ${pack.name}, ${count(pack.actions.size, "action")}, ${count(findings.length, "warning")}`,
+    `${showText(file)}: ${pack.name}, ${counted(pack.actions.size, "action")}, ${counted(findings.length, "warning")}`,
     `digest ${digest}`,
   ];
 }
@@ -58,10 +58,6 @@ function isSound({ pack, findings }: Pick<PackReading, "pack" | "findings">): bo
 function lineOf({ file, line, column, severity, code, path, message }: PackFinding): string {
   const where = path === "" ? "" : `${showText(path)} `;
   return `${showText(file)}:${line}:${column}: ${severity} ${code}: ${where}${showText(message)}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** One byte more than a pack may have is enough to refuse it; a device or a huge file is never read whole. */

@@ -1,4 +1,4 @@
-import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../../kernel/display.ts";
 import { surfaceTitles } from "../compare/difference.ts";
 import { type Group, kindWords, type Report } from "./report.ts";
 
@@ -10,7 +10,7 @@ export function reportLines(report: Report): readonly string[] {
   const { added, removed, renamed, kept } = review.counts;
   const lines = [
     `${showText(review.after.title)}  ${showText(review.before.version)} -> ${showText(review.after.version)}`,
-    `${plural(added, "operation")} added, ${removed} removed, ${renamed} renamed, ${kept - renamed} kept`,
+    `${counted(added, "operation")} added, ${removed} removed, ${renamed} renamed, ${kept - renamed} kept`,
     "",
     `${"".padEnd(24)}${["widens", "shifts", "narrows", "open"].map((word) => word.padStart(9)).join("")}`,
     ...report.totals.map(
@@ -23,10 +23,10 @@ export function reportLines(report: Report): readonly string[] {
   const first = [...open].sort((a, b) => b.weight - a.weight).slice(0, SHOWN);
   if (first.length > 0) lines.push("What weighs most:", ...first.flatMap(groupLines));
   if (open.length > first.length)
-    lines.push(`  and ${plural(open.length - first.length, "more group")}; the report shows all.`);
+    lines.push(`  and ${counted(open.length - first.length, "more group")}; the report shows all.`);
   lines.push(...advice(report).flatMap((line) => ["", line]));
   if (report.mapChanges.length > 0)
-    lines.push("", `The reviewed authority map differs in ${plural(report.mapChanges.length, "row")}.`);
+    lines.push("", `The reviewed authority map differs in ${counted(report.mapChanges.length, "row")}.`);
   lines.push("", verdictLine(report));
   if (settlement.rejected.length > 0)
     lines.push(
@@ -38,7 +38,7 @@ export function reportLines(report: Report): readonly string[] {
 function groupLines(group: Group): readonly string[] {
   const { lead, members } = group;
   const many = members.length > 1;
-  const where = many ? plural(members.length, "place") : showIdentifier(lead.subject);
+  const where = many ? counted(members.length, "place") : showIdentifier(lead.subject);
   const touched =
     group.scopes.length === 0 ? "" : `, touches ${group.scopes.slice(0, 4).map(showIdentifier).join(", ")}`;
   const lines = [
@@ -55,9 +55,9 @@ export function verdictLine({ settlement }: Pick<Report, "settlement">): string 
     case "finished":
       return "Finished: every difference is decided, none is rejected. The upgrade may go on.";
     case "open":
-      return `Blocked: ${plural(settlement.open.length, "difference")} wait for a decision.`;
+      return `Blocked: ${counted(settlement.open.length, "difference")} wait for a decision.`;
     case "refused":
-      return `Refused: ${plural(settlement.rejected.length, "difference")} were rejected. Stay on the old version.`;
+      return `Refused: ${counted(settlement.rejected.length, "difference")} were rejected. Stay on the old version.`;
   }
 }
 
@@ -69,18 +69,14 @@ export function advice({ review }: Report): readonly string[] {
   const lines: string[] = [];
   if (reached > 0) {
     lines.push(
-      `An existing credential authenticates to ${reached} of ${plural(added.length, "new operation")}. Leaving them out of the pack hides them from the agent and is not a control: if the provider cannot narrow them, make a narrower integration identity before upgrading.`,
+      `An existing credential authenticates to ${reached} of ${counted(added.length, "new operation")}. Leaving them out of the pack hides them from the agent and is not a control: if the provider cannot narrow them, make a narrower integration identity before upgrading.`,
     );
   }
   const undeclared = added.filter(({ credential }) => credential?.kind === "undeclared").length;
   if (undeclared > 0)
     lines.push(
-      `The document declares no security for ${plural(undeclared, "new operation")}: probe them with the credential that the pack presents.`,
+      `The document declares no security for ${counted(undeclared, "new operation")}: probe them with the credential that the pack presents.`,
     );
-  if (open > 0) lines.push(`${plural(open, "new operation")} can be called without any credential.`);
+  if (open > 0) lines.push(`${counted(open, "new operation")} can be called without any credential.`);
   return lines;
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

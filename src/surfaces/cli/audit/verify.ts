@@ -9,6 +9,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
 import { readGivenFile } from "../read-given-file.ts";
+import { sayProse } from "../say-prose.ts";
 import { checkLog } from "./check-log.ts";
 
 export interface AuditVerifyOptions {
@@ -51,7 +52,7 @@ export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Pr
 
 export function printReport(report: VerifyReport, json: boolean, io: CliIo): void {
   if (json) io.out(JSON.stringify(report));
-  else for (const line of describeReport(report)) io.out(line);
+  else for (const line of describeReport(report)) sayProse(io, line, 2);
 }
 
 /** Only a log that takes a while says how far it is. */

@@ -5,7 +5,7 @@ import type { Card } from "../../../conventions/approval/card.ts";
 import { coverCard } from "../../../conventions/grant/cover-card.ts";
 import { type Grant, namesAction } from "../../../conventions/grant/grant.ts";
 import { isoTime } from "../../../kernel/clock.ts";
-import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { answering } from "../answer.ts";
 import { readTime } from "../audit/read-time.ts";
@@ -87,7 +87,7 @@ function pastLines(grant: Grant, since: string, calls: readonly PastCall[], unas
   const reasons = new Map<string, number>();
   for (const { why } of calls) if (why !== null) reasons.set(why, (reasons.get(why) ?? 0) + 1);
   return [
-    `Since ${since} people were asked about ${calls.length} calls of its actions. ${grant.name} would have covered ${covered.length}:`,
+    `Since ${since} people were asked about ${counted(calls.length, "call")} of its actions. ${grant.name} would have covered ${covered.length}:`,
     `  ${count("approved")} that were approved, ${count("denied")} that were DENIED, ${count("unanswered")} that nobody answered`,
     ...covered.filter(({ answer }) => answer === "denied").map((call) => `  DENIED   ${callWords(call)}`),
     ...covered.filter(({ answer }) => answer === "approved").map((call) => `  approved ${callWords(call)}`),

@@ -1,4 +1,4 @@
-import { showIdentifier } from "../../../kernel/display.ts";
+import { counted, showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 
 /** `gw status` of a gateway that belongs to a hub; nothing for one that does not. */
@@ -41,7 +41,7 @@ function reachLines(hub: JsonObject): readonly string[] {
     return [`  HUB       ${behind}; ${why}`];
   }
   const reach = typeof ms === "number" ? `${Math.max(1, Math.round(ms))} ms` : "connecting";
-  return [`  hub       ${reach}, ${behind}; ${text("gateways")} gateways${silentWords(hub)}`];
+  return [`  hub       ${reach}, ${behind}; ${counted(Number(text("gateways")), "gateway")}${silentWords(hub)}`];
 }
 
 function waitingLine(asks: JsonValue | undefined): string {

@@ -11,7 +11,7 @@ import {
   speakerOf,
 } from "../../../hub/speaker.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import { showIdentifier } from "../../../kernel/display.ts";
+import { counted, showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
@@ -118,7 +118,7 @@ function linesOf(hubId: string, answeredMs: number, states: readonly GatewayStat
   const newest = (kind: "vault" | "policy"): number => Math.max(0, ...states.map((one) => one[kind] ?? 0));
   const [vault, policy] = [newest("vault"), newest("policy")];
   return [
-    `${showIdentifier(hubId)} answers in ${answeredMs} ms; ${states.length} gateways, ${states.filter(isSilent).length} silent`,
+    `${showIdentifier(hubId)} answers in ${answeredMs} ms; ${counted(states.length, "gateway")}, ${states.filter(isSilent).length} silent`,
     ...states.map((one) => {
       const name = showIdentifier(one.gateway);
       if (!one.signed) return `  ${name}  NOT SIGNED: what stands there is not from it (gw audit verify --hub)`;

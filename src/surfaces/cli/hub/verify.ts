@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { checkFleet, type GatewayReport } from "../../../hub/check-fleet.ts";
 import { connectHub } from "../../../hub/connect.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
-import { printable } from "../../../kernel/display.ts";
+import { counted, printable } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { checkLog, cuttersOf } from "../audit/check-log.ts";
@@ -90,8 +90,8 @@ function linesOf(reports: readonly GatewayReport[], pinned: boolean): readonly s
   const wrong = reports.filter(({ findings }) => findings.length > 0);
   return [
     wrong.length === 0
-      ? `Every log is whole and intact: ${reports.length} gateways.`
-      : `NOT IN ORDER: ${wrong.length} of ${reports.length} gateways.`,
+      ? `Every log is whole and intact: ${counted(reports.length, "gateway")}.`
+      : `NOT IN ORDER: ${wrong.length} of ${counted(reports.length, "gateway")}.`,
     ...reports.flatMap(gatewayLines),
     ...(pinned
       ? []

@@ -1,4 +1,5 @@
 import { defaults } from "../../../kernel/defaults.ts";
+import { counted } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { findSlot, openSlot } from "../../../vault/operator.ts";
@@ -36,7 +37,7 @@ export function runLogin(
         io,
         options.json,
         record,
-        `${operator.name} is logged in for ${minutes} minutes. Reading asks nothing; what decides or changes asks ${asks}. End it with: gw logout`,
+        `${operator.name} is logged in for ${counted(minutes, "minute")}. Reading asks nothing; what decides or changes asks ${asks}. End it with: gw logout`,
       );
       return exits.done;
     });

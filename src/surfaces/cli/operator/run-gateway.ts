@@ -1,4 +1,4 @@
-import { showIdentifier } from "../../../kernel/display.ts";
+import { counted, printable, showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { openConnection } from "../../client/connection.ts";
 import { ordersOf } from "../../client/orders.ts";
@@ -59,12 +59,24 @@ export function runMetrics(options: BaseOptions, { io }: CliDeps): Promise<Exit>
   return answering(io, async () => {
     const connection = openConnection(operatorDoor(options));
     try {
-      io.out((await connection.bytes("GET", "/v1/metrics")).body.toString("utf8").trimEnd());
+      const text = (await connection.bytes("GET", "/v1/metrics")).body.toString("utf8").trimEnd();
+      io.out(options.json ? JSON.stringify(samplesOf(text), null, 2) : text);
       return exits.done;
     } finally {
       connection.close();
     }
   });
+}
+
+/** The samples of our own text, by their names and labels as they stand there. */
+function samplesOf(text: string): Readonly<Record<string, number>> {
+  const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return Object.fromEntries(
+    samples.map((line) => {
+      const at = line.lastIndexOf(" ");
+      return [printable(line.slice(0, at)), Number(line.slice(at + 1))];
+    }),
+  );
 }
 
 export function runUnlock(options: OperatorOptions & { readonly first?: boolean }, deps: CliDeps): Promise<Exit> {
@@ -142,7 +154,7 @@ export function statusLines(status: Status): readonly string[] {
         ]
       : []),
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
-    `  waiting   ${text("approvals_pending")} approvals, ${text("sessions_live")} live sessions`,
+    `  waiting   ${counted(Number(text("approvals_pending")), "approval")}, ${counted(Number(text("sessions_live")), "live session")}`,
     `  callbacks ${callbacksLine(status.callbacks)}`,
     ...webhookLines(status.webhooks),
     ...hubLines(status.hub),

@@ -1,4 +1,4 @@
-import { showText } from "../../../kernel/display.ts";
+import { counted, showText } from "../../../kernel/display.ts";
 import type { RunView } from "../../agent/answers.ts";
 import type { Ended } from "./start-command.ts";
 
@@ -24,7 +24,7 @@ function runLines({ run_id, state, calls, budget, end_reason }: RunView): string
   const spent = of(budget.settled_spend, budget.spend_remaining_cents);
   const reserved = budget.reserved_spend > 0 ? ` (${budget.reserved_spend} still reserved)` : "";
   const lines = [
-    `  ${plural(calls.started, "call")}: ${kinds.join(", ")}${open > 0 ? `, ${open} not answered yet` : ""}`,
+    `  ${counted(calls.started, "call")}: ${kinds.join(", ")}${open > 0 ? `, ${open} not answered yet` : ""}`,
     `  used ${attempts} attempts, ${effects} side effects; spent ${spent} cents${reserved}`,
   ];
   if (budget.budget_stop_reason !== null) lines.push(`  the budget stopped it: ${budget.budget_stop_reason}`);
@@ -32,8 +32,4 @@ function runLines({ run_id, state, calls, budget, end_reason }: RunView): string
   if (calls.unknown_calls.length > 0)
     lines.push(`  outcome unknown, so do not repeat: ${calls.unknown_calls.join(", ")} (gw activity --run ${run_id})`);
   return lines;
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

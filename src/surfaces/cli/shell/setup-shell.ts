@@ -17,6 +17,7 @@ import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
 import { programFile } from "../program-file.ts";
+import { sayProse } from "../say-prose.ts";
 import { addBlock, profileOf, removeBlock } from "./profile.ts";
 
 export interface SetupShellOptions extends BaseOptions {
@@ -58,16 +59,16 @@ export function runSetupShell(
       return exits.done;
     }
     if (undo === true) {
-      io.out(linked ? `${link} is gone.` : `${link} was not ours, or not there.`);
-      if (written) io.out(`${file} has no lines of ours any more.`);
+      sayProse(io, linked ? `${link} is gone.` : `${link} was not ours, or not there.`);
+      if (written) sayProse(io, `${file} has no lines of ours any more.`);
       return exits.done;
     }
-    io.out(`${link} ${linked ? "now starts" : "already starts"} ${programFile}.`);
+    sayProse(io, `${link} ${linked ? "now starts" : "already starts"} ${programFile}.`);
     if (written)
-      io.out(`${file} puts that folder on the path of the next shell; now: export PATH="${dirname(link)}:$PATH"`);
+      sayProse(io, `${file} puts that folder on the path of the next shell; now: export PATH="${dirname(link)}:$PATH"`);
     else if (!onPath)
-      io.out(`Put ${dirname(link)} on the path of your shell; this program knows bash, zsh, sh and fish.`);
-    io.out("gw setup-shell --undo takes it back.");
+      sayProse(io, `Put ${dirname(link)} on the path of your shell; this program knows bash, zsh, sh and fish.`);
+    sayProse(io, "gw setup-shell --undo takes it back.");
     return exits.done;
   });
 }

@@ -1,5 +1,6 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
+import { counted } from "../../../kernel/display.ts";
 import type { ApprovalView } from "../../operator/answers.ts";
 
 /** What a person takes away before approving. A limit can only go down, an action can only go off. */
@@ -136,7 +137,9 @@ export function sayNarrowing(draft: NarrowDraft | null): string {
   const kept = draft.actions.filter((one) => one.kept).length;
   const parts = [
     ...(kept < draft.actions.length ? [`${kept} of ${draft.actions.length} actions`] : []),
-    ...draft.limits.filter((one) => grantedOf(one) < one.asked).map((one) => `${grantedOf(one)} ${labelOf(one)}`),
+    ...draft.limits
+      .filter((one) => grantedOf(one) < one.asked)
+      .map((one) => counted(grantedOf(one), labelOf(one).replace(/s$/, ""))),
   ];
   return `narrowed to ${parts.join(", ")}`;
 }

@@ -93,7 +93,7 @@ test("prompts, lists and messages each have their words", () => {
   table.type("enter");
   table.wait(defaults.cardSteadyMs);
   table.type("a");
-  assert.ok(textOf(table).some((line) => line.startsWith("? Approve, narrowed to 1 attempts: session for 2 actions")));
+  assert.ok(textOf(table).some((line) => line.startsWith("? Approve, narrowed to 1 attempt: session for 2 actions")));
   table.tell({ kind: "secretTyped", length: 3 });
   assert.ok(textOf(table).some((line) => line.includes("PIN: ***_")));
   typeSecret(table, 4);
