@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AuditLog } from "../src/audit/audit-log.ts";
+import { scanOnThreads } from "../src/audit/verify/scan-threads.ts";
 import { verifyLog } from "../src/audit/verify/verify.ts";
 import { type Bench, median, type Row } from "./bench.ts";
 import { openBenchLog, readyEvent, writeBenchLog } from "./log-events.ts";
@@ -129,7 +130,8 @@ async function benchVerify(folder: string, emit: (row: Row) => void): Promise<vo
   for (const perFrame of [1, 16]) {
     const log = join(folder, `verify-${perFrame}`);
     mkdirSync(log);
-    await writeBenchLog(log, 160_000, perFrame);
+    // Enough segments for the threads that look ahead.
+    await writeBenchLog(log, perFrame === 1 ? 480_000 : 160_000, perFrame);
     const files = readdirSync(log)
       .filter((name) => name.endsWith(".gwlog"))
       .map((name) => join(log, name));
@@ -203,7 +205,7 @@ function readJournals(folder: string): {
 }
 
 async function verify(folder: string): Promise<void> {
-  const report = await verifyLog({ folder, allowUnattested: true });
+  const report = await verifyLog({ folder, allowUnattested: true, scanAhead: scanOnThreads });
   if (report.exit !== 0) throw new Error(`the bench log does not verify: ${report.firstBreach?.code}`);
 }
 

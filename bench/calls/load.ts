@@ -41,7 +41,7 @@ function ask(method: string, path: string, body?: string): Promise<{ status: num
 /** As many as a run may have. */
 const CALLS_A_RUN = job.effects ? 1_000 : 10_000;
 /** Enough for a phase, so that nobody waits for a person within one. */
-const READY = job.effects ? 8 : 3;
+const READY = !job.effects || job.concurrency === 1 ? 3 : 8;
 const ACTION = job.effects ? "bench.thing.put" : "bench.thing.get";
 let next = 0;
 const runs: { readonly id: string; left: number }[] = [];
@@ -102,7 +102,7 @@ function cpuTicks(): number {
 let ticks = 0;
 /** The runs are opened and approved before anything is measured. */
 async function phase(seconds: number): Promise<number> {
-  while (job.gateway && runs.length < READY) await openRun();
+  if (job.gateway) await Promise.all(Array.from({ length: Math.max(0, READY - runs.length) }, openRun));
   ticks = cpuTicks();
   times.length = 0;
   const start = performance.now();

@@ -25,7 +25,7 @@ export function encodeSection(stamp: Buffer, hands: readonly string[]): Buffer {
 }
 
 /** The section of a frame that has one; undefined for every other, and for one that runs out of its frame. */
-export function sectionOf({ buffer, at, header }: Cursor): Buffer | undefined {
+export function sectionOf({ buffer, at, header }: Pick<Cursor, "buffer" | "at" | "header">): Buffer | undefined {
   if (header.type !== FRAME_TYPES.data || (header.flags & DATA_FLAG_REDO) === 0 || header.bodyLength < LENGTH_BYTES)
     return undefined;
   const end = at + HEADER_BYTES + header.bodyLength - LENGTH_BYTES;

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { counted } from "../../kernel/display.ts";
@@ -12,7 +11,9 @@ import { isWriterLive } from "../lock.ts";
 import { openReadFile } from "../node-files.ts";
 import type { Breach, BreachCode } from "./findings.ts";
 import { type ReadHand, startHands } from "./hands.ts";
+import { replay } from "./replay.ts";
 import type { VerifyReport } from "./report.ts";
+import { hashesToLink, type Scan } from "./scan.ts";
 import { strangeSideFiles } from "./side-files.ts";
 import { cutOf, findStart, type Start, WHOLE, walkFrom } from "./start.ts";
 import { visitFrame, type Walk } from "./walk.ts";
@@ -41,6 +42,20 @@ export interface VerifyOptions {
   /** Verifies what passkeys answered, where it stands in clear. */
   readonly readHand?: ReadHand;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+  /** Looks at segments ahead of the walk, on other threads. It is asked for none that a live writer may still change. */
+  readonly scanAhead?: (segments: readonly ToScan[]) => ScanAhead;
+}
+
+export interface ToScan {
+  readonly segment: number;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface ScanAhead {
+  /** In the order in which they were named. Null where nothing was scanned, or nothing ordinary was found. */
+  take(segment: number): Promise<Scan | null>;
+  close(): void;
 }
 
 /** Bytes between two looks at the rest of the world. */
@@ -61,14 +76,42 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
   if (start.places.size === 0) return check.unreadable(new Error(`there is no log in ${options.folder}`));
   const live = isWriterLive(options.folder);
   if (start.breach !== null) return check.finish(check.breach(start.breach, start.first, 0), live);
+  const settled = [...start.places].filter(([segment]) => segment >= start.first && !(live && segment === start.last));
+  const ahead = options.scanAhead?.(
+    settled
+      .map(([segment, { folder, bytes }]) => ({ segment, bytes, path: join(folder, segmentName(segment)) }))
+      .sort((a, b) => a.segment - b.segment),
+  );
+  try {
+    return await walkSegments(options, start, check, live, totalBytes, ahead);
+  } finally {
+    ahead?.close();
+  }
+}
+
+async function walkSegments(
+  options: VerifyOptions,
+  start: Start,
+  check: ReturnType<typeof startCheck>,
+  live: boolean,
+  totalBytes: number,
+  ahead: ScanAhead | undefined,
+): Promise<VerifyReport> {
   for (let segment = start.first; segment <= start.last; segment++) {
     const place = start.places.get(segment);
     if (place === undefined) return check.finish(check.breach("segment_missing", segment, 0), live);
     try {
+      const progress = (done: number): void => options.onProgress?.(done, totalBytes);
+      const { folder } = place;
       const breach =
         check.boundary(segment) ??
-        (await check.segment(place.folder, segment, segment === start.last, live, (done) =>
-          options.onProgress?.(done, totalBytes),
+        (await check.segment(
+          folder,
+          segment,
+          segment === start.last,
+          live,
+          progress,
+          (await ahead?.take(segment)) ?? null,
         ));
       if (breach !== null) return check.finish(breach, live);
     } catch (error) {
@@ -151,12 +194,20 @@ function startCheck(options: VerifyOptions, start: Start) {
     isLast: boolean,
     live: boolean,
     progress: (done: number) => void,
+    scan: Scan | null,
   ): Promise<Breach | null> {
     walk.segment = segment;
     walk.file = segmentName(segment);
     segments++;
     const file = openReadFile(join(folder, walk.file));
     try {
+      if (scan !== null && mayReplay(scan)) {
+        const { firstFrame } = scan;
+        const wrong = replay(walk, scan);
+        if (wrong === null) return endOf(file, segment, scan.end, isLast, live, null, progress);
+        const found = breach(wrong.code, segment, wrong.offset, wrong.frame);
+        return wrong.frame === firstFrame ? carriedOr(found) : found;
+      }
       const cursor = openCursor(file);
       if (cursor === undefined) return carriedOr(breach("segment_unknown", segment, 0));
       const linkBefore = cursor.buffer.subarray(MAGIC.length, MAGIC.length + LINK_BYTES);
@@ -185,9 +236,7 @@ function startCheck(options: VerifyOptions, start: Start) {
         }
         const { buffer, at, header } = cursor;
         const end = at + HEADER_BYTES + header.bodyLength;
-        // Compared as text: making a string is the cheapest way to get a hash out of OpenSSL.
-        const link = hash("sha256", buffer.subarray(at - LINK_BYTES, end), "binary");
-        if (link !== buffer.toString("latin1", end, end + LINK_BYTES)) {
+        if (!hashesToLink(cursor)) {
           if (await awaitWriter()) continue;
           broke = breach("frame_link", segment, offset);
           break;
@@ -217,21 +266,40 @@ function startCheck(options: VerifyOptions, start: Start) {
         }
       }
       if (walk.nextFrame === firstFrame) return broke ?? breach("segment_empty", segment, cursor.offset);
-      const tail = examineTail(file, cursor.offset, walk.nextFrame);
-      bytes += cursor.offset;
-      progress(bytes);
-      const era = walk.eras.at(-1);
-      if (era !== undefined)
-        walk.eras[walk.eras.length - 1] = { ...era, lastSegment: segment, lastFrame: walk.nextFrame - 1 };
-      if (tail.damage !== null && !(isLast && live && broke === null)) {
-        return broke ?? breach(tail.damage, segment, cursor.offset);
-      }
-      if (tail.length > 0 && walk.endedBy === "clean") return breach("tail_after_stop", segment, cursor.offset);
-      walk.previous = { segment, length: cursor.offset, tail, broke };
-      return null;
+      return endOf(file, segment, cursor.offset, isLast, live, broke, progress);
     } finally {
       file.close();
     }
+  }
+
+  /** A scan stands for the walk where it goes on from here and no head that somebody remembers is within it. */
+  function mayReplay({ linkBefore, firstFrame, marks, recordsAfter }: Scan): boolean {
+    const frames = marks.reduce((sum, { records }) => sum + records + 1, recordsAfter);
+    const nextHead = heads[heldHeads.length]?.frame ?? Number.POSITIVE_INFINITY;
+    return walk.link.equals(linkBefore) && firstFrame === walk.nextFrame && nextHead >= firstFrame + frames;
+  }
+
+  /** What stands behind the whole frames of a segment, for the next one to agree with. */
+  function endOf(
+    file: ReturnType<typeof openReadFile>,
+    segment: number,
+    length: number,
+    isLast: boolean,
+    live: boolean,
+    broke: Breach | null,
+    progress: (done: number) => void,
+  ): Breach | null {
+    const tail = examineTail(file, length, walk.nextFrame);
+    bytes += length;
+    progress(bytes);
+    const era = walk.eras.at(-1);
+    if (era !== undefined)
+      walk.eras[walk.eras.length - 1] = { ...era, lastSegment: segment, lastFrame: walk.nextFrame - 1 };
+    if (tail.damage !== null && !(isLast && live && broke === null))
+      return broke ?? breach(tail.damage, segment, length);
+    if (tail.length > 0 && walk.endedBy === "clean") return breach("tail_after_stop", segment, length);
+    walk.previous = { segment, length, tail, broke };
+    return null;
   }
 
   /** When the segment before broke off and its successor does not explain that, the break is what was found first. */

@@ -12,7 +12,7 @@ import {
   SEAL_FLAG_CLEAN,
   SEAL_FLAG_ROTATE,
 } from "../frame/layout.ts";
-import { paddedLength } from "../frame/padding.ts";
+import { isPadded } from "../frame/padding.ts";
 import { handsIn, sectionOf } from "../frame/section.ts";
 import type { Tail } from "../frame/tail.ts";
 import { isSignedBy, keyIdOf } from "../keys/raw.ts";
@@ -64,8 +64,11 @@ export interface Walk {
   readonly onSeal: (seal: SealedPoint) => BreachCode | null;
 }
 
+/** A frame and where it stands. */
+export type Standing = Pick<Cursor, "buffer" | "at" | "offset" | "header">;
+
 /** Looks at a frame whose number and link are right. */
-export function visitFrame(walk: Walk, cursor: Cursor): BreachCode | null {
+export function visitFrame(walk: Walk, cursor: Standing): BreachCode | null {
   const start = cursor.at + HEADER_BYTES;
   const { type, bodyLength } = cursor.header;
   if (type === FRAME_TYPES.data) return visitData(walk, cursor);
@@ -81,17 +84,25 @@ export function visitFrame(walk: Walk, cursor: Cursor): BreachCode | null {
   }
 }
 
-function visitData(walk: Walk, cursor: Cursor): BreachCode | null {
+/** Looks at so many records that follow each other, whose padding has been looked at. */
+export function visitRecords(walk: Walk, count: number): BreachCode | null {
+  if (count === 0) return null;
   if (walk.endedBy !== "none") return "frame_misplaced";
   if (walk.afterOpen) return "seal_missing";
-  const TAG_BYTES = 16;
-  const { bodyLength, flags } = cursor.header;
-  if (flags !== DATA_FLAG_REDO && paddedLength(bodyLength - TAG_BYTES) !== bodyLength - TAG_BYTES) return "frame_size";
-  walk.sinceSeal++;
+  walk.sinceSeal += count;
+  return null;
+}
+
+function visitData(walk: Walk, cursor: Standing): BreachCode | null {
+  const { header } = cursor;
+  const wrong = visitRecords(walk, 1);
+  if (wrong !== null) return wrong;
+  if (!isPadded(header)) return "frame_size";
+  const { flags } = header;
   return flags === DATA_FLAG_REDO && walk.hands !== null ? visitHands(walk, walk.hands, cursor) : null;
 }
 
-function visitHands(walk: Walk, hands: Hands, cursor: Cursor): BreachCode | null {
+function visitHands(walk: Walk, hands: Hands, cursor: Standing): BreachCode | null {
   const section = sectionOf(cursor);
   const texts = section === undefined ? [] : handsIn(section);
   if (texts === undefined) return "hand_invalid";
@@ -102,7 +113,7 @@ function visitHands(walk: Walk, hands: Hands, cursor: Cursor): BreachCode | null
   return wrong;
 }
 
-function visitOpen(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): BreachCode | null {
+function visitOpen(walk: Walk, cursor: Standing, body: Buffer, link: Buffer): BreachCode | null {
   const open = decodeOpen(body);
   if (open === undefined) return "open_malformed";
   if (walk.logId !== null && !walk.logId.equals(open.logId)) return "open_other_log";
@@ -120,7 +131,7 @@ function visitOpen(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): Brea
   return null;
 }
 
-function checkGenesis(open: OpenBody, cursor: Cursor): BreachCode | null {
+function checkGenesis(open: OpenBody, cursor: Standing): BreachCode | null {
   const first = open.reason === "genesis" && open.segment === 1 && cursor.header.frame === 0;
   return first && open.previousLength === 0 && open.tornLength === 0 ? null : "segment_not_first";
 }
@@ -143,7 +154,7 @@ function checkPredecessor(walk: Walk, previous: SegmentEnd, open: OpenBody): Bre
   }
 }
 
-function beginEra(walk: Walk, cursor: Cursor, open: OpenBody, link: Buffer): void {
+function beginEra(walk: Walk, cursor: Standing, open: OpenBody, link: Buffer): void {
   const { frame } = cursor.header;
   if (open.reason === "crash") {
     walk.uncleanEnds.push({
@@ -168,7 +179,7 @@ function beginEra(walk: Walk, cursor: Cursor, open: OpenBody, link: Buffer): voi
   });
 }
 
-function visitSeal(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): BreachCode | null {
+function visitSeal(walk: Walk, cursor: Standing, body: Buffer, link: Buffer): BreachCode | null {
   if (walk.endedBy !== "none" || walk.logId === null) return "frame_misplaced";
   const seal = decodeSeal(body);
   if (seal === undefined) return "seal_malformed";
@@ -199,7 +210,7 @@ function visitSeal(walk: Walk, cursor: Cursor, body: Buffer, link: Buffer): Brea
   return walk.onSeal(walk.sealed);
 }
 
-function visitAttest(walk: Walk, cursor: Cursor, body: Buffer): BreachCode | null {
+function visitAttest(walk: Walk, cursor: Standing, body: Buffer): BreachCode | null {
   if (walk.endedBy !== "none" || walk.logId === null || walk.open === null) return "frame_misplaced";
   if (walk.afterOpen) return "seal_missing";
   const attest = readAttestation(walk.logId, cursor.header.flags, body);
@@ -251,7 +262,7 @@ function remember(walk: Walk, frame: number, link: Buffer): void {
   }
 }
 
-function notice(walk: Walk, cursor: Cursor, code: Notice["code"], detail: string): void {
+function notice(walk: Walk, cursor: Standing, code: Notice["code"], detail: string): void {
   const place = { segment: walk.segment, file: walk.file, offset: cursor.offset, frame: cursor.header.frame };
   walk.notices.push({ ...place, code, detail });
 }

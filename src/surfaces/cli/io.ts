@@ -6,8 +6,10 @@ export interface CliIo {
   out(line: string): void;
   /** Prints one line on standard error. */
   err(line: string): void;
-  /** Whether standard output is a terminal; colour and progress need it. */
+  /** Whether standard output is a terminal; colour needs it. */
   readonly isTty: boolean;
+  /** Shows this in the last line of standard error in the place of what it showed before; absent where that is no terminal. */
+  status?(text: string): void;
   readonly color: boolean;
   /** How wide that terminal is. */
   readonly columns?: number;

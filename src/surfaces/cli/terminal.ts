@@ -16,6 +16,7 @@ export function openTerminal(): CliIo {
     out: (line) => void process.stdout.write(`${line}\n`),
     err: (line) => void process.stderr.write(`${line}\n`),
     isTty,
+    ...(process.stderr.isTTY === true ? { status: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
     ...(isTty ? { columns: process.stdout.columns } : {}),
     color: isTty && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb",
     askSecret,

@@ -1,5 +1,6 @@
 import type { Cutter } from "../../../audit/cut/cut.ts";
 import type { VerifyReport } from "../../../audit/verify/report.ts";
+import { scanOnThreads } from "../../../audit/verify/scan-threads.ts";
 import { type VerifyOptions, verifyLog } from "../../../audit/verify/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { readHand } from "./check-hand.ts";
@@ -10,7 +11,8 @@ export function checkLog(
   vault: Pick<Vault, "lineage"> | null,
   options: Omit<VerifyOptions, "folder" | "cutters"> = {},
 ): Promise<VerifyReport> {
-  return verifyLog({ folder, readHand, ...options, ...(vault === null ? {} : { cutters: cuttersOf(vault) }) });
+  const cutters = vault === null ? {} : { cutters: cuttersOf(vault) };
+  return verifyLog({ folder, readHand, scanAhead: scanOnThreads, ...options, ...cutters });
 }
 
 /** Everybody who is or was an operator, by the name that the list has, and when they ceased to be one. */

@@ -8,6 +8,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
+import { progressBar } from "../progress-bar.ts";
 import { readGivenFile } from "../read-given-file.ts";
 import { sayProse } from "../say-prose.ts";
 import { checkLog } from "./check-log.ts";
@@ -27,10 +28,9 @@ export interface AuditVerifyOptions {
   readonly rememberedHead?: Pick<Head, "frame" | "link">;
 }
 
-const PROGRESS_BYTES = 67_108_864;
-
 /** `gw audit verify`: 0 intact, 1 not intact, 2 could not read. Needs nothing but the folder. */
 export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Promise<0 | 1 | 2> {
+  const bar = progressBar(options.json === true ? null : (io.status ?? null));
   try {
     const report = await checkLog(options.log, options.vault ?? null, {
       ...(options.archive === undefined ? {} : { archives: options.archive }),
@@ -38,8 +38,8 @@ export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Pr
       ...(options.checkpoint === undefined ? {} : { checkpoint: readGiven(options.checkpoint) }),
       ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),
       allowUnattested: options.allowUnattested === true,
-      ...(io.isTty && options.json !== true ? { onProgress: progressOn(io) } : {}),
-    });
+      onProgress: bar.show,
+    }).finally(bar.clear);
     printReport(report, options.json === true, io);
     return report.exit;
   } catch (error) {
@@ -53,16 +53,6 @@ export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Pr
 export function printReport(report: VerifyReport, json: boolean, io: CliIo): void {
   if (json) io.out(JSON.stringify(report));
   else for (const line of describeReport(report)) sayProse(io, line, 2);
-}
-
-/** Only a log that takes a while says how far it is. */
-function progressOn(io: CliIo): (done: number, total: number) => void {
-  let said = 0;
-  return (done, total) => {
-    if (total < 2 * PROGRESS_BYTES || done - said < PROGRESS_BYTES) return;
-    said = done;
-    io.err(`checked ${Math.floor((done / total) * 100)} % of ${Math.ceil(total / 1_000_000)} MB`);
-  };
 }
 
 /** Checkpoints and public keys are short texts. */

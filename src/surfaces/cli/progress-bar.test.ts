@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { progressBar } from "./progress-bar.ts";
+
+test("what takes over a second says how far it is and how long it will take, and leaves nothing behind", () => {
+  const shown: string[] = [];
+  let nowMs = 5_000;
+  const bar = progressBar(
+    (text) => shown.push(text),
+    () => nowMs,
+  );
+  bar.show(10_000_000, 40_000_000);
+  assert.deepEqual(shown, [], "it may be over in a moment");
+  nowMs += 1_500;
+  bar.show(20_000_000, 40_000_000);
+  bar.show(20_000_000, 40_000_000);
+  nowMs += 1_500;
+  bar.show(40_000_000, 40_000_000);
+  bar.clear();
+  bar.clear();
+  assert.deepEqual(shown, [
+    `${"█".repeat(12)}${"░".repeat(12)} 50 % of 40 MB, 2 s left`,
+    `${"█".repeat(24)} 100 % of 40 MB, 0 s left`,
+    "",
+  ]);
+});
+
+test("where nobody looks nothing is shown", () => {
+  const bar = progressBar(null, () => 0);
+  bar.show(1, 2);
+  bar.clear();
+});

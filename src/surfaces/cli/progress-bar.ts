@@ -1,0 +1,37 @@
+import { performance } from "node:perf_hooks";
+import type { CliIo } from "./io.ts";
+
+export interface ProgressBar {
+  readonly show: (done: number, total: number) => void;
+  /** Leaves the line as if nothing had stood there. */
+  readonly clear: () => void;
+}
+
+const SHOWN_AFTER_MS = 1_000;
+const CELLS = 24;
+
+/** How far something is and how long it will take, in one line of the terminal, from its second second on. */
+export function progressBar(
+  status: CliIo["status"] | null,
+  nowMs: () => number = () => performance.now(),
+): ProgressBar {
+  const beganMs = nowMs();
+  let shown = "";
+  return {
+    show(done, total) {
+      const tookMs = nowMs() - beganMs;
+      if (status == null || tookMs < SHOWN_AFTER_MS || done <= 0 || total <= 0) return;
+      const share = Math.min(1, done / total);
+      const leftS = Math.ceil((tookMs / share - tookMs) / 1_000);
+      const filled = Math.floor(share * CELLS);
+      const cells = `${"█".repeat(filled)}${"░".repeat(CELLS - filled)}`;
+      const text = `${cells} ${Math.floor(share * 100)} % of ${Math.ceil(total / 1_000_000)} MB, ${leftS} s left`;
+      if (text !== shown) status(text);
+      shown = text;
+    },
+    clear() {
+      if (shown !== "") status?.("");
+      shown = "";
+    },
+  };
+}
